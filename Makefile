@@ -1,0 +1,38 @@
+# The lab's commands. Each sets up what it needs; `make setup` does that alone.
+#   make figures            train what is missing and draw the figures into results/figures
+#   make test               the whole test suite
+#   make bench              time a run and memory on this machine
+#   make figures ARGS="seeds=20 results=/tmp/other"
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+
+.PHONY: setup figures test bench lint clean
+.DELETE_ON_ERROR:
+
+setup: $(READY)
+
+# pip also builds the packages that come as source under these pins (PIP_CONSTRAINT reaches the builds).
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: synthlab needs Python 3.11 or later; name one with make PYTHON=..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+figures: $(READY)
+	@$(BIN)/python -m experiments figure=all $(ARGS)
+
+test: $(READY)
+	@$(BIN)/python -m pytest $(ARGS)
+
+bench: $(READY)
+	@$(BIN)/python -m experiments.bench $(ARGS)
+
+lint: $(READY)
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,75 @@
+"""``python -m experiments``: train what is missing for the figures asked for, then draw them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from synthlab import cli
+from synthlab.errors import InputError
+
+OWN = ("figure", "seeds", "workers", "replot", "results")  # keys that are the figures', not their runs'
+
+
+def task(raw: dict[str, Any]) -> bool:
+    """Train, draw, and name the files written; False if a run diverged."""
+    from experiments.drawing import save_panel, save_sheet
+    from experiments.figures import cells, drawn_data, figures
+    from synthlab.records import Store
+    from synthlab.runs import ensure
+
+    seeds, workers = _positive(raw, "seeds"), _positive(raw, "workers", default=os.cpu_count())
+    chosen, overrides = figures(raw["figure"]), _run_overrides()
+    grids = {
+        name: {key: cells(panel, overrides, seeds) for key, panel in figure.panels.items()}
+        for name, figure in chosen.items()
+    }
+    configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
+    if raw["replot"]:
+        _all_recorded(configs, Store(raw["results"]))
+    records = {record.config.id: record for record in ensure(configs, raw["results"], workers)}
+    folder = Path(raw["results"]) / "figures"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in chosen.items():
+        drawn = {key: drawn_data(panel, grids[name][key], records) for key, panel in figure.panels.items()}
+        panels = {key: (panel.title, panel.plot, drawn[key]) for key, panel in figure.panels.items()}
+        written = save_sheet(folder / name, figure.title, panels)
+        for key, panel in panels.items():
+            written += save_panel(folder / f"{name}{key}", *panel)
+        print("written:", *written, sep="\n  ")
+    diverged = [record for record in records.values() if record.diverged_at is not None]
+    for record in diverged:
+        print(f"left out: run {record.config.id} diverged at step {record.diverged_at}")
+    return not diverged
+
+
+def _run_overrides() -> dict[str, str]:
+    """The command line's overrides of the runs' own settings, by key."""
+    from hydra.core.hydra_config import HydraConfig
+
+    given = {override.split("=")[0]: override for override in HydraConfig.get().overrides.task}
+    for key in given:
+        if key == "seed":
+            raise InputError(f"{given[key]}: figures take their seeds from 0 on; give seeds=N")
+    return {key: override for key, override in given.items() if key.split(".")[0] not in OWN}
+
+
+def _all_recorded(configs: list[Any], store: Any) -> None:
+    missing = {config.id for config in configs if store.find(config) is None}
+    if missing:
+        total = len({config.id for config in configs})
+        raise InputError(f"replot=true: {len(missing)} of {total} runs are not recorded below {store.root}; train them")
+
+
+def _positive(raw: dict[str, Any], key: str, default: int | None = None) -> int:
+    value = default if raw[key] is None else raw[key]
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InputError(f"{key}={value}: must be a whole number, 1 or more")
+    return value
+
+
+def main() -> None:
+    cli.main(task, "experiments")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""synthlab: a laboratory for length generalization.
+
+``run`` trains models (or reads what is recorded) and returns ``Records``; ``load_records`` reads all as one table.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from synthlab.errors import InputError as InputError
+    from synthlab.records import Record as Record
+    from synthlab.records import Records as Records
+    from synthlab.records import load_records as load_records
+    from synthlab.runs import run as run
+
+# Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
+_HOMES = {
+    "InputError": "errors",
+    "Record": "records",
+    "Records": "records",
+    "load_records": "records",
+    "run": "runs",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

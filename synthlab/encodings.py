@@ -1,0 +1,235 @@
+"""Position encodings, as objects with three neutral hooks.
+
+``embed`` adds to token embeddings, ``rotate`` turns queries and keys, ``bias`` adds to attention logits; the base class
+does nothing in each, so NoPE overrides nothing. Positions count from 0 (the BOS) and may differ from row to row.
+"""
+
+import math
+from abc import ABC
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor, nn
+
+from synthlab.errors import InputError
+from synthlab.registry import Registry
+
+
+class Dims(NamedTuple):
+    """What an encoding needs to know of the model it serves."""
+
+    width: int
+    heads: int
+
+
+class Encoding(nn.Module, ABC):
+    """Where a token stands, told to the model. The hooks here are neutral."""
+
+    # True where positions are drawn anew for each prefix: its prefixes cannot share one packed row (see ``packing``).
+    draws_positions = False
+
+    def initialise(self, generator: torch.Generator) -> None:
+        """Draw the initial values of whatever is learned."""
+
+    def longest(self) -> float:
+        """The longest sequence this encoding can serve; infinite for most."""
+        return math.inf
+
+    def positions(self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator) -> Int[Tensor, "B P"]:
+        """The positions of ``count`` tokens, BOS first, for rows that hold prefixes of ``lengths`` symbols."""
+        return torch.arange(count).expand(len(lengths), count)
+
+    def embed(self, h: Float[Tensor, "*B T D"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T D"]:
+        """Token embeddings with their positions."""
+        return h
+
+    def rotate(self, v: Float[Tensor, "*B T H d"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T H d"]:
+        """Queries or keys, turned by their positions."""
+        return v
+
+    def bias(self, query: Int[Tensor, "*B Q 1"], key: Int[Tensor, "*B Q K"]) -> Float[Tensor, "*B H Q K"] | None:
+        """What is added to attention logits, given each query's position and its keys'; None for nothing."""
+        return None
+
+
+class NoPE(Encoding):
+    """No position encoding: the causal mask alone breaks the symmetry (paper, appendix A: the default)."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+
+
+class Learned(Encoding):
+    """A learned vector for each position, added to the embedding. ``table`` counts the positions, BOS and EOS too.
+
+    Positions never reached in training get no gradient and stay at their initial values.
+    """
+
+    def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3)], scale: PositiveFloat):
+        super().__init__()
+        self.scale = scale
+        self.vectors = nn.Parameter(torch.empty(table, dims.width))
+
+    def initialise(self, generator):
+        nn.init.normal_(self.vectors, std=self.scale, generator=generator)
+
+    def longest(self):
+        return len(self.vectors) - 2  # the positions of BOS and EOS are not symbols of the sequence
+
+    def embed(self, h, positions):
+        return h + self.vectors[positions]
+
+
+class Sinusoidal(Encoding):
+    """Fixed sines and cosines of geometric frequencies, added to the embedding (Vaswani et al., 2017, section 3.5)."""
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat):
+        super().__init__()
+        if dims.width % 2:
+            raise InputError(f"model.width={dims.width}: must be even for encoding sinusoidal")
+        self.base = base
+
+    def embed(self, h, positions):
+        angle = _angles(positions, h.shape[-1], self.base)
+        return h + torch.stack((angle.sin(), angle.cos()), -1).flatten(-2).to(h.dtype)
+
+
+class RoPE(Encoding):
+    """Queries and keys turned by angles proportional to position, so that logits depend on differences of positions
+    only (Su et al., 2021, equation 34)."""
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat):
+        super().__init__()
+        head_width = dims.width // dims.heads
+        if head_width % 2:
+            raise InputError(
+                f"model.heads={dims.heads}: encoding rope needs an even head width, "
+                f"but model.width={dims.width} / {dims.heads} heads = {head_width}"
+            )
+        self.base = base
+
+    def rotate(self, v, positions):
+        angle = _angles(positions, v.shape[-1], self.base).unsqueeze(-2)  # one head dimension for all heads
+        cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
+        even, odd = v[..., 0::2], v[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+
+class ALiBi(Encoding):
+    """Logits lowered in proportion to distance, with a fixed slope for each head (Press et al., 2022, section 3)."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+        self.register_buffer("slopes", alibi_slopes(dims.heads), persistent=False)
+
+    def bias(self, query, key):
+        return self.slopes[:, None, None] * (key - query).unsqueeze(-3)
+
+
+class T5(Encoding):
+    """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
+
+    Half of the buckets hold one distance each; the others grow geometrically up to ``furthest``, and the last one
+    holds all beyond.
+    """
+
+    def __init__(
+        self, dims: Dims, /, buckets: Annotated[int, Field(ge=2)], furthest: PositiveInt, scale: PositiveFloat
+    ):
+        super().__init__()
+        if furthest <= buckets // 2:
+            raise InputError(f"encoding.furthest={furthest}: must exceed half of encoding.buckets={buckets}")
+        self.furthest, self.scale = furthest, scale
+        self.biases = nn.Parameter(torch.empty(buckets, dims.heads))
+
+    def initialise(self, generator):
+        nn.init.normal_(self.biases, std=self.scale, generator=generator)
+
+    def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+        """The bucket of each distance, 0 or more (negative ones, masked in any case, fall into bucket 0)."""
+        buckets = len(self.biases)
+        exact = buckets // 2
+        ratio = distance.clamp(min=exact).float() / exact
+        far = exact + (ratio.log() / math.log(self.furthest / exact) * (buckets - exact)).long()
+        return torch.where(distance < exact, distance.clamp(min=0), far.clamp(max=buckets - 1))
+
+    def bias(self, query, key):
+        return self.biases[self.bucket(query - key)].movedim(-1, -3)
+
+
+class Randomized(Encoding):
+    """Positions drawn as an ordered random subset of 0..``span`` - 1, told by the encoding ``base``
+    (Ruoss et al., 2023: the RandomPos of the paper's Table 1).
+
+    Training thus visits the positions that longer test sequences will use. A prefix of k symbols is given k + 2
+    positions of its own draw.
+    """
+
+    draws_positions = True
+
+    def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3)], base: Mapping[str, Any]):
+        super().__init__()
+        self.base = ENCODINGS.build(base, dims, field="encoding.base")
+        if self.base.longest() < span - 2:
+            raise InputError(
+                f"encoding.span={span}: encoding.base={base['name']} has positions for {self.base.longest() + 2}"
+            )
+        self.span = span
+
+    def initialise(self, generator):
+        self.base.initialise(generator)
+
+    def longest(self):
+        return self.span - 2
+
+    def positions(self, lengths, count, generator):
+        # The k + 2 smallest of `span` random keys mark a random subset; sorting orders it. Rows shorter than `count`
+        # are filled up with their last position, which none of their readouts sees.
+        keys = torch.rand(len(lengths), self.span, generator=generator)
+        rank = keys.argsort(1).argsort(1)
+        chosen = rank < (lengths + 2)[:, None]
+        order = torch.where(chosen, torch.arange(self.span), self.span).sort(1).values[:, :count]
+        last = order.gather(1, (lengths + 1)[:, None])
+        return torch.minimum(order, last)
+
+    def embed(self, h, positions):
+        return self.base.embed(h, positions)
+
+    def rotate(self, v, positions):
+        return self.base.rotate(v, positions)
+
+    def bias(self, query, key):
+        return self.base.bias(query, key)
+
+
+def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
+    """The published slopes: 2^(-8 i / H) for H a power of two; otherwise those of the power of two below H, then every
+    other one of those of the next power, as in the authors' release."""
+    below = 2 ** int(math.log2(heads))
+    slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
+    return torch.tensor(slopes + between[: heads - below])
+
+
+def _angles(positions: Tensor, width: int, base: float) -> Tensor:
+    """position * base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
+    exponent = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
+    return positions.double().unsqueeze(-1) * base**-exponent
+
+
+ENCODINGS = Registry(
+    "encoding",
+    Encoding,
+    {
+        "nope": NoPE,
+        "learned": Learned,
+        "rope": RoPE,
+        "alibi": ALiBi,
+        "sinusoidal": Sinusoidal,
+        "t5": T5,
+        "randomized": Randomized,
+    },
+)

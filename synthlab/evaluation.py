@@ -1,0 +1,74 @@
+"""Error by length, on sequences that are the same for every model."""
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from synthlab.inputs import InputDistribution
+from synthlab.outrep import OutRep
+from synthlab.streams import stream
+from synthlab.tasks import Task
+
+# What is recorded for each length, and what it means.
+METRICS = {
+    "mse": "mean squared error, natural units",
+    "mse_rep": "mean squared error in representation space",
+    "relative_error": "mean absolute error / mean absolute target",
+    "bias": "mean of prediction - target, natural units",
+    "clipped": "share of outputs outside the map's image, which were clipped to it",
+}
+ENTRIES = 2**21  # attention entries a head in one pass; bounds memory at long test lengths
+
+
+@torch.no_grad()
+def evaluate(
+    model: nn.Module,
+    task: Task,
+    inputs: InputDistribution,
+    outrep: OutRep,
+    test_length: int,
+    sequences: int,
+    seed: int,
+    largest: float,
+) -> dict[str, Float[np.ndarray, " L"]]:
+    """Every metric at every length 1..``test_length``, over ``sequences`` sequences drawn under ``seed``.
+
+    Errors are computed in double precision. Outputs that stand for no answer up to ``largest`` are clipped
+    (``OutRep.clip``).
+    """
+    x = inputs.draw(sequences, test_length, stream(seed, "evaluation"))
+    z = readouts(model, x, stream(seed, "evaluation_positions")).double()
+    y = task.targets(x).double()
+    clipped = outrep.clip(z, largest)
+    error = outrep.inverse(clipped) - y
+    metrics = {
+        "mse": error.square().mean(0),
+        "mse_rep": (z - outrep.forward(y)).square().mean(0),
+        # A ratio of means, not a mean of ratios: single targets can be 0 (the sum or mean of 00...0).
+        "relative_error": error.abs().mean(0) / y.abs().mean(0),
+        "bias": error.mean(0),
+        "clipped": (z != clipped).double().mean(0),
+    }
+    return {name: values.numpy() for name, values in metrics.items()}
+
+
+def readouts(model: nn.Module, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
+    """The model's output for every prefix of every row. One pass serves all lengths, unless the encoding draws
+    positions anew for each prefix."""
+    length = x.shape[1]
+    rows = max(1, ENTRIES // length**2)
+    if not model.encoding.draws_positions:
+        return torch.cat([model(part) for part in x.split(rows)])
+    outputs = []
+    for k in range(1, length + 1):
+        positions = model.encoding.positions(torch.full((len(x),), k), k + 2, generator)
+        parts = zip(x[:, :k].split(rows), positions.split(rows), strict=True)
+        outputs.append(torch.cat([model(part, where)[:, -1] for part, where in parts]))
+    return torch.stack(outputs, 1)
+
+
+def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) -> int:
+    """The largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
+    above = np.flatnonzero(~(np.asarray(relative_error) < threshold))
+    return int(above[0]) if len(above) else len(relative_error)

@@ -1,0 +1,118 @@
+"""Registries: a name in a config group stands for a class, the group's other keys for its constructor's arguments.
+
+A class outside the registry is named ``package.module:Class``. Names, keys and types are checked before anything is
+built; every problem is reported at once.
+"""
+
+import importlib
+import inspect
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from synthlab.errors import InputError
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class Registry(Mapping[str, type]):
+    """The classes of one kind, by name. Adding a member is one line in the dictionary it is made from."""
+
+    def __init__(self, kind: str, base: type, members: dict[str, type]):
+        self.kind, self.base = kind, base
+        self._members = members
+
+    def __getitem__(self, name: str) -> type:
+        return self._members[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def find(self, name: str, field: str | None = None) -> type:
+        """The class called ``name``; raises InputError, with the choices, for a name that is not known."""
+        field = field or self.kind
+        if name in self._members:
+            return self._members[name]
+        if isinstance(name, str) and ":" in name:
+            found = _import(name, field)
+            if not (isinstance(found, type) and issubclass(found, self.base)):
+                raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
+            return found
+        raise InputError(unknown(field, name, self))
+
+    def arguments(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
+        """The constructor arguments in ``config`` (its keys but ``name``), checked against the constructor's types.
+
+        Raises InputError with a line for each unknown, missing or ill-typed key.
+        """
+        field = field or self.kind
+        if not isinstance(config, Mapping) or "name" not in config:
+            raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
+        schema = _schema(self.find(config["name"], field))
+        given = {key: value for key, value in config.items() if key != "name"}
+        return dict(validated(schema, given, field))
+
+    def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Any:
+        """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
+        return self.find(config["name"], field)(*args, **self.arguments(config, field))
+
+
+def validated(schema: type[BaseModel], given: Mapping[str, Any], field: str) -> BaseModel:
+    """``given`` as a ``schema``; raises InputError with one line for each problem, named below ``field``."""
+    try:
+        return schema(**given)
+    except ValidationError as error:
+        allowed = list(schema.model_fields)
+        raise InputError(*(_line(problem, allowed, field) for problem in error.errors())) from None
+
+
+def unknown(field: str, value: Any, choices: Iterable[str]) -> str:
+    """The line that refuses a value which is none of ``choices``."""
+    return f"{field}={shown(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
+
+
+def shown(value: Any) -> str:
+    """A value as the command line would write it: ``null``, ``true``, text without quotes."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def did_you_mean(name: Any, choices: Any) -> str:
+    """``', did you mean X?'`` where a choice is close to ``name``, else nothing."""
+    close = get_close_matches(str(name), [str(choice) for choice in choices], n=1)
+    return f", did you mean {close[0]}?" if close else ""
+
+
+def _line(problem: Any, allowed: list[str], field: str) -> str:
+    path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
+    if problem["type"] == "missing":
+        return f"{path}: missing; must be given"
+    value = shown(problem["input"])
+    if problem["type"] == "extra_forbidden":
+        keys = f"choose from {', '.join(allowed)}" if allowed else "there are none but name"
+        return f"{path}={value}: unknown key{did_you_mean(problem['loc'][-1], allowed)}; {keys}"
+    return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
+
+
+def _schema(cls: type) -> type[BaseModel]:
+    """A model of the constructor's keyword arguments. Positional-only ones are given by the program, not the config."""
+    parameters = inspect.signature(cls).parameters.values()
+    fields = {
+        p.name: (p.annotation, ... if p.default is p.empty else p.default)
+        for p in parameters
+        if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }
+    return create_model(cls.__name__, __config__=STRICT, **fields)
+
+
+def _import(name: str, field: str) -> type:
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"{field}={name}: cannot be imported ({error}); give package.module:Class") from None

@@ -1,0 +1,115 @@
+"""Records as short tables: which settings differ, and error at a few lengths."""
+
+import pandas as pd
+
+from synthlab.evaluation import METRICS
+from synthlab.records import Records
+
+GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
+NOT_SETTINGS = ("id", "status", "seed", "diverged_at", "length", "horizon", *METRICS)
+
+
+def varying(table: pd.DataFrame) -> list[str]:
+    """The settings in which the runs of ``table`` differ, the seed aside. A group's keys count only where they differ
+    under the same name: ``encoding.table`` says nothing new beside ``encoding``."""
+    settings = [column for column in table.columns if column not in NOT_SETTINGS]
+    differing = [column for column in settings if _distinct(table[column]) > 1]
+    return [column for column in differing if not _follows_from_name(table, column)]
+
+
+def labelled(table: pd.DataFrame) -> pd.Series:
+    """For each row, the settings that set its series apart: ``rope`` where only the encoding differs, else
+    ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
+    columns = varying(table)
+    if not columns:
+        return table["task"]
+    if len(columns) == 1 and columns[0] in GROUPS:
+        return table[columns[0]]
+    pairs = [column + "=" + table[column].astype(str) for column in columns]
+    return pairs[0].str.cat(pairs[1:], sep=" ")
+
+
+def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
+    """``metric`` against length for each series: ``median``, ``low`` and ``high`` over seeds, and how many ``seeds``.
+
+    Diverged runs have no lengths and so no part in a curve. Series keep the order of the table.
+    """
+    table = table.assign(series=labelled(table) if series is None else series)
+    order = list(dict.fromkeys(table["series"]))
+    grouped = table.dropna(subset=["length"]).groupby(["series", "length"], sort=False)[metric]
+    result = grouped.agg(median="median", low="min", high="max", seeds="count").reset_index()
+    result["length"] = result["length"].astype(int)
+    rank = result["series"].map(order.index)
+    return result.assign(rank=rank).sort_values(["rank", "length"]).drop(columns="rank").reset_index(drop=True)
+
+
+def shown_lengths(train_length: int, test_length: int) -> list[int]:
+    """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
+    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
+    return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
+
+
+def summary(records: Records) -> pd.DataFrame:
+    """Mean squared error at a few lengths, a row for each, a column for each series: the median over seeds."""
+    finished = Records(record for record in records if record.diverged_at is None)
+    if not finished:
+        return pd.DataFrame()
+    drawn = curves(finished.table(), "mse")
+    config = finished[0].config
+    drawn = drawn[drawn["length"].isin(shown_lengths(config.train_length, int(drawn["length"].max())))]
+    columns = list(dict.fromkeys(drawn["series"]))
+    return drawn.pivot(index="length", columns="series", values="median")[columns]
+
+
+def render(records: Records) -> str:
+    """The records in a few lines of text: what was run, error by length, what diverged."""
+    if not records:
+        return "no records"
+    lines = [_headline(records)]
+    diverged = [record for record in records if record.diverged_at is not None]
+    if len(diverged) < len(records):
+        lines.append(_one(records) if len(records) == 1 else _many(records))
+    lines += [
+        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
+        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
+        for record in diverged
+    ]
+    return "\n".join(lines)
+
+
+def _headline(records: Records) -> str:
+    flat = pd.DataFrame([record.columns() for record in records])
+    same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
+    seeds = ", ".join(map(str, dict.fromkeys(flat["seed"])))
+    runs = f"{len(records)} run{'s' * (len(records) > 1)}"
+    lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
+    return f"{runs}: {' '.join(same)} {lengths} seed={seeds}"
+
+
+def _one(records: Records) -> str:
+    config, metrics = records[0].config, records[0].table()
+    shown = metrics[metrics["length"].isin(shown_lengths(config.train_length, config.test_length))]
+    rows = [f"{'length':>6} {'mse':>10} {'relative error':>15} {'bias':>10} {'clipped':>8}"]
+    rows += [
+        f"{row.length:>6} {row.mse:>10.3g} {row.relative_error:>15.2%} {row.bias:>10.3g} {row.clipped:>8.1%}"
+        for row in shown.itertuples()
+    ]
+    horizon = metrics["horizon"].iloc[0]
+    return "\n".join([*rows, f"relative error stays under 5 % up to length {horizon} (tested to {config.test_length})"])
+
+
+def _many(records: Records) -> str:
+    shown = summary(records)
+    text = shown.to_string(float_format=lambda value: f"{value:.3g}")
+    return "mean squared error by length (median over seeds)\n" + text
+
+
+def _distinct(column: pd.Series) -> int:
+    return column.astype(str).nunique()
+
+
+def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
+    group = column.split(".")[0]
+    if column == group or group not in table.columns:
+        return False
+    return all(_distinct(rows) == 1 for _, rows in table.groupby(group)[column])

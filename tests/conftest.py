@@ -1,0 +1,59 @@
+"""Shared by all tests: shape annotations are checked, one thread, small configs."""
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from jaxtyping import install_import_hook
+
+# Before anything of synthlab is imported: every annotated function then checks shapes and types when it runs.
+install_import_hook(["synthlab"], "beartype.beartype")
+
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+import matplotlib as mpl
+import pytest
+import torch
+
+mpl.use("agg")
+torch.set_num_threads(1)
+
+QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
+
+
+class Outcome(NamedTuple):
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
+    """Call a command line in this process: ``invoke("synthlab", "task=mean", ...)``."""
+
+    def call(program: str, *arguments: str) -> Outcome:
+        from hydra.core.global_hydra import GlobalHydra
+        from hydra.core.hydra_config import HydraConfig
+
+        from experiments.__main__ import main as experiments_main
+        from synthlab.__main__ import main as synthlab_main
+
+        GlobalHydra.instance().clear()
+        HydraConfig.instance().cfg = None
+        monkeypatch.setattr(sys, "argv", [program, *arguments])
+        with pytest.raises(SystemExit) as left:
+            {"synthlab": synthlab_main, "experiments": experiments_main}[program]()
+        captured = capsys.readouterr()
+        return Outcome(left.value.code or 0, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def quick(tmp_path) -> list[str]:
+    """Overrides that make a run take milliseconds and keep it in a folder of its own."""
+    from synthlab.config import as_overrides
+
+    return [*as_overrides(QUICK), f"results={tmp_path}"]

@@ -1,0 +1,92 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlab.config import as_overrides, compose, conf_dir
+from synthlab.errors import InputError
+from synthlab.runs import KINDS, build, resolve
+
+CONFIG = compose([])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_member_has_a_config_file_and_every_file_a_member(kind):
+    files = {path.stem for path in (conf_dir() / kind).glob("*.yaml")}
+    assert files == set(KINDS[kind])
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in KINDS[kind]])
+def test_every_config_file_builds(kind, name):
+    task = "mean" if name == "identity" else "length"
+    build(resolve(compose([f"task={task}", f"{kind}={name}"])))
+
+
+@pytest.mark.parametrize("task", KINDS["task"])
+@pytest.mark.parametrize("outrep", KINDS["outrep"])
+def test_every_map_fits_every_task(task, outrep):
+    config = resolve(compose([f"task={task}", f"outrep={outrep}"]))
+    assert isinstance(config.outrep["shift"], float)
+
+
+def test_the_shift_left_open_is_the_same_run_as_the_shift_written_out():
+    left_open = resolve(compose(["task=sum", "outrep=rsqrt"]))
+    assert left_open.outrep["shift"] == 1.0
+    assert resolve(compose(["task=sum", "outrep=rsqrt", "outrep.shift=1.0"])).id == left_open.id
+
+
+def leaves(values: dict, prefix: str = ""):
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+NUMBERS = [key for key, value in leaves(resolve(CONFIG).model_dump()) if isinstance(value, int | float)]
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_every_number_of_the_config_is_part_of_the_identity(key):
+    config = resolve(CONFIG)
+    value = dict(leaves(config.model_dump()))[key]
+    changed = value / 2 if isinstance(value, float) and value else value + 1
+    if key in ("model.heads", "model.width"):
+        changed = 2 * value
+    if key == "evaluation.largest":
+        changed = 2 * value
+    assert resolve(compose([f"{key}={changed}"])).id != config.id
+
+
+def test_bookkeeping_is_no_part_of_the_identity():
+    assert resolve(compose(["results=/elsewhere"])).id == resolve(CONFIG).id
+
+
+def test_the_identity_does_not_depend_on_how_a_number_is_written():
+    assert resolve(compose(["protocol.lr=0.003"])).id == resolve(compose(["protocol.lr=3e-3"])).id
+    assert resolve(compose(["model.mlp_ratio=4"])).id == resolve(compose(["model.mlp_ratio=4.0"])).id
+
+
+def test_python_values_become_overrides():
+    values = {"task": "sum", "model": {"width": 64}, "outrep.shift": None, "protocol.lr": 1e-3, "encoding": "my.own:Class"}
+    assert list(as_overrides(values)) == [
+        "task=sum",
+        "model.width=64",
+        "outrep.shift=null",
+        "protocol.lr=0.001",
+        "encoding.name=my.own:Class",
+    ]
+    with pytest.raises(InputError, match=r"seed=\[1\]: must be a number"):
+        list(as_overrides({"seed": [1]}))
+
+
+@given(
+    key=st.sampled_from(["train_length", "test_length", "seed", "model.width", "model.heads", "protocol.lr", "inputs.p"]),
+    value=st.one_of(st.integers(-(2**70), 0), st.floats(-1e300, -1e-300), st.sampled_from(["x", "1e", "nan", "inf", "true"])),
+)
+def test_nonsense_is_refused_by_name(key, value):
+    if (key in ("seed", "inputs.p") and value == 0) or (value == "true" and key == "x"):
+        return
+    with pytest.raises(InputError) as refused:
+        resolve(compose([f"{key}={value}"]))
+    assert all(line.startswith(f"{key}=") for line in refused.value.lines)
+    assert all("\n" not in line for line in refused.value.lines)

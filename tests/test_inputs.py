@@ -1,0 +1,42 @@
+import pytest
+import torch
+
+from synthlab.inputs import INPUTS, Bernoulli, UniformCount
+
+LENGTH, BATCH = 12, 20_000
+
+
+def generator() -> torch.Generator:
+    return torch.Generator().manual_seed(0)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
+def test_bernoulli_has_its_share_of_ones(p):
+    x = Bernoulli(p=p).draw(BATCH, LENGTH, generator())
+    assert set(x.unique().tolist()) <= {0, 1}
+    assert x.double().mean().item() == pytest.approx(p, abs=0.005)
+
+
+@pytest.mark.parametrize("prefix", [1, 3, LENGTH])
+def test_uniform_count_is_uniform_at_every_prefix(prefix):
+    x = UniformCount().draw(BATCH, LENGTH, generator())
+    shares = torch.bincount(x[:, :prefix].sum(1), minlength=prefix + 1) / BATCH
+    assert shares.tolist() == pytest.approx([1 / (prefix + 1)] * (prefix + 1), abs=0.01)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_every_distribution_is_exchangeable(name):
+    x = INPUTS.build({"name": name} | ({"p": 0.3} if name == "bernoulli" else {})).draw(BATCH, 3, generator())
+    patterns = x @ torch.tensor([4, 2, 1])
+    shares = torch.bincount(patterns, minlength=8) / BATCH
+    one_one, two_ones = shares[[1, 2, 4]], shares[[3, 5, 6]]
+    assert one_one.tolist() == pytest.approx([one_one.mean().item()] * 3, abs=0.01)
+    assert two_ones.tolist() == pytest.approx([two_ones.mean().item()] * 3, abs=0.01)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_draws_depend_on_their_generator_alone(name):
+    inputs = INPUTS.build({"name": name} | ({"p": 0.5} if name == "bernoulli" else {}))
+    first = inputs.draw(4, 5, generator())
+    torch.rand(3)  # the global generator has no say
+    assert torch.equal(first, inputs.draw(4, 5, generator()))

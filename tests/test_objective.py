@@ -1,0 +1,57 @@
+import pytest
+import torch
+from jaxtyping import TypeCheckError
+from test_transformer import model
+
+from synthlab.inputs import Bernoulli
+from synthlab.objective import PrefixRegression, length_weights, weighted_mse
+from synthlab.outrep import OUTREPS
+from synthlab.streams import stream
+from synthlab.tasks import TASKS
+
+
+def test_length_weights_by_hand():
+    assert length_weights("uniform", 4).tolist() == [0.25] * 4
+    assert length_weights("proportional", 4).tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert length_weights("longest", 4).tolist() == [0, 0, 0, 1]
+
+
+def test_weighted_mse_by_hand():
+    output, target = torch.tensor([[1.0, 2.0], [0.0, 4.0]]), torch.tensor([[0.0, 0.0], [0.0, 1.0]])
+    # squared errors 1, 4 / 0, 9; weights 1/4, 3/4; mean of 3.25 and 6.75
+    assert weighted_mse(output, target, torch.tensor([0.25, 0.75])).item() == 5.0
+    assert weighted_mse(output, target, torch.tensor([[1.0, 0.0], [0.0, 1.0]])).item() == 5.0
+
+
+def test_unequal_shapes_are_refused_not_broadcast():
+    with pytest.raises((ValueError, TypeCheckError)):
+        weighted_mse(torch.zeros(2, 3), torch.zeros(1, 3), torch.ones(3))
+
+
+def objective(name: str, net) -> PrefixRegression:
+    task, outrep = TASKS[name](), OUTREPS["identity"](shift=0.0)
+    weights = length_weights("uniform", 6)
+    return PrefixRegression(net, task, Bernoulli(p=0.5), outrep, 8, weights, stream(0, "training"), stream(0, "positions"))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_call_draws_a_new_batch_and_the_seed_repeats_them(name):
+    net = model()
+    first, again = objective(name, net), objective(name, net)
+    losses = [first().item() for _ in range(3)]
+    assert losses == [again().item() for _ in range(3)]
+    assert len(set(losses)) > 1
+
+
+def test_where_positions_are_drawn_each_row_is_an_example_of_one_length():
+    class OneReadout(torch.nn.Module):
+        """Answers with the number of distinct positions it was given, at every prefix."""
+
+        encoding = model("randomized").encoding
+
+        def forward(self, x, positions):
+            counts = torch.tensor([len(set(row)) for row in positions.tolist()], dtype=torch.float32)
+            return counts[:, None].expand(x.shape)
+
+    # A prefix of k symbols has k + 2 positions, so the length task is answered with an error of 2 at every row.
+    assert objective("length", OneReadout())().item() == 4.0

@@ -1,0 +1,141 @@
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import QUICK
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlab import load_records
+from synthlab.config import as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.evaluation import METRICS
+from synthlab.records import Record, Records, Store
+from synthlab.runs import resolve
+
+CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
+
+
+def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **changed) -> Record:
+    """A made-up record: no training behind it."""
+    config = resolve(CONFIG.model_dump() | changed).with_seed(seed)
+    lengths = range(1, config.test_length + 1) if diverged_at is None else []
+    columns = {name: [scale * (0.001 * k + seed) / 3 for k in lengths] for name in METRICS}
+    return Record(
+        config=config,
+        metrics=pd.DataFrame({"length": lengths, **columns}),
+        training=pd.DataFrame({"step": [2, 4], "loss": [1 / 3, 0.1]}),
+        diverged_at=diverged_at,
+        environment={"torch": "2"},
+    )
+
+
+def same(a: Record, b: Record) -> bool:
+    frames = a.metrics.equals(b.metrics) and a.training.equals(b.training)
+    return frames and (a.config, a.diverged_at, a.environment) == (b.config, b.diverged_at, b.environment)
+
+
+def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    assert same(store.read(kept.config.id), kept)
+    assert list(store.ids()) == [kept.config.id]
+    assert store.find(CONFIG.with_seed(7)) is None
+
+
+def test_a_diverged_record_comes_back(tmp_path):
+    store, kept = Store(tmp_path), record(diverged_at=3)
+    store.write(kept)
+    found = store.find(kept.config)
+    assert (found.status, found.diverged_at, len(found.metrics)) == ("diverged", 3, 0)
+
+
+def test_a_second_write_leaves_the_first_and_no_litter(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    before = (store.runs / kept.config.id / "status.json").read_bytes()
+    store.write(Record(kept.config, kept.metrics, kept.training, environment={"torch": "another"}))
+    assert (store.runs / kept.config.id / "status.json").read_bytes() == before
+    assert [path.name for path in store.runs.iterdir()] == [kept.config.id]
+
+
+def test_a_half_written_record_is_none(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    (store.runs / kept.config.id).rename(store.runs / f".partial-{kept.config.id}-00000000")
+    assert store.find(kept.config) is None
+    assert list(store.ids()) == []
+    store.write(kept)  # and does not hinder the next attempt
+    assert store.find(kept.config) is not None
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "status.json"])
+@given(data=st.data())
+def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
+    store, kept = Store(tmp_path_factory.mktemp("store")), record()
+    store.write(kept)
+    path = store.runs / kept.config.id / name
+    whole = path.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        path.write_bytes(whole[:at])
+    else:
+        flipped = bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))])
+        path.write_bytes(whole[:at] + flipped + whole[at + 1 :])
+    try:
+        found = store.read(kept.config.id)
+    except InputError as error:
+        assert str(store.runs / kept.config.id) in str(error)
+        assert "damaged record" in str(error)
+        assert len(error.lines) == 1
+        assert "\n" not in error.lines[0]
+    else:
+        # Only status.json has no checksum of its own: a flip may hide in its environment, never in numbers or config.
+        assert name == "status.json"
+        assert found.metrics.equals(kept.metrics)
+        assert found.config == kept.config
+    shutil.rmtree(store.root)
+
+
+def test_a_record_under_another_runs_name_is_damaged(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    other = kept.config.with_seed(5)
+    shutil.copytree(store.runs / kept.config.id, store.runs / other.id)
+    with pytest.raises(InputError, match="holds the run"):
+        store.find(other)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    for path in (store.runs / kept.config.id).iterdir():
+        path.read_text(encoding="utf-8")  # text, all of it
+    assert json.loads((store.runs / kept.config.id / "status.json").read_text())["status"] == "finished"
+
+
+@pytest.mark.parametrize("where", ["file", "file/below"])
+def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, where):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match=r"results=.*file.*: cannot be written \(.*\); give a folder"):
+        Store(tmp_path / where).make_writable()
+
+
+def test_load_records_gives_one_tidy_table(tmp_path):
+    store = Store(tmp_path)
+    for seed in (0, 1):
+        store.write(record(seed))
+    store.write(record(2, diverged_at=3))
+    table = load_records(tmp_path)
+    assert len(table) == 2 * CONFIG.test_length + 1
+    assert {"id", "task", "encoding", "outrep", "outrep.shift", "model.width", "seed", "length", *METRICS} <= set(table)
+    assert set(table["task"]) == {"length"}
+    assert table["diverged_at"].dropna().tolist() == [3]
+    assert np.isclose(table[(table["seed"] == 1) & (table["length"] == 2)]["mse"].item(), 1.002 / 3)
+
+
+def test_no_records_are_an_empty_table(tmp_path):
+    assert load_records(tmp_path / "nowhere").empty
+    assert repr(Records()) == "no records"

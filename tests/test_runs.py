@@ -1,0 +1,129 @@
+import pytest
+from conftest import QUICK
+
+import synthlab
+from synthlab.config import as_overrides, compose
+from synthlab.encodings import ENCODINGS, Dims, Encoding
+from synthlab.errors import InputError
+from synthlab.outrep import OUTREPS
+from synthlab.records import Store
+from synthlab.runs import build, ensure, execute, resolve
+from synthlab.tasks import TASKS
+
+
+class Backwards(Encoding):
+    """A user's own encoding, named in the config by its path."""
+
+    def __init__(self, dims: Dims, /, strength: float = 1.0):
+        super().__init__()
+        self.strength = strength
+
+    def bias(self, query, key):
+        return (self.strength * (query - key)).unsqueeze(-3)
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_same_config_gives_the_same_bytes(tmp_path, encoding):
+    run = config("task=length", f"encoding={encoding}")
+    for name in ("first", "second"):
+        Store(tmp_path / name).write(execute(run))
+    first, second = (files(tmp_path / name / "runs" / run.id) for name in ("first", "second"))
+    assert first == second
+    assert set(first) == {"metrics.csv", "training.csv"}
+
+
+def test_another_seed_gives_other_numbers():
+    assert not execute(config("seed=0")).metrics.equals(execute(config("seed=1")).metrics)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("outrep", OUTREPS)
+def test_every_task_trains_with_every_map(task, outrep):
+    record = execute(config(f"task={task}", f"outrep={outrep}"))
+    assert record.status == "finished"
+    assert record.metrics.notna().all().all()
+
+
+def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
+    ensure([config(f"seed={seed}") for seed in (0, 1)], tmp_path, progress=False)
+    trained = []
+    monkeypatch.setattr("synthlab.runs.execute", lambda c: trained.append(c.seed) or execute(c))
+    records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], tmp_path, progress=False)
+    assert trained == [2]
+    assert [record.config.seed for record in records] == [2, 1, 0, 2]
+
+
+def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
+    configs = [config(f"seed={seed}", "encoding=t5") for seed in range(3)]
+    alone = ensure(configs, tmp_path / "one", workers=1, progress=False)
+    together = ensure(configs, tmp_path / "two", workers=2, progress=False)
+    for a, b in zip(alone, together, strict=True):
+        assert a.metrics.equals(b.metrics)
+        assert a.training.equals(b.training)
+
+
+def test_a_damaged_record_is_refused_before_any_training(tmp_path):
+    first, second = config("seed=0"), config("seed=1")
+    ensure([first], tmp_path, progress=False)
+    damaged = Store(tmp_path).runs / first.id / "metrics.csv"
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    with pytest.raises(InputError, match=r"metrics\.csv does not have its checksum.*remove the folder"):
+        ensure([second, first], tmp_path, progress=False)
+    assert Store(tmp_path).find(second) is None
+
+
+def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
+    run, models = config("encoding=learned", "train_length=5"), []
+    monkeypatch.setattr("synthlab.runs.build", lambda c: models.append(build(c)) or models[0])
+    execute(run)
+    before, after = (parts.model.encoding.vectors for parts in (build(run), models[0]))
+    assert (before[7:] == after[7:]).all()
+    assert (before[:7] != after[:7]).any(1).all()
+
+
+def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
+    run = config("task=length", "protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
+    record = ensure([run], tmp_path, progress=False)[0]
+    assert record.status == "diverged"
+    assert 1 < record.diverged_at <= 30
+    assert len(record.metrics) == 0
+    assert Store(tmp_path).find(run).diverged_at == record.diverged_at
+
+
+def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
+    records = synthlab.run(task="length", encoding="nope", outrep="rsqrt", seeds=2, results=tmp_path, progress=False, **QUICK)
+    assert [record.config.seed for record in records] == [0, 1]
+    assert "2 runs: task=length" in repr(records)
+    records.plot(path=tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+
+
+def test_run_takes_a_class_of_the_users_own(tmp_path):
+    records = synthlab.run(encoding="test_runs:Backwards", results=tmp_path, progress=False, **QUICK)
+    assert records[0].config.encoding == {"name": "test_runs:Backwards", "strength": 1.0}
+    with pytest.raises(InputError, match=r"encoding\.strenght=2: unknown key, did you mean strength"):
+        resolve(compose(["encoding.name=test_runs:Backwards", "+encoding.strenght=2"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "maen"}, "task=maen: unknown, did you mean mean"),
+        ({"seeds": 0}, "seeds=0: must be at least 1"),
+        ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
+        ({"wdith": 3}, "wdith=3: unknown key"),
+        ({"seeds": [-1]}, "seed=-1: must be greater than or equal to 0"),
+    ],
+)
+def test_run_refuses_bad_settings(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        synthlab.run(results=tmp_path, progress=False, **settings)
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,66 @@
+import math
+
+import pytest
+import torch
+
+from synthlab.config import Protocol
+from synthlab.training import learning_rate, train
+
+LAB = {"name": "test", "optimizer": "sgd", "lr": 0.1, "momentum": 0.0, "beta2": 0.0, "steps": 10, "batch": 1}
+
+
+def protocol(**changed) -> Protocol:
+    return Protocol(**(LAB | {"warmup": 0.0, "record_every": 1} | changed))
+
+
+def test_the_schedule_rises_then_falls_as_half_a_cosine():
+    p = protocol(lr=1.0, steps=12, warmup=1 / 3)
+    rates = [learning_rate(step, p) for step in range(1, 13)]
+    assert rates[:5] == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0])
+    assert rates[4:] == pytest.approx([0.5 * (1 + math.cos(math.pi * i / 8)) for i in range(8)])
+    assert all(later < earlier for earlier, later in zip(rates[4:], rates[5:], strict=False))
+
+
+@pytest.mark.parametrize("warmup", [0.0, 1.0])
+def test_the_schedule_has_no_warmup_or_nothing_else(warmup):
+    rates = [learning_rate(step, protocol(lr=1.0, steps=4, warmup=warmup)) for step in range(1, 5)]
+    assert rates == pytest.approx([0.25, 0.5, 0.75, 1.0] if warmup else [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)])
+
+
+def test_sgd_follows_the_gradient_by_hand():
+    w = torch.nn.Parameter(torch.tensor(1.0))
+    training = train([w], lambda: w.square(), protocol(steps=2, lr=0.1))
+    # lr 0.1: w = 1 - 0.1 * 2 = 0.8; then lr 0.05: w = 0.8 - 0.05 * 1.6 = 0.72
+    assert w.item() == pytest.approx(0.72)
+    assert training.losses == pytest.approx([1.0, 0.64])
+    assert training.steps == [1, 2]
+
+
+def test_adam_first_steps_have_the_size_of_the_learning_rate():
+    w = torch.nn.Parameter(torch.tensor(5.0))
+    train([w], lambda: 3 * w, protocol(optimizer="adam", momentum=0.9, beta2=0.99, steps=1, lr=0.01))
+    assert w.item() == pytest.approx(5 - 0.01, abs=1e-6)
+
+
+def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
+    values, seen = iter(range(1, 8)), []
+    w = torch.nn.Parameter(torch.tensor(0.0))
+    training = train([w], lambda: 0 * w + next(values), protocol(steps=7, record_every=3), lambda *point: seen.append(point))
+    assert training.steps == [3, 6, 7]
+    assert training.losses == [2.0, 5.0, 7.0]
+    assert seen == [(3, 2.0), (6, 5.0), (7, 7.0)]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@pytest.mark.parametrize("at", [1, 4, 5])
+def test_a_loss_that_is_not_finite_stops_the_training_and_names_the_step(bad, at):
+    calls = iter(range(1, 100))
+    w = torch.nn.Parameter(torch.tensor(0.0))
+
+    def objective():
+        return w + (bad if next(calls) == at else 1.0)
+
+    training = train([w], objective, protocol(steps=50, record_every=4))
+    assert training.diverged_at == at
+    assert training.steps == ([] if at <= 4 else [4])
+    assert next(calls) <= 9  # it did not go on to the end
