@@ -1,6 +1,8 @@
 """``python -m experiments``: train what is missing for the figures asked for, then draw them."""
 
 import os
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,13 @@ def _positive(raw: dict[str, Any], key: str, default: int | None = None) -> int:
     return value
 
 
+def _quoted(override: str) -> str:
+    """``figure=3`` with the 3 in quotes: Hydra takes it for a number and refuses it as the name of a group's file."""
+    return re.sub(r"(?<=[=,])(\d+)(?=,|$)", r"'\1'", override)
+
+
 def main() -> None:
+    sys.argv = [_quoted(word) if word.startswith("figure=") else word for word in sys.argv]
     cli.main(task, "experiments")
 
 

@@ -12,15 +12,16 @@ from synthlab.errors import InputError
 def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
 
-    Status 0: done. 1: ``task`` returned False, a run having failed. 2: the input was refused, one line for each problem.
-    130: interrupted.
+    Status 0: done. 1: ``task`` returned False, a run having failed. 2: the input was refused, with one line for each
+    problem. 130: interrupted.
     """
     import hydra
     from omegaconf import OmegaConf
 
     from synthlab.config import conf_dir
 
-    overrides = sys.argv[1:]
+    # Hydra wants -m before the overrides; here it may stand anywhere.
+    sys.argv[1:] = overrides = sorted(sys.argv[1:], key=lambda word: word not in ("-m", "--multirun"))
     refused: dict[str, None] = {}  # a sweep can refuse many runs for one reason
     succeeded: list[bool] = []
 

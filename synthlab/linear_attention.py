@@ -41,9 +41,7 @@ class LinearAttention(nn.Module):
             nn.init.normal_(layer.weight, std=init_scale / math.sqrt(2), generator=generator)
             nn.init.normal_(layer.bias, std=init_scale / math.sqrt(2), generator=generator)
 
-    def forward(
-        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None
-    ) -> Float[Tensor, "B L"]:
+    def forward(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L"]:
         """The readout of every prefix ``x[:, :k]``."""
         symbols = torch.stack((x, torch.zeros_like(x)), -1).to(self.queries.weight.dtype)
         asked = symbols

@@ -36,8 +36,9 @@ class PrefixRegression:
         x = self.inputs.draw(self.batch, len(self.weights), self.generator)
         positions, weights = None, self.weights
         if self.model.encoding.draws_positions:
-            lengths = torch.multinomial(self.weights, self.batch, replacement=True, generator=self.position_generator) + 1
-            positions = self.model.encoding.positions(lengths, x.shape[1] + 2, self.position_generator)
+            generator = self.position_generator
+            lengths = 1 + torch.multinomial(self.weights, self.batch, replacement=True, generator=generator)
+            positions = self.model.encoding.positions(lengths, x.shape[1] + 2, generator)
             weights = nn.functional.one_hot(lengths - 1, x.shape[1]).to(self.weights)
         target = self.outrep.forward(self.task.targets(x))
         return weighted_mse(self.model(x, positions), target, weights)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
-from synthlab.evaluation import METRICS
 from synthlab.errors import InputError
+from synthlab.evaluation import METRICS
 from synthlab.records import Records
+from synthlab.registry import unknown
 from synthlab.tables import curves
 
 if TYPE_CHECKING:
@@ -46,7 +47,16 @@ STYLES = {
     "rlog": Style(r"$1/\log(x+1)$", SKY, LONG, "P"),
     "power": Style("$x^p$", BLACK, DASHES, "X"),
 }
-OTHERS = list(zip((BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK), ("-", DASHES, DASHDOT, DOTS) * 2, "osD^vPX"))
+# For whatever has no style of its own.
+OTHERS = [
+    (BLUE, "-", "o"),
+    (ORANGE, DASHES, "s"),
+    (GREEN, DASHDOT, "^"),
+    (RED, DOTS, "D"),
+    (PURPLE, LONG, "v"),
+    (SKY, "-", "P"),
+    (BLACK, DASHES, "X"),
+]
 
 
 def style_of(names: list[str]) -> dict[str, Style]:
@@ -94,7 +104,9 @@ def plot_records(records: Records, metric: str, path: str | os.PathLike | None) 
     import matplotlib.pyplot as plt
 
     if metric not in METRICS:
-        raise InputError(f"metric={metric}: unknown; choose from {', '.join(METRICS)}")
+        raise InputError(unknown("metric", metric, METRICS))
+    if all(record.diverged_at is not None for record in records):
+        raise InputError(f"records={len(records)}: no finished run to draw")
     drawn = curves(records.table(), metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
     train_length = max(record.config.train_length for record in records)

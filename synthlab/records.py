@@ -1,8 +1,8 @@
 """What a run leaves behind, and the store it is kept in.
 
 A record is a folder named by the run's identity: ``config.json``, ``metrics.csv`` (a row for each test length),
-``training.csv`` (the training curve) and ``status.json``, which holds the outcome, the environment and a checksum of each
-other file. It is written under another name and renamed when complete, so that a record is there whole or not at all.
+``training.csv`` (the training curve) and ``status.json``, which holds the outcome, the environment and a checksum of
+each other file. It is written under another name and renamed when complete, so that it is there whole or not at all.
 """
 
 import hashlib
@@ -34,9 +34,9 @@ STALE = 3600  # seconds after which a half-written record must be an interrupted
 class Record:
     """One run: its config, its outcome, its numbers.
 
-    ``metrics`` has a row for each test length (columns ``length`` and ``evaluation.METRICS``), ``training`` one for each
-    point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged", the step in
-    ``diverged_at``, and no metrics.
+    ``metrics`` has a row for each test length (columns ``length`` and ``evaluation.METRICS``), ``training`` one for
+    each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged", the
+    step in ``diverged_at``, and no metrics.
     """
 
     config: RunConfig
@@ -143,9 +143,9 @@ class Store:
                 environment=status["environment"],
             )
         except (OSError, KeyError, TypeError, ValueError) as error:
-            reason = f"{type(error).__name__}: {error}" if not isinstance(error, _Damaged) else str(error)
+            reason = str(error) if isinstance(error, _Damaged) else f"{type(error).__name__}: {error}"
             reason = " ".join(reason.split())
-            raise InputError(f"{folder}: damaged record ({reason}); remove the folder to train this run again") from None
+            raise InputError(f"{folder}: damaged record ({reason}); remove the folder to train it again") from None
 
     def write(self, record: Record) -> None:
         """Keep ``record``, whole or not at all. One that is already there stays as it is."""

@@ -9,7 +9,7 @@ import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -68,8 +68,7 @@ def validated(schema: type[BaseModel], given: Mapping[str, Any], field: str) -> 
     try:
         return schema(**given)
     except ValidationError as error:
-        allowed = list(schema.model_fields)
-        raise InputError(*(_line(problem, allowed, field) for problem in error.errors())) from None
+        raise InputError(*(_line(problem, schema, field) for problem in error.errors())) from None
 
 
 def unknown(field: str, value: Any, choices: Iterable[str]) -> str:
@@ -88,15 +87,25 @@ def did_you_mean(name: Any, choices: Any) -> str:
     return f", did you mean {close[0]}?" if close else ""
 
 
-def _line(problem: Any, allowed: list[str], field: str) -> str:
+def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
     if problem["type"] == "missing":
         return f"{path}: missing; must be given"
     value = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
-        keys = f"choose from {', '.join(allowed)}" if allowed else "there are none but name"
-        return f"{path}={value}: unknown key{did_you_mean(problem['loc'][-1], allowed)}; {keys}"
+        *parents, key = problem["loc"]
+        allowed = _keys(schema, parents)
+        choices = f"choose from {', '.join(allowed)}" if allowed else "there are none but name"
+        return f"{path}={value}: unknown key{did_you_mean(key, allowed)}; {choices}"
     return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
+
+
+def _keys(schema: Any, parents: Iterable[str]) -> list[str]:
+    """The keys allowed below ``parents`` in a schema of models and of dictionaries of models."""
+    for parent in parents:
+        is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
+        schema = schema.model_fields[parent].annotation if is_model else get_args(schema)[1]
+    return list(schema.model_fields)
 
 
 def _schema(cls: type) -> type[BaseModel]:
@@ -110,7 +119,7 @@ def _schema(cls: type) -> type[BaseModel]:
     return create_model(cls.__name__, __config__=STRICT, **fields)
 
 
-def _import(name: str, field: str) -> type:
+def _import(name: str, field: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

@@ -2,10 +2,11 @@
 
 import os
 import platform
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
@@ -93,7 +94,8 @@ def _check(config: RunConfig, parts: Parts) -> None:
             f"null chooses a shift that fits"
         )
     if config.evaluation.largest < high:
-        raise InputError(f"evaluation.largest={config.evaluation.largest:g}: must be at least the largest target {high:g}")
+        largest = config.evaluation.largest
+        raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
 
 
 def execute(config: RunConfig, observe: Observer | None = None) -> Record:
@@ -156,9 +158,9 @@ def run(
     """Train one model for each seed, or read what is recorded, and return the records.
 
     ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
-    model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number of
-    seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. With more than one worker, a
-    script needs no ``__main__`` guard. Raises InputError for settings that are refused.
+    model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
+    of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
+    train side by side; a script needs no ``__main__`` guard for them. Raises InputError for settings that are refused.
     """
     config = resolve(compose(list(as_overrides(settings))))
     if seeds is not None and "seed" in settings:
@@ -178,10 +180,28 @@ def _executed(configs: list[RunConfig], store: Store, workers: int) -> Iterator[
         return
     from joblib import Parallel, delayed
 
-    # Longest first, so that no long run is left to the end while other cores idle.
-    configs = sorted(configs, key=_work, reverse=True)
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-    yield from parallel(delayed(_execute_and_store)(config, store) for config in configs)
+    # Longest first, so that no long run is left to the end while other cores idle; and only as many handed out as there
+    # are workers, so that an interruption leaves no queue behind to be unwound.
+    configs = sorted(configs, key=_cost, reverse=True)
+    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
+    yield from parallel(delayed(_work)(config, store, os.getpid()) for config in configs)
+
+
+def _work(config: RunConfig, store: Store, parent: int) -> Record:
+    _leave_with(parent)
+    return _execute_and_store(config, store)
+
+
+@cache
+def _leave_with(parent: int) -> None:
+    """End this worker when its parent is gone: one that is killed cannot tell its workers to stop."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _execute_and_store(config: RunConfig, store: Store) -> Record:
@@ -190,7 +210,7 @@ def _execute_and_store(config: RunConfig, store: Store) -> Record:
     return record
 
 
-def _work(config: RunConfig) -> int:
+def _cost(config: RunConfig) -> int:
     """How long a run takes, up to a factor: enough to order runs by."""
     return config.protocol.steps * config.protocol.batch * config.train_length * config.model.get("depth", 1)
 

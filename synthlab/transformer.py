@@ -129,9 +129,7 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=scale / math.sqrt(module.in_features), generator=generator)
                 nn.init.zeros_(module.bias)
 
-    def forward(
-        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
-    ) -> Float[Tensor, "B L"]:
+    def forward(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None) -> Float[Tensor, "B L"]:
         """The readout of every prefix ``x[:, :k]``. ``positions`` are those of BOS, x1..xL and the last EOS where they
         differ from 0..L + 1; each EOS takes the one after its prefix."""
         ranks = packing.ranks(x.shape[1], x.device)

@@ -16,9 +16,14 @@ from typing import NamedTuple
 import matplotlib as mpl
 import pytest
 import torch
+from hypothesis import settings
 
 mpl.use("agg")
 torch.set_num_threads(1)
+settings.register_profile(
+    "lab", deadline=None, derandomize=True
+)  # the same examples each time, however slow the machine
+settings.load_profile("lab")
 
 QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
 

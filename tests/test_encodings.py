@@ -41,7 +41,8 @@ def test_alibi_slopes_equal_the_published_ones():
     assert alibi_slopes(8).tolist() == [2.0**-i for i in range(1, 9)]
     assert alibi_slopes(16).tolist() == pytest.approx([2 ** (-i / 2) for i in range(1, 17)])
     # The authors' release for 12 heads: the 8 slopes, then every other one of the 16.
-    assert alibi_slopes(12).tolist() == pytest.approx([2.0**-i for i in range(1, 9)] + [2 ** (-i / 2) for i in (1, 3, 5, 7)])
+    twelve = [2.0**-i for i in range(1, 9)] + [2 ** (-i / 2) for i in (1, 3, 5, 7)]
+    assert alibi_slopes(12).tolist() == pytest.approx(twelve)
     assert alibi_slopes(1).tolist() == [2.0**-8]
     assert len(alibi_slopes(6)) == 6
 
@@ -98,7 +99,8 @@ def test_t5_reads_its_bias_from_the_bucket_of_the_distance():
 def test_learned_adds_the_vector_of_the_position():
     learned = build("learned")
     h = torch.randn(2, 3, 8)
-    torch.testing.assert_close(learned.embed(h, torch.tensor([4, 0, 63])) - h, learned.vectors[[4, 0, 63]].expand(2, 3, 8))
+    added = learned.embed(h, torch.tensor([4, 0, 63])) - h
+    torch.testing.assert_close(added, learned.vectors[[4, 0, 63]].expand(2, 3, 8))
     assert learned.longest() == 62
 
 

@@ -31,7 +31,8 @@ def test_unequal_shapes_are_refused_not_broadcast():
 def objective(name: str, net) -> PrefixRegression:
     task, outrep = TASKS[name](), OUTREPS["identity"](shift=0.0)
     weights = length_weights("uniform", 6)
-    return PrefixRegression(net, task, Bernoulli(p=0.5), outrep, 8, weights, stream(0, "training"), stream(0, "positions"))
+    streams = (stream(0, "training"), stream(0, "positions"))
+    return PrefixRegression(net, task, Bernoulli(p=0.5), outrep, 8, weights, *streams)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -99,7 +99,8 @@ def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
 
 
 def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
-    records = synthlab.run(task="length", encoding="nope", outrep="rsqrt", seeds=2, results=tmp_path, progress=False, **QUICK)
+    where = {"results": tmp_path, "progress": False}
+    records = synthlab.run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
     assert [record.config.seed for record in records] == [0, 1]
     assert "2 runs: task=length" in repr(records)
     records.plot(path=tmp_path / "plot.png")

@@ -4,7 +4,8 @@ from synthlab.streams import STREAMS, stream
 
 
 def test_streams_differ_by_name_and_by_seed_and_repeat():
-    draws = {(seed, name): tuple(torch.rand(4, generator=stream(seed, name)).tolist()) for seed in (0, 1) for name in STREAMS}
+    pairs = [(seed, name) for seed in (0, 1) for name in STREAMS]
+    draws = {pair: tuple(torch.rand(4, generator=stream(*pair)).tolist()) for pair in pairs}
     assert len(set(draws.values())) == 2 * len(STREAMS)
     assert draws[0, "initial"] == tuple(torch.rand(4, generator=stream(0, "initial")).tolist())
 

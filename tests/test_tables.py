@@ -56,7 +56,8 @@ def test_several_records_print_a_column_for_each_series():
 
 
 def test_a_diverged_record_says_so_and_what_may_help():
-    assert "seed 0 diverged: the loss was not finite at step 3; a lower protocol.lr" in repr(Records([record(0, diverged_at=3)]))
+    text = repr(Records([record(0, diverged_at=3)]))
+    assert "seed 0 diverged: the loss was not finite at step 3; a lower protocol.lr (now 0.003) may help" in text
 
 
 def test_records_show_as_html():

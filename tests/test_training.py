@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import pytest
 import torch
@@ -18,13 +19,14 @@ def test_the_schedule_rises_then_falls_as_half_a_cosine():
     rates = [learning_rate(step, p) for step in range(1, 13)]
     assert rates[:5] == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0])
     assert rates[4:] == pytest.approx([0.5 * (1 + math.cos(math.pi * i / 8)) for i in range(8)])
-    assert all(later < earlier for earlier, later in zip(rates[4:], rates[5:], strict=False))
+    assert all(later < earlier for earlier, later in pairwise(rates[4:]))
 
 
 @pytest.mark.parametrize("warmup", [0.0, 1.0])
 def test_the_schedule_has_no_warmup_or_nothing_else(warmup):
     rates = [learning_rate(step, protocol(lr=1.0, steps=4, warmup=warmup)) for step in range(1, 5)]
-    assert rates == pytest.approx([0.25, 0.5, 0.75, 1.0] if warmup else [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)])
+    falling = [0.5 * (1 + math.cos(math.pi * i / 4)) for i in range(4)]
+    assert rates == pytest.approx([0.25, 0.5, 0.75, 1.0] if warmup else falling)
 
 
 def test_sgd_follows_the_gradient_by_hand():
@@ -45,7 +47,8 @@ def test_adam_first_steps_have_the_size_of_the_learning_rate():
 def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
     values, seen = iter(range(1, 8)), []
     w = torch.nn.Parameter(torch.tensor(0.0))
-    training = train([w], lambda: 0 * w + next(values), protocol(steps=7, record_every=3), lambda *point: seen.append(point))
+    seven = protocol(steps=7, record_every=3)
+    training = train([w], lambda: 0 * w + next(values), seven, lambda *point: seen.append(point))
     assert training.steps == [3, 6, 7]
     assert training.losses == [2.0, 5.0, 7.0]
     assert seen == [(3, 2.0), (6, 5.0), (7, 7.0)]

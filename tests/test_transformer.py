@@ -110,7 +110,8 @@ def test_initial_weights_have_the_stated_scale():
 
 @pytest.mark.parametrize(("width", "heads"), [(16, 3), (8, 16)])
 def test_heads_that_do_not_divide_the_width_are_refused(width, heads):
-    with pytest.raises(InputError, match=f"model.heads={heads}: must divide model.width={width}; choose from 1, 2, 4, 8"):
+    expected = f"model.heads={heads}: must divide model.width={width}; choose from 1, 2, 4, 8"
+    with pytest.raises(InputError, match=expected):
         model(width=width, heads=heads)
 
 

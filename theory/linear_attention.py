@@ -13,6 +13,7 @@ from sympy import Expr, Matrix, Rational
 
 from synthlab.errors import InputError
 
+HALF = Rational(1, 2)
 # What each task asks of a prefix, given its number of ones and its length.
 TARGETS: dict[str, Callable[[int, int], Rational]] = {
     "mean": lambda ones, length: Rational(ones, length),
@@ -21,7 +22,7 @@ TARGETS: dict[str, Callable[[int, int], Rational]] = {
 }
 
 
-def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Rational = Rational(1, 2)) -> Expr:
+def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Rational = HALF) -> Expr:
     """E (g(x) - y(x))^2 over sequences of ``length`` independent symbols, each 1 with probability ``p`` (equation 12).
 
     ``outputs`` is M, 2 x 2: row the last symbol, column the symbol attended to. Its entries may be symbols of sympy's;
@@ -42,6 +43,6 @@ def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Ration
     return sympy.expand(total)
 
 
-def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = Rational(1, 2)) -> Expr:
+def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = HALF) -> Expr:
     """The training loss: the mean of ``expected_error`` over the lengths 1..``train_length`` (equations 8 and 12)."""
     return sum(expected_error(outputs, task, length, p) for length in range(1, train_length + 1)) / train_length

@@ -1,0 +1,138 @@
+import re
+
+import pandas as pd
+import pytest
+from conftest import QUICK
+from omegaconf import OmegaConf
+
+from experiments.drawing import PLOTS, save_panel
+from experiments.figures import cells, figures
+from synthlab.config import as_overrides, conf_dir
+from synthlab.errors import InputError
+
+FIGURES = sorted(path.stem for path in (conf_dir() / "figure").glob("*.yaml") if path.stem != "all")
+OWN = """
+widths:
+  title: Width and depth
+  panels:
+    main:
+      title: sum task
+      fixed: {task: sum, outrep: rsqrt}
+      vary: {model.width: [8, 16], model.depth: [1, 2]}
+      metric: relative_error
+"""
+
+
+@pytest.fixture
+def own_figure(tmp_path, quick) -> list[str]:
+    """Arguments that draw a figure of the user's own: four series."""
+    (tmp_path / "own" / "figure").mkdir(parents=True)
+    (tmp_path / "own" / "figure" / "widths.yaml").write_text(OWN)
+    return ["--config-dir", str(tmp_path / "own"), *quick, "figure=widths", "workers=1"]
+
+
+def loaded(name: str) -> dict:
+    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "figure" / f"{name}.yaml"))
+    return {key: value for key, value in raw.items() if key != "defaults"}
+
+
+def ids(figure: str) -> set[str]:
+    panels = [panel for found in figures(loaded(figure)).values() for panel in found.panels.values()]
+    return {config.id for panel in panels for cell in cells(panel, {}, seeds=5) for config in cell.configs}
+
+
+def test_figure_1_is_65_runs():
+    assert len(ids("1")) == 65
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_composes_runs_two_steps_and_is_drawn(invoke, tmp_path, name):
+    two_steps = [*as_overrides(QUICK), "protocol.steps=2"]
+    outcome = invoke("experiments", *two_steps, f"results={tmp_path}", f"figure={name}", "seeds=1", "workers=1")
+    assert outcome.status == 0, outcome.err
+    written = re.findall(r"^  (\S+)$", outcome.out, re.MULTILINE)
+    assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv"}
+    assert "0 left" in outcome.err
+    again = invoke("experiments", *two_steps, f"results={tmp_path}", f"figure={name}", "seeds=1", "replot=true")
+    assert again.status == 0
+    assert "runs done" not in again.err  # nothing to train, no bar
+
+
+def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invoke, tmp_path):
+    arguments = [*as_overrides(QUICK), "figure=1", "seeds=2", "workers=1", f"results={tmp_path}"]
+    assert invoke("experiments", *arguments).status == 0
+    folder = tmp_path / "figures"
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(first) == 2 + 4 * 3
+    assert invoke("experiments", *arguments, "replot=true").status == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+    panel = figures(loaded("1"))["figure1"].panels["c_plus"]
+    save_panel(tmp_path / "redrawn", panel.title, panel.plot, pd.read_csv(folder / "figure1c_plus.csv"))
+    for kind in ("png", "pdf"):
+        assert (tmp_path / f"redrawn.{kind}").read_bytes() == first[f"figure1c_plus.{kind}"]
+
+
+def test_all_is_every_figure():
+    defaults = OmegaConf.load(conf_dir() / "figure" / "all.yaml")["defaults"]
+    assert sorted(defaults) == FIGURES
+
+
+def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
+    invoke("experiments", *own_figure, "seeds=1")
+    before = set((tmp_path / "runs").iterdir())
+    outcome = invoke("experiments", *own_figure, "seeds=2")
+    assert "4 runs done, 4 left" in outcome.err
+    assert before < set((tmp_path / "runs").iterdir())
+
+
+def test_overrides_hold_for_every_run_but_not_against_the_grid():
+    panel = figures(loaded("1"))["figure1"].panels["a"]
+    overrides = {"train_length": "train_length=7", "encoding": "encoding=t5", "task": "task=sum"}
+    grid = cells(panel, overrides, seeds=2)
+    assert [cell.series for cell in grid] == ["nope", "alibi", "rope", "learned"]
+    for cell in grid:
+        assert [config.seed for config in cell.configs] == [0, 1]
+        assert {(c.train_length, c.task["name"], c.encoding["name"]) for c in cell.configs} == {(7, "sum", cell.series)}
+
+
+def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
+    assert invoke("experiments", *own_figure, "seeds=2").status == 0
+    drawn = pd.read_csv(tmp_path / "figures" / "widthsmain.csv")
+    assert drawn["series"].unique().tolist() == [f"model.width={w} model.depth={d}" for w in (8, 16) for d in (1, 2)]
+    assert set(drawn["seeds"]) == {2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["figure=9"], "figure=9: unknown; choose from 1, all"),
+        (["seeds=0"], "seeds=0: must be a whole number, 1 or more"),
+        (["seeds=many"], "seeds=many: must be a whole number, 1 or more"),
+        (["workers=-1"], "workers=-1: must be a whole number, 1 or more"),
+        (["seed=3"], "seed=3: figures take their seeds from 0 on; give seeds=N"),
+        (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
+        (["replot=true"], "replot=true: 13 of 13 runs are not recorded below"),
+        (["model.width=30"], "model.heads=4: must divide model.width=30"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
+    if arguments == ["replot=true"]:
+        arguments = [*arguments, "seeds=1"]
+    outcome = invoke("experiments", *quick, *arguments)
+    assert outcome.status == 2
+    assert outcome.err.startswith(f"error: {message}")
+    assert len(outcome.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("panel", "message"),
+    [
+        ({"title": "x", "vary": {"seed": [1]}, "metric": "msq"}, "metric=msq: unknown, did you mean mse"),
+        ({"title": "x", "vary": {"seed": [1]}, "plot": "pie"}, f"plot=pie: unknown; choose from {', '.join(PLOTS)}"),
+        ({"title": "x", "vray": {}}, "panels.a.vray=.*: unknown key, did you mean vary"),
+    ],
+)
+def test_a_figure_file_with_a_mistake_is_refused(panel, message):
+    with pytest.raises(InputError, match=message):
+        figures({"mine": {"title": "mine", "panels": {"a": panel}}})

@@ -1,0 +1,73 @@
+"""Exact expected errors against enumeration, against the paper's formulas, and against the bench's own model."""
+
+from functools import partial
+from itertools import product
+
+import pytest
+import sympy
+import torch
+from sympy import Matrix, Rational
+
+from synthlab.encodings import ENCODINGS
+from synthlab.errors import InputError
+from synthlab.linear_attention import LinearAttention
+from synthlab.streams import stream
+from synthlab.tasks import TASKS
+from theory import expected_error, training_loss
+from theory.linear_attention import TARGETS
+
+M = Matrix(2, 2, [Rational(1, 3), Rational(-2), Rational(5, 7), Rational(4)])
+
+
+def enumerated(outputs: Matrix, task: str, length: int, p: Rational) -> Rational:
+    """The same expectation, one sequence at a time."""
+    total = Rational(0)
+    for x in product((0, 1), repeat=length):
+        readout = sum(outputs[x[-1], symbol] for symbol in x) / Rational(length)
+        probability = p ** sum(x) * (1 - p) ** (length - sum(x))
+        total += probability * (readout - TARGETS[task](sum(x), length)) ** 2
+    return total
+
+
+def test_the_tasks_are_the_benchs():
+    assert set(TARGETS) == set(TASKS)
+
+
+@pytest.mark.parametrize("task", TARGETS)
+@pytest.mark.parametrize("length", [1, 2, 3, 7])
+@pytest.mark.parametrize("p", [Rational(1, 2), Rational(1, 5)])
+def test_the_sum_over_counts_equals_the_sum_over_sequences(task, length, p):
+    assert expected_error(M, task, length, p) == enumerated(M, task, length, p)
+
+
+def test_the_length_task_by_hand():
+    gamma = sympy.Symbol("Gamma")
+    constant = Matrix(2, 2, [gamma] * 4)
+    # All four numbers equal: the readout is Gamma at every length, the error (Gamma - l)^2 (above equation 14).
+    assert sympy.expand(expected_error(constant, "length", 5) - (gamma - 5) ** 2) == 0
+    assert sympy.solve(sympy.diff(training_loss(constant, "length", 10), gamma), gamma) == [Rational(11, 2)]
+
+
+def test_the_mean_task_is_exactly_solved():
+    assert training_loss(Matrix([[0, 1], [0, 1]]), "mean", 10) == 0
+
+
+@pytest.mark.parametrize("task", TARGETS)
+def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task):
+    nope = partial(ENCODINGS.build, {"name": "nope"})
+    model = LinearAttention(nope, stream(0, "initial"), head_dim=2, bos=False, init_scale=1.0).double()
+    outputs = Matrix(2, 2, [Rational(value.item()) for value in model.outputs().flatten()])
+    length = 6
+    x = torch.cartesian_prod(*[torch.tensor([0, 1])] * length)
+    measured = (model(x) - TASKS[task]().targets(x)).square().mean(0)
+    exact = [float(expected_error(outputs, task, k)) for k in range(1, length + 1)]
+    assert measured.tolist() == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("task", "length", "message"),
+    [("mode", 3, "task=mode: unknown"), ("sum", 0, "length=0: must be"), ("sum", 2.5, "length=2.5: must be")],
+)
+def test_bad_input_is_refused(task, length, message):
+    with pytest.raises(InputError, match=message):
+        expected_error(M, task, length)
