@@ -8,12 +8,12 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from experiments.drawing import PLOTS
+from synthlab.assembly import resolve
 from synthlab.config import RunConfig, as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.evaluation import METRICS
 from synthlab.records import Records
 from synthlab.registry import STRICT, unknown, validated
-from synthlab.runs import resolve
 from synthlab.tables import curves
 
 

@@ -7,8 +7,9 @@ from synthlab import cli
 
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
+    from synthlab.assembly import resolve
     from synthlab.records import Store
-    from synthlab.runs import ensure, resolve
+    from synthlab.runs import ensure
 
     config = resolve(raw)
     records = ensure([config], raw["results"], progress=False)

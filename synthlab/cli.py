@@ -62,8 +62,8 @@ def _check_sweep() -> None:
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
+    from synthlab.assembly import resolve
     from synthlab.config import compose
-    from synthlab.runs import resolve
 
     parsed = OverridesParser.create().parse_overrides(own)
     searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []

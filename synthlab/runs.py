@@ -1,119 +1,34 @@
-"""From config to record: build, train, evaluate; skip what is already recorded."""
+"""From config to record: train, evaluate, keep; skip what is already recorded."""
 
 import os
 import platform
+import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 import torch
-from torch import nn
 
+from synthlab.assembly import Parts, build, resolve
 from synthlab.config import RunConfig, as_overrides, compose
-from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
 from synthlab.evaluation import METRICS, evaluate
-from synthlab.inputs import INPUTS, InputDistribution
-from synthlab.linear_attention import LinearAttention
 from synthlab.objective import PrefixRegression, length_weights
-from synthlab.outrep import OUTREPS, OutRep
 from synthlab.records import Record, Records, Store
-from synthlab.registry import Registry
 from synthlab.streams import stream
-from synthlab.tasks import TASKS, Task
-from synthlab.training import Observer, train
-from synthlab.transformer import Transformer
-
-MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
-KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
-
-
-class Parts(NamedTuple):
-    """What a config stands for, built."""
-
-    task: Task
-    inputs: InputDistribution
-    outrep: OutRep
-    model: nn.Module
-
-
-def resolve(raw: Mapping[str, Any]) -> RunConfig:
-    """The run that ``raw`` describes, complete: whatever the config left open is filled in.
-
-    Raises InputError for anything that could not be trained or tested, before it is tried.
-    """
-    config = RunConfig.checked(raw)
-    problems, members = [], {}
-    for name, kind in KINDS.items():
-        member = getattr(config, name)
-        try:
-            members[name] = {**kind.arguments(member), "name": member["name"]}
-        except InputError as error:
-            problems += error.lines
-    if problems:
-        raise InputError(*problems)
-    if members["outrep"]["shift"] is None:
-        task, outrep = TASKS.build(config.task), OUTREPS.build(config.outrep)
-        members["outrep"]["shift"] = outrep.default_shift(task.span(1)[0])
-    config = RunConfig.checked(config.model_dump() | members)
-    _check(config, build(config))
-    return config
-
-
-def build(config: RunConfig) -> Parts:
-    """Task, input distribution, map and freshly initialized model."""
-    make_encoding = partial(ENCODINGS.build, config.encoding)
-    return Parts(
-        TASKS.build(config.task),
-        INPUTS.build(config.inputs),
-        OUTREPS.build(config.outrep),
-        MODELS.build(config.model, make_encoding, stream(config.seed, "initial")),
-    )
-
-
-def _check(config: RunConfig, parts: Parts) -> None:
-    """Refuse what fits no single field: lengths beyond the encoding's, targets outside the map's domain."""
-    for name in ("train_length", "test_length"):
-        length, longest = getattr(config, name), parts.model.encoding.longest()
-        if length > longest:
-            raise InputError(
-                f"{name}={length}: encoding={config.encoding['name']} has {longest + 2} positions, BOS and EOS "
-                f"included, enough for lengths up to {longest}"
-            )
-    low, high = parts.task.span(max(config.train_length, config.test_length))
-    shift, domain = parts.outrep.shift, parts.outrep.domain
-    if not domain.contains(torch.tensor([low + shift, high + shift])).all():
-        raise InputError(
-            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to "
-            f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
-            f"null chooses a shift that fits"
-        )
-    if config.evaluation.largest < high:
-        largest = config.evaluation.largest
-        raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
+from synthlab.training import Observer, Training, train
 
 
 def execute(config: RunConfig, observe: Observer | None = None) -> Record:
     """Train and evaluate, on one thread: the numbers then depend on nothing but the config and the machine."""
     started = time.time()
     with _one_thread():
-        task, inputs, outrep, model = build(config)
-        objective = PrefixRegression(
-            model,
-            task,
-            inputs,
-            outrep,
-            batch=config.protocol.batch,
-            weights=length_weights(config.length_distribution, config.train_length),
-            generator=stream(config.seed, "training"),
-            position_generator=stream(config.seed, "positions"),
-        )
-        training = train(model.parameters(), objective, config.protocol, observe)
+        (task, inputs, outrep, model), training = fit(config, observe)
         trained = time.time()
         if training.diverged_at is None:
             how = config.evaluation.model_dump()
@@ -127,6 +42,22 @@ def execute(config: RunConfig, observe: Observer | None = None) -> Record:
         diverged_at=training.diverged_at,
         environment=_environment() | {"train_seconds": trained - started, "test_seconds": time.time() - trained},
     )
+
+
+def fit(config: RunConfig, observe: Observer | None = None) -> tuple[Parts, Training]:
+    """The trained model with its task and map, and how the training went."""
+    parts = task, inputs, outrep, model = build(config)
+    objective = PrefixRegression(
+        model,
+        task,
+        inputs,
+        outrep,
+        batch=config.protocol.batch,
+        weights=length_weights(config.length_distribution, config.train_length),
+        generator=stream(config.seed, "training"),
+        position_generator=stream(config.seed, "positions"),
+    )
+    return parts, train(model.parameters(), objective, config.protocol, observe)
 
 
 def ensure(configs: list[RunConfig], results: str | os.PathLike, workers: int = 1, progress: bool = True) -> Records:
@@ -226,7 +157,9 @@ def _bar(total: int, done: int, disable: bool) -> Any:
             values = super().format_dict
             return values | {"left": values["total"] - values["n"]}
 
+    # In a terminal the bar moves; in a log file it is a line now and then.
     return Bar(
+        mininterval=0.1 if sys.stderr.isatty() else 10,
         total=total,
         initial=done,
         disable=disable,

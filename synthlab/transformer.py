@@ -42,6 +42,15 @@ class Attention(nn.Module):
 
     def forward(self, h: Float[Tensor, "B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "B Q D"]:
         """What each token from ``sight.first`` on gathers from the keys it sees."""
+        weights, v = self.attend(h, sight, encoding)
+        prefix = weights.shape[-1] - 1
+        gathered = weights[..., :prefix] @ v[:, :, :prefix] + weights[..., prefix:] * v[:, :, sight.first :]
+        return self.output(gathered.transpose(1, 2).flatten(-2))
+
+    def attend(
+        self, h: Float[Tensor, "B T D"], sight: Sight, encoding: Encoding
+    ) -> tuple[Float[Tensor, "B H Q K"], Float[Tensor, "B H T d"]]:
+        """The attention weights of those tokens, and every token's values."""
         first, positions, visible, _ = sight
         prefix = visible.shape[1] - 1
         q = self.queries(h[:, first:]).unflatten(-1, (self.heads, -1))
@@ -50,9 +59,7 @@ class Attention(nn.Module):
         k = encoding.rotate(k, positions).transpose(1, 2)  # B H T d
         v = v.transpose(1, 2)  # B H T d
         own = (q * k[:, :, first:]).sum(-1, keepdim=True)
-        weights = self.weights(torch.cat((q @ k[:, :, :prefix].mT, own), -1), sight)  # B H Q K
-        gathered = weights[..., :prefix] @ v[:, :, :prefix] + weights[..., prefix:] * v[:, :, first:]
-        return self.output(gathered.transpose(1, 2).flatten(-2))
+        return self.weights(torch.cat((q @ k[:, :, :prefix].mT, own), -1), sight), v
 
     def weights(self, products: Float[Tensor, "B H Q K"], sight: Sight) -> Float[Tensor, "B H Q K"]:
         """Attention weights from the products of queries and keys; 0 where a key is not seen."""
@@ -132,6 +139,21 @@ class Transformer(nn.Module):
     def forward(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None) -> Float[Tensor, "B L"]:
         """The readout of every prefix ``x[:, :k]``. ``positions`` are those of BOS, x1..xL and the last EOS where they
         differ from 0..L + 1; each EOS takes the one after its prefix."""
+        h, sight = self.before_last(x, positions)
+        return self.readout(self.norm(self.blocks[-1](h, sight, self.encoding))).squeeze(-1)
+
+    def readout_attention(
+        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
+    ) -> Float[Tensor, "B H L K"]:
+        """How much each readout attends, in the last layer, to BOS, x1..xL and itself."""
+        h, sight = self.before_last(x, positions)
+        block = self.blocks[-1]
+        return block.attention.attend(block.pre1(h), sight, self.encoding)[0]
+
+    def before_last(
+        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None
+    ) -> tuple[Float[Tensor, "B T D"], Sight]:
+        """The stream before the last layer, and what the readouts, alone there in asking, can attend to."""
         ranks = packing.ranks(x.shape[1], x.device)
         sight = self.sight(ranks if positions is None else positions[:, ranks], x.shape[1])
         h = self.encoding.embed(self.tokens(packing.pack(x)), sight.positions)
@@ -139,8 +161,7 @@ class Transformer(nn.Module):
             h = block(h, sight, self.encoding)
         first = x.shape[1] + 1
         bias = None if sight.bias is None else sight.bias[..., first:, :]
-        last = Sight(first, sight.positions, sight.visible[first:], bias)
-        return self.readout(self.norm(self.blocks[-1](h, last, self.encoding))).squeeze(-1)
+        return h, Sight(first, sight.positions, sight.visible[first:], bias)
 
     def sight(self, positions: Int[Tensor, "*B T"], length: int) -> Sight:
         """What every packed token can attend to."""

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synthlab.assembly import KINDS, build, resolve
 from synthlab.config import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
-from synthlab.runs import KINDS, build, resolve
 
 CONFIG = compose([])
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlab import load_records
+from synthlab.assembly import resolve
 from synthlab.config import as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.evaluation import METRICS
 from synthlab.records import Record, Records, Store
-from synthlab.runs import resolve
 
 CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
 

@@ -2,12 +2,13 @@ import pytest
 from conftest import QUICK
 
 import synthlab
+from synthlab.assembly import build, resolve
 from synthlab.config import as_overrides, compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
 from synthlab.records import Store
-from synthlab.runs import build, ensure, execute, resolve
+from synthlab.runs import ensure, execute
 from synthlab.tasks import TASKS
 
 

@@ -1,0 +1,87 @@
+"""From a config to the objects it stands for, checked before anything runs."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from synthlab.config import RunConfig
+from synthlab.encodings import ENCODINGS
+from synthlab.errors import InputError
+from synthlab.inputs import INPUTS, InputDistribution
+from synthlab.linear_attention import LinearAttention
+from synthlab.outrep import OUTREPS, OutRep
+from synthlab.registry import Registry
+from synthlab.streams import stream
+from synthlab.tasks import TASKS, Task
+from synthlab.transformer import Transformer
+
+MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
+KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
+
+
+class Parts(NamedTuple):
+    """What a config stands for, built."""
+
+    task: Task
+    inputs: InputDistribution
+    outrep: OutRep
+    model: nn.Module
+
+
+def resolve(raw: Mapping[str, Any]) -> RunConfig:
+    """The run that ``raw`` describes, complete: whatever the config left open is filled in.
+
+    Raises InputError for anything that could not be trained or tested, before it is tried.
+    """
+    config = RunConfig.checked(raw)
+    problems, members = [], {}
+    for name, kind in KINDS.items():
+        member = getattr(config, name)
+        try:
+            members[name] = {**kind.arguments(member), "name": member["name"]}
+        except InputError as error:
+            problems += error.lines
+    if problems:
+        raise InputError(*problems)
+    if members["outrep"]["shift"] is None:
+        task, outrep = TASKS.build(config.task), OUTREPS.build(config.outrep)
+        members["outrep"]["shift"] = outrep.default_shift(task.span(1)[0])
+    config = RunConfig.checked(config.model_dump() | members)
+    _check(config, build(config))
+    return config
+
+
+def build(config: RunConfig) -> Parts:
+    """Task, input distribution, map and freshly initialized model."""
+    make_encoding = partial(ENCODINGS.build, config.encoding)
+    return Parts(
+        TASKS.build(config.task),
+        INPUTS.build(config.inputs),
+        OUTREPS.build(config.outrep),
+        MODELS.build(config.model, make_encoding, stream(config.seed, "initial")),
+    )
+
+
+def _check(config: RunConfig, parts: Parts) -> None:
+    """Refuse what fits no single field: lengths beyond the encoding's, targets outside the map's domain."""
+    for name in ("train_length", "test_length"):
+        length, longest = getattr(config, name), parts.model.encoding.longest()
+        if length > longest:
+            raise InputError(
+                f"{name}={length}: encoding={config.encoding['name']} has {longest + 2} positions, BOS and EOS "
+                f"included, enough for lengths up to {longest}"
+            )
+    low, high = parts.task.span(max(config.train_length, config.test_length))
+    shift, domain = parts.outrep.shift, parts.outrep.domain
+    if not domain.contains(torch.tensor([low + shift, high + shift])).all():
+        raise InputError(
+            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to "
+            f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
+            f"null chooses a shift that fits"
+        )
+    if config.evaluation.largest < high:
+        largest = config.evaluation.largest
+        raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
