@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 from synthlab import cli
@@ -26,11 +25,11 @@ def task(raw: dict[str, Any]) -> bool:
         for name, figure in chosen.items()
     }
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
+    store = Store(raw["results"])
     if raw["replot"]:
-        _all_recorded(configs, Store(raw["results"]))
+        _all_recorded(configs, store)
+    folder = store.make_writable("figures")
     records = {record.config.id: record for record in ensure(configs, raw["results"], workers)}
-    folder = Path(raw["results"]) / "figures"
-    folder.mkdir(parents=True, exist_ok=True)
     for name, figure in chosen.items():
         drawn = {key: drawn_data(panel, grids[name][key], records) for key, panel in figure.panels.items()}
         panels = {key: (panel.title, panel.plot, drawn[key]) for key, panel in figure.panels.items()}

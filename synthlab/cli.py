@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,6 +34,9 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
             succeeded.append(task(raw))
         except InputError as error:
             refused.update(dict.fromkeys(error.lines))
+        except BrokenExecutor:
+            print("failed: a worker was killed, perhaps for want of memory; finished runs are kept", file=sys.stderr)
+            succeeded.append(False)
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra's own report takes many lines
     app = hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(guarded)

@@ -104,15 +104,20 @@ class Store:
         self.root = Path(root)
         self.runs = self.root / "runs"
 
-    def make_writable(self) -> None:
-        """Make the folder and try to write to it; raises InputError if that fails, before anything is trained."""
-        probe = self.runs / f".probe-{secrets.token_hex(4)}"
+    def make_writable(self, folder: str = "runs") -> Path:
+        """Make ``folder`` below the root, try to write to it, and return it; raises InputError if that fails."""
+        path = self.root / folder
+        probe = path / f".probe-{secrets.token_hex(4)}"
         try:
-            self.runs.mkdir(parents=True, exist_ok=True)
+            path.mkdir(parents=True, exist_ok=True)
             probe.touch()
             probe.unlink()
         except OSError as error:
             raise InputError(f"results={self.root}: cannot be written ({error.strerror}); give a folder") from None
+        return path
+
+    def sweep(self) -> None:
+        """Remove what interrupted runs left half-written."""
         for left in self.runs.glob(".partial-*"):
             if time.time() - left.stat().st_mtime > STALE:
                 shutil.rmtree(left, ignore_errors=True)

@@ -71,6 +71,7 @@ def ensure(configs: list[RunConfig], results: str | os.PathLike, workers: int = 
     missing = list({config.id: config for config in configs if found[config.id] is None}.values())
     if missing:
         store.make_writable()
+        store.sweep()
         done = len(found) - len(missing)
         with _bar(len(found), done, disable=not progress) as bar:
             for record in _executed(missing, store, workers):

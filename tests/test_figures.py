@@ -125,6 +125,14 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invoke, own_figure, tmp_path):
+    (tmp_path / "figures").write_text("in the way")
+    outcome = invoke("experiments", *own_figure, "seeds=1")
+    assert outcome.status == 2
+    assert len(outcome.err.splitlines()) == 1
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("panel", "message"),
     [

@@ -45,6 +45,12 @@ def alive_in_session(session: int) -> list[int]:
     return found
 
 
+def workers_of(parent: int) -> list[int]:
+    """The processes of the parent's session that train."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in alive_in_session(parent)}
+    return [pid for pid, command in commands.items() if b"popen_loky" in command]
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 @pytest.mark.parametrize("how", ["ctrl-c", "kill -9 of all", "kill -9 of the parent"])
 def test_an_interrupted_figure_goes_on_where_it_was(tmp_path, how):
@@ -76,3 +82,17 @@ def test_an_interrupted_figure_goes_on_where_it_was(tmp_path, how):
     assert len(finished(tmp_path)) == RUNS
     for identity, time_written in before.items():
         assert (tmp_path / "runs" / identity).stat().st_mtime_ns == time_written
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
+def test_a_killed_worker_ends_in_one_line_and_keeps_what_is_finished(tmp_path):
+    process = start(tmp_path)
+    wait_for(lambda: len(finished(tmp_path)) >= 2, seconds=90)
+    for worker in workers_of(process.pid):
+        os.kill(worker, signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.splitlines()[-1].startswith("failed: a worker was killed")
+    assert "Traceback" not in errors
+    for identity in finished(tmp_path):
+        Store(tmp_path).read(identity)
