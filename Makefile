@@ -26,7 +26,7 @@ figures: $(READY)
 	@$(BIN)/python -m experiments figure=all $(ARGS)
 
 test: $(READY)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)

@@ -5,10 +5,22 @@ import re
 import sys
 from typing import Any
 
+from pydantic import BaseModel, PositiveInt
+
 from synthlab import cli
 from synthlab.errors import InputError
+from synthlab.registry import STRICT, validated
 
-OWN = ("figure", "seeds", "workers", "replot", "results")  # keys that are the figures', not their runs'
+
+class Settings(BaseModel):
+    """The keys that are the figures', not their runs'; each is described in ``conf/experiments.yaml``."""
+
+    model_config = STRICT
+    figure: Any
+    seeds: PositiveInt
+    workers: PositiveInt | None
+    replot: bool
+    results: str
 
 
 def task(raw: dict[str, Any]) -> bool:
@@ -18,21 +30,23 @@ def task(raw: dict[str, Any]) -> bool:
     from synthlab.records import Store
     from synthlab.runs import ensure
 
-    seeds, workers = _positive(raw, "seeds"), _positive(raw, "workers", default=os.cpu_count())
-    chosen, overrides = figures(raw["figure"]), _run_overrides()
+    settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
+    chosen, overrides, store = figures(settings.figure), _run_overrides(), Store(settings.results)
     grids = {
-        name: {key: cells(panel, overrides, seeds) for key, panel in figure.panels.items()}
+        name: {key: cells(panel, overrides, settings.seeds) for key, panel in figure.panels.items()}
         for name, figure in chosen.items()
     }
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
-    store = Store(raw["results"])
-    if raw["replot"]:
+    if settings.replot:
         _all_recorded(configs, store)
     folder = store.make_writable("figures")
-    records = {record.config.id: record for record in ensure(configs, raw["results"], workers)}
+    trained = ensure(configs, store, settings.workers or os.cpu_count() or 1)
+    records = {record.config.id: record for record in trained}
     for name, figure in chosen.items():
-        drawn = {key: drawn_data(panel, grids[name][key], records) for key, panel in figure.panels.items()}
-        panels = {key: (panel.title, panel.plot, drawn[key]) for key, panel in figure.panels.items()}
+        panels = {
+            key: (panel.title, panel.plot, drawn_data(panel, grids[name][key], records, overrides))
+            for key, panel in figure.panels.items()
+        }
         written = save_sheet(folder / name, figure.title, panels)
         for key, panel in panels.items():
             written += save_panel(folder / f"{name}{key}", *panel)
@@ -47,11 +61,10 @@ def _run_overrides() -> dict[str, str]:
     """The command line's overrides of the runs' own settings, by key."""
     from hydra.core.hydra_config import HydraConfig
 
-    given = {override.split("=")[0]: override for override in HydraConfig.get().overrides.task}
-    for key in given:
-        if key == "seed":
-            raise InputError(f"{given[key]}: figures take their seeds from 0 on; give seeds=N")
-    return {key: override for key, override in given.items() if key.split(".")[0] not in OWN}
+    given = {override.lstrip("+~").split("=")[0]: override for override in HydraConfig.get().overrides.task}
+    if "seed" in given:
+        raise InputError(f"{given['seed']}: figures take their seeds from 0 on; give seeds=N")
+    return {key: override for key, override in given.items() if key.split(".")[0] not in Settings.model_fields}
 
 
 def _all_recorded(configs: list[Any], store: Any) -> None:
@@ -59,13 +72,6 @@ def _all_recorded(configs: list[Any], store: Any) -> None:
     if missing:
         total = len({config.id for config in configs})
         raise InputError(f"replot=true: {len(missing)} of {total} runs are not recorded below {store.root}; train them")
-
-
-def _positive(raw: dict[str, Any], key: str, default: int | None = None) -> int:
-    value = default if raw[key] is None else raw[key]
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise InputError(f"{key}={value}: must be a whole number, 1 or more")
-    return value
 
 
 def _quoted(override: str) -> str:

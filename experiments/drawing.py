@@ -18,6 +18,9 @@ METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "p
 
 def draw_error_curves(axes: Axes, drawn: pd.DataFrame) -> None:
     """The default plot: error against length, a line and a band for each series."""
+    if drawn.empty:
+        axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
+        return
     draw_curves(axes, drawn, int(drawn["train_length"].max()), drawn["metric"].iloc[0])
 
 
@@ -58,7 +61,9 @@ def save_sheet(path: Path, title: str, panels: Mapping[str, tuple[str, str, pd.D
 
 
 def _note(drawn: pd.DataFrame) -> str:
-    return f"{band_note(drawn)}; trained on the shaded lengths"
+    # Settings that are not the figure's own are said on it, so that no variant passes for the original.
+    overrides = "".join(f"; {settings}" for settings in drawn["overrides"].dropna().unique() if settings)
+    return f"{band_note(drawn)}; trained on the shaded lengths{overrides}"
 
 
 def _save(figure: Figure, path: Path) -> list[Path]:

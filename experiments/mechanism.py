@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from synthlab.assembly import resolve
-from synthlab.config import compose
+from synthlab.composition import compose
 from synthlab.runs import fit
 from synthlab.streams import stream
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synthlab.errors import InputError as InputError
     from synthlab.records import Record as Record
-    from synthlab.records import Records as Records
-    from synthlab.records import load_records as load_records
+    from synthlab.results import Records as Records
+    from synthlab.results import load_records as load_records
     from synthlab.runs import run as run
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
     "InputError": "errors",
     "Record": "records",
-    "Records": "records",
-    "load_records": "records",
+    "Records": "results",
+    "load_records": "results",
     "run": "runs",
 }
 __all__ = list(_HOMES)

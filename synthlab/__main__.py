@@ -12,8 +12,9 @@ def task(raw: dict[str, Any]) -> bool:
     from synthlab.runs import ensure
 
     config = resolve(raw)
-    records = ensure([config], raw["results"], progress=False)
-    print(f"{records}\nrecord: {Store(raw['results']).runs / config.id}\n", flush=True)
+    store = Store(raw["results"])
+    records = ensure([config], store, progress=False)
+    print(f"{records}\nrecord: {store.runs / config.id}\n", flush=True)
     return records[0].diverged_at is None
 
 

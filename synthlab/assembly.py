@@ -39,16 +39,17 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     config = RunConfig.checked(raw)
     problems, members = [], {}
     for name, kind in KINDS.items():
-        member = getattr(config, name)
         try:
-            members[name] = {**kind.arguments(member), "name": member["name"]}
+            members[name] = kind.complete(getattr(config, name))
         except InputError as error:
             problems += error.lines
     if problems:
         raise InputError(*problems)
-    if members["outrep"]["shift"] is None:
+    shift = members["outrep"]["shift"]
+    if shift is None:
         task, outrep = TASKS.build(config.task), OUTREPS.build(config.outrep)
-        members["outrep"]["shift"] = outrep.default_shift(task.span(1)[0])
+        shift = outrep.default_shift(task.span(1)[0])
+    members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
     config = RunConfig.checked(config.model_dump() | members)
     _check(config, build(config))
     return config

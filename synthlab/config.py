@@ -1,20 +1,20 @@
-"""From Hydra's config to a checked, complete description of one run."""
+"""A checked description of one run: everything that decides its numbers."""
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
 
 RESULTS_VERSION = 1  # raise it when the same config would give other numbers: older records are then trained anew
 BOOKKEEPING = ("results",)  # keys of the config that say nothing about the numbers
 
+# Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
+Count = Annotated[int, Field(gt=0, le=10**6)]
+Length = Annotated[int, Field(gt=0, le=20_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
 
@@ -29,16 +29,16 @@ class Protocol(BaseModel):
     momentum: Share
     beta2: Share
     steps: PositiveInt
-    batch: PositiveInt
+    batch: Count
     warmup: Annotated[float, Field(ge=0, le=1)]
     record_every: PositiveInt
 
 
 class Evaluation(BaseModel):
-    """How a model is tested; each field is described in ``conf/config.yaml``."""
+    """How a model is tested; each field is described in ``conf/run.yaml``."""
 
     model_config = STRICT
-    sequences: PositiveInt
+    sequences: Count
     seed: NonNegativeInt
     largest: PositiveFloat
 
@@ -53,9 +53,9 @@ class RunConfig(BaseModel):
     outrep: Member
     model: Member
     protocol: Protocol
-    train_length: PositiveInt
+    train_length: Length
     length_distribution: Literal["uniform", "proportional", "longest"]
-    test_length: PositiveInt
+    test_length: Length
     seed: NonNegativeInt
     evaluation: Evaluation
 
@@ -76,47 +76,3 @@ class RunConfig(BaseModel):
     def with_seed(self, seed: int) -> "RunConfig":
         """The same run under another seed."""
         return self.checked(self.model_dump() | {"seed": seed})
-
-
-def conf_dir() -> Path:
-    """Where the config files are: inside an installed package, beside it in a checkout."""
-    here = Path(__file__).resolve().parent
-    return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
-
-
-def compose(overrides: list[str], searchpath: list[str] | None = None) -> dict[str, Any]:
-    """The config of one run as plain values, composed by Hydra from ``conf/`` and ``overrides`` (``key=value``).
-
-    ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
-    path holds. Raises InputError.
-    """
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import OmegaConf
-
-    from synthlab.cli import input_errors
-
-    running = GlobalHydra.instance().is_initialized()
-    extra = [f"hydra.searchpath=[{','.join(searchpath)}]"] if searchpath else []
-    with input_errors(overrides):
-        with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            config = hydra_compose("config", overrides=[*overrides, *extra])
-        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-
-
-def as_overrides(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``.
-
-    A class named ``package.module:Class`` is set as the name inside its group, since no config file bears it.
-    """
-    for key, value in values.items():
-        path = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from as_overrides(value, f"{path}.")
-        elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
-            yield f"{path}.name={value}"
-        elif value is None or isinstance(value, bool | int | float | str):
-            yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
-        else:
-            raise InputError(f"{path}={value!r}: must be a number, a string, a truth value, None or a mapping of these")

@@ -68,7 +68,7 @@ class Learned(Encoding):
     Positions never reached in training get no gradient and stay at their initial values.
     """
 
-    def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3)], scale: PositiveFloat):
+    def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3, le=10**6)], scale: PositiveFloat):
         super().__init__()
         self.scale = scale
         self.vectors = nn.Parameter(torch.empty(table, dims.width))
@@ -137,7 +137,7 @@ class T5(Encoding):
     """
 
     def __init__(
-        self, dims: Dims, /, buckets: Annotated[int, Field(ge=2)], furthest: PositiveInt, scale: PositiveFloat
+        self, dims: Dims, /, buckets: Annotated[int, Field(ge=2, le=10**6)], furthest: PositiveInt, scale: PositiveFloat
     ):
         super().__init__()
         if furthest <= buckets // 2:
@@ -161,7 +161,7 @@ class T5(Encoding):
 
 
 class Randomized(Encoding):
-    """Positions drawn as an ordered random subset of 0..``span`` - 1, told by the encoding ``base``
+    """Positions drawn as an ordered random subset of 0..``span`` - 1, told by the encoding ``inner``
     (Ruoss et al., 2023: the RandomPos of the paper's Table 1).
 
     Training thus visits the positions that longer test sequences will use. A prefix of k symbols is given k + 2
@@ -170,17 +170,17 @@ class Randomized(Encoding):
 
     draws_positions = True
 
-    def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3)], base: Mapping[str, Any]):
+    def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3, le=10**6)], inner: Mapping[str, Any]):
         super().__init__()
-        self.base = ENCODINGS.build(base, dims, field="encoding.base")
-        if self.base.longest() < span - 2:
+        self.inner = ENCODINGS.build(inner, dims, field="encoding.inner")
+        if self.inner.longest() < span - 2:
             raise InputError(
-                f"encoding.span={span}: encoding.base={base['name']} has positions for {self.base.longest() + 2}"
+                f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest() + 2}"
             )
         self.span = span
 
     def initialise(self, generator):
-        self.base.initialise(generator)
+        self.inner.initialise(generator)
 
     def longest(self):
         return self.span - 2
@@ -196,13 +196,13 @@ class Randomized(Encoding):
         return torch.minimum(order, last)
 
     def embed(self, h, positions):
-        return self.base.embed(h, positions)
+        return self.inner.embed(h, positions)
 
     def rotate(self, v, positions):
-        return self.base.rotate(v, positions)
+        return self.inner.rotate(v, positions)
 
     def bias(self, query, key):
-        return self.base.bias(query, key)
+        return self.inner.bias(query, key)
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, " H"]:

@@ -10,14 +10,6 @@ from synthlab.outrep import OutRep
 from synthlab.streams import stream
 from synthlab.tasks import Task
 
-# What is recorded for each length, and what it means.
-METRICS = {
-    "mse": "mean squared error, natural units",
-    "mse_rep": "mean squared error in representation space",
-    "relative_error": "mean absolute error / mean absolute target",
-    "bias": "mean of prediction - target, natural units",
-    "clipped": "share of outputs outside the map's image, which were clipped to it",
-}
 ENTRIES = 2**21  # attention entries a head in one pass; bounds memory at long test lengths
 
 
@@ -66,9 +58,3 @@ def readouts(model: nn.Module, x: Int[Tensor, "B L"], generator: torch.Generator
         parts = zip(x[:, :k].split(rows), positions.split(rows), strict=True)
         outputs.append(torch.cat([model(part, where)[:, -1] for part, where in parts]))
     return torch.stack(outputs, 1)
-
-
-def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) -> int:
-    """The largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
-    above = np.flatnonzero(~(np.asarray(relative_error) < threshold))
-    return int(above[0]) if len(above) else len(relative_error)

@@ -8,10 +8,11 @@ and there is no EOS: the last symbol asks.
 
 import math
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
 from jaxtyping import Float, Int
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
 from synthlab.encodings import Dims, Encoding, NoPE
@@ -26,7 +27,7 @@ class LinearAttention(nn.Module):
         make_encoding: Callable[[Dims], Encoding],
         generator: torch.Generator,
         /,
-        head_dim: PositiveInt,
+        head_dim: Annotated[int, Field(gt=0, le=16_384)],
         bos: bool,
         init_scale: PositiveFloat,
     ):

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pandas as pd
 
 from synthlab.errors import InputError
-from synthlab.evaluation import METRICS
-from synthlab.records import Records
+from synthlab.metrics import METRICS
 from synthlab.registry import unknown
 from synthlab.tables import curves
 
@@ -92,6 +91,8 @@ def draw_curves(axes: "Axes", drawn: pd.DataFrame, train_length: int, metric: st
 
 def band_note(drawn: pd.DataFrame) -> str:
     """What the lines and bands show, for a caption: the number of seeds and the meaning of the band."""
+    if drawn.empty:
+        return "every run diverged"
     fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
     if most == 1:
         return "one seed"
@@ -99,18 +100,17 @@ def band_note(drawn: pd.DataFrame) -> str:
     return f"median of {seeds} seeds, band from least to greatest"
 
 
-def plot_records(records: Records, metric: str, path: str | os.PathLike | None) -> "Figure":
-    """See ``Records.plot``."""
+def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike | None) -> "Figure":
+    """See ``results.Records.plot``."""
     import matplotlib.pyplot as plt
 
     if metric not in METRICS:
         raise InputError(unknown("metric", metric, METRICS))
-    if all(record.diverged_at is not None for record in records):
-        raise InputError(f"records={len(records)}: no finished run to draw")
-    drawn = curves(records.table(), metric)
+    if table.empty or table["length"].isna().all():
+        raise InputError(f"metric={metric}: there is no finished run to draw")
+    drawn = curves(table, metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
-    train_length = max(record.config.train_length for record in records)
-    draw_curves(axes, drawn, train_length, metric)
+    draw_curves(axes, drawn, int(table["train_length"].max()), metric)
     axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
     if path is not None:
         figure.savefig(path)

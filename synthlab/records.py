@@ -8,23 +8,22 @@ each other file. It is written under another name and renamed when complete, so 
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from synthlab.config import RunConfig
+from synthlab.config import RESULTS_VERSION, RunConfig
 from synthlab.errors import InputError
-from synthlab.evaluation import horizon
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from synthlab.registry import shown
 
 WHOLE = ("length", "step")  # columns of whole numbers
 STALE = 3600  # seconds after which a half-written record must be an interrupted run's
@@ -34,9 +33,9 @@ STALE = 3600  # seconds after which a half-written record must be an interrupted
 class Record:
     """One run: its config, its outcome, its numbers.
 
-    ``metrics`` has a row for each test length (columns ``length`` and ``evaluation.METRICS``), ``training`` one for
-    each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged", the
-    step in ``diverged_at``, and no metrics.
+    ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
+    for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
+    the step in ``diverged_at``, and no metrics.
     """
 
     config: RunConfig
@@ -50,57 +49,17 @@ class Record:
         """``finished`` or ``diverged``."""
         return "finished" if self.diverged_at is None else "diverged"
 
-    def columns(self) -> dict[str, Any]:
-        """The config as table columns: a group's name under the group's, its other keys under ``group.key``."""
-        flat = {"id": self.config.id, "status": self.status}
-        for key, value in self.config.model_dump().items():
-            flat |= dict(_flat(key, value))
-        return flat
-
-    def table(self) -> pd.DataFrame:
-        """The metrics, a row for each test length, with the config's columns before them; a single row without length
-        for a diverged run."""
-        if self.diverged_at is not None:
-            return pd.DataFrame([self.columns() | {"diverged_at": self.diverged_at}])
-        config = pd.DataFrame([self.columns()] * len(self.metrics))
-        return pd.concat([config, self.metrics, _horizon(self.metrics)], axis=1)
-
-
-class Records(list[Record]):
-    """Records in a row: they print as a table, and ``plot`` draws them."""
-
-    def table(self) -> pd.DataFrame:
-        """One tidy table: a row for each run and test length, columns for the config and the metrics."""
-        return pd.concat([record.table() for record in self], ignore_index=True) if self else pd.DataFrame()
-
-    def summary(self) -> pd.DataFrame:
-        """Error at a few lengths, one row a length: median over seeds, and the range where there are several."""
-        from synthlab.tables import summary
-
-        return summary(self)
-
-    def plot(self, metric: str = "mse", path: str | os.PathLike | None = None) -> "Figure":
-        """``metric`` against test length, a curve for each config: median over seeds, band from least to greatest.
-
-        Saved to ``path`` where one is given (the suffix decides the format).
-        """
-        from synthlab.plots import plot_records
-
-        return plot_records(self, metric, path)
-
-    def __repr__(self) -> str:
-        from synthlab.tables import render
-
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return self.summary().to_html()
+    def settings(self) -> dict[str, Any]:
+        """The config, flat: a group's name under the group's own, its other keys under ``group.key``."""
+        return {name: value for key, part in self.config.model_dump().items() for name, value in _flat(key, part)}
 
 
 class Store:
-    """The records below one folder, by identity."""
+    """The records below one folder, by identity. Iterating reads those of the present results version."""
 
-    def __init__(self, root: str | os.PathLike):
+    def __init__(self, root: Any):
+        if not isinstance(root, str | os.PathLike) or not str(root):
+            raise InputError(f"results={shown(root)}: must be the path of a folder")
         self.root = Path(root)
         self.runs = self.root / "runs"
 
@@ -119,13 +78,19 @@ class Store:
     def sweep(self) -> None:
         """Remove what interrupted runs left half-written."""
         for left in self.runs.glob(".partial-*"):
-            if time.time() - left.stat().st_mtime > STALE:
-                shutil.rmtree(left, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another process may just have finished it
+                if time.time() - left.stat().st_mtime > STALE:
+                    shutil.rmtree(left, ignore_errors=True)
 
     def ids(self) -> Iterator[str]:
-        """The identities of all records, in order of name."""
+        """The identities of all records, in order of name; other files are passed over."""
         if self.runs.is_dir():
-            yield from sorted(path.name for path in self.runs.iterdir() if not path.name.startswith("."))
+            yield from sorted(path.name for path in self.runs.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name))
+
+    def __iter__(self) -> Iterator[Record]:
+        for identity in self.ids():
+            if self._status(identity)["results_version"] == RESULTS_VERSION:
+                yield self.read(identity)
 
     def find(self, config: RunConfig) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
@@ -133,9 +98,8 @@ class Store:
 
     def read(self, identity: str) -> Record:
         """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
-        folder = self.runs / identity
-        try:
-            status = json.loads((folder / "status.json").read_text())
+        folder, status = self.runs / identity, self._status(identity)
+        with _damage_named(folder):
             files = {name: _checked(folder / name, digest) for name, digest in status["sha256"].items()}
             config = RunConfig.checked(json.loads(files["config.json"]))
             if config.id != identity:
@@ -147,10 +111,15 @@ class Store:
                 diverged_at=status["diverged_at"],
                 environment=status["environment"],
             )
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            reason = str(error) if isinstance(error, _Damaged) else f"{type(error).__name__}: {error}"
-            reason = " ".join(reason.split())
-            raise InputError(f"{folder}: damaged record ({reason}); remove the folder to train it again") from None
+
+    def _status(self, identity: str) -> dict[str, Any]:
+        folder = self.runs / identity
+        with _damage_named(folder):
+            status = json.loads((folder / "status.json").read_text())
+            missing = {"results_version", "diverged_at", "environment", "sha256"} - set(status)
+            if missing:
+                raise _Damaged(f"status.json lacks {', '.join(sorted(missing))}")
+            return status
 
     def write(self, record: Record) -> None:
         """Keep ``record``, whole or not at all. One that is already there stays as it is."""
@@ -160,6 +129,7 @@ class Store:
             "training.csv": record.training.to_csv(index=False),
         }
         status = {
+            "results_version": RESULTS_VERSION,
             "status": record.status,
             "diverged_at": record.diverged_at,
             "environment": record.environment,
@@ -181,14 +151,19 @@ class Store:
                 raise
 
 
-def load_records(results: str | os.PathLike = "results") -> pd.DataFrame:
-    """One tidy table over all runs below ``results``: see ``Records.table``. Raises InputError for a damaged record."""
-    store = Store(results)
-    return Records(store.read(identity) for identity in store.ids()).table()
-
-
 class _Damaged(ValueError):
     pass
+
+
+@contextmanager
+def _damage_named(folder: Path) -> Iterator[None]:
+    """Turn whatever reading a damaged record raises into one line that names it."""
+    try:
+        yield
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        text = str(error) if isinstance(error, _Damaged) else f"{type(error).__name__}: {error}"
+        reason = " ".join(text.split())
+        raise InputError(f"{folder}: damaged record ({reason}); remove the folder to train it again") from None
 
 
 def _checked(path: Path, digest: str) -> str:
@@ -214,7 +189,3 @@ def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         return
     for inner, item in value.items():
         yield from _flat(key if inner == "name" else f"{key}.{inner}", item)
-
-
-def _horizon(metrics: pd.DataFrame) -> pd.Series:
-    return pd.Series([horizon(metrics["relative_error"].to_numpy())] * len(metrics), name="horizon")

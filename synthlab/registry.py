@@ -43,6 +43,8 @@ class Registry(Mapping[str, type]):
             found = _import(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
                 raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
+            if inspect.isabstract(found):
+                raise InputError(f"{field}={name}: lacks {', '.join(sorted(found.__abstractmethods__))}")
             return found
         raise InputError(unknown(field, name, self))
 
@@ -56,15 +58,24 @@ class Registry(Mapping[str, type]):
             raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         schema = _schema(self.find(config["name"], field))
         given = {key: value for key, value in config.items() if key != "name"}
-        return dict(validated(schema, given, field))
+        arguments = dict(validated(schema, given, field))
+        # A mapping with a name is a member within a member: randomized positions told by another encoding.
+        nested = {key: value for key, value in arguments.items() if isinstance(value, Mapping) and "name" in value}
+        return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
+
+    def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
+        """``config``, checked, with defaults filled in and numbers of the stated type."""
+        return {"name": config["name"], **self.arguments(config, field)}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Any:
         """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
         return self.find(config["name"], field)(*args, **self.arguments(config, field))
 
 
-def validated(schema: type[BaseModel], given: Mapping[str, Any], field: str) -> BaseModel:
+def validated(schema: type[BaseModel], given: Any, field: str) -> BaseModel:
     """``given`` as a ``schema``; raises InputError with one line for each problem, named below ``field``."""
+    if not isinstance(given, Mapping):
+        raise InputError(f"{field}={shown(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
     try:
         return schema(**given)
     except ValidationError as error:
@@ -112,7 +123,7 @@ def _schema(cls: type) -> type[BaseModel]:
     """A model of the constructor's keyword arguments. Positional-only ones are given by the program, not the config."""
     parameters = inspect.signature(cls).parameters.values()
     fields = {
-        p.name: (p.annotation, ... if p.default is p.empty else p.default)
+        p.name: (Any if p.annotation is p.empty else p.annotation, ... if p.default is p.empty else p.default)
         for p in parameters
         if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)
     }
@@ -123,5 +134,6 @@ def _import(name: str, field: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"{field}={name}: cannot be imported ({error}); give package.module:Class") from None
+    except Exception as error:  # a user's module can fail in any way
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None

@@ -8,25 +8,29 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
+from numbers import Integral
 from typing import Any
 
 import pandas as pd
 import torch
 
 from synthlab.assembly import Parts, build, resolve
-from synthlab.config import RunConfig, as_overrides, compose
+from synthlab.composition import as_overrides, compose
+from synthlab.config import RunConfig
 from synthlab.errors import InputError
-from synthlab.evaluation import METRICS, evaluate
+from synthlab.evaluation import evaluate
+from synthlab.metrics import METRICS
 from synthlab.objective import PrefixRegression, length_weights
-from synthlab.records import Record, Records, Store
+from synthlab.records import Record, Store
+from synthlab.results import Records
 from synthlab.streams import stream
 from synthlab.training import Observer, Training, train
 
 
 def execute(config: RunConfig, observe: Observer | None = None) -> Record:
     """Train and evaluate, on one thread: the numbers then depend on nothing but the config and the machine."""
-    started = time.time()
+    started, environment = time.time(), _environment()
     with _one_thread():
         (task, inputs, outrep, model), training = fit(config, observe)
         trained = time.time()
@@ -40,7 +44,7 @@ def execute(config: RunConfig, observe: Observer | None = None) -> Record:
         metrics=pd.DataFrame({"length": range(1, len(metrics["mse"]) + 1), **metrics}),
         training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
         diverged_at=training.diverged_at,
-        environment=_environment() | {"train_seconds": trained - started, "test_seconds": time.time() - trained},
+        environment=environment | {"train_seconds": trained - started, "test_seconds": time.time() - trained},
     )
 
 
@@ -60,13 +64,14 @@ def fit(config: RunConfig, observe: Observer | None = None) -> tuple[Parts, Trai
     return parts, train(model.parameters(), objective, config.protocol, observe)
 
 
-def ensure(configs: list[RunConfig], results: str | os.PathLike, workers: int = 1, progress: bool = True) -> Records:
-    """The records of ``configs``, in their order; only those that are not below ``results`` yet are trained.
+def ensure(configs: list[RunConfig], store: Store, workers: int = 1, progress: bool = True) -> Records:
+    """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
 
     ``workers`` processes train side by side, on one thread each. Damaged records and an unwritable folder are refused
     before anything is trained; every finished run is kept, also when a later one is interrupted.
     """
-    store = Store(results)
+    if not isinstance(workers, int) or workers < 1:
+        raise InputError(f"workers={workers}: must be a whole number, 1 or more")
     found = {config.id: store.find(config) for config in configs}
     missing = list({config.id: config for config in configs if found[config.id] is None}.values())
     if missing:
@@ -94,20 +99,26 @@ def run(
     of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
     train side by side; a script needs no ``__main__`` guard for them. Raises InputError for settings that are refused.
     """
-    config = resolve(compose(list(as_overrides(settings))))
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={seeds}: give either seed or seeds")
-    if isinstance(seeds, int):
-        if seeds < 1:
-            raise InputError(f"seeds={seeds}: must be at least 1")
-        seeds = range(seeds)
-    configs = [config] if seeds is None else [config.with_seed(seed) for seed in seeds]
-    return ensure(configs, results, workers, progress)
+    config = resolve(compose(list(as_overrides(settings))))
+    configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
+    return ensure(configs, Store(results), workers, progress)
+
+
+def _seeds(seeds: Any) -> list[int]:
+    """The seeds that a number of seeds, or the seeds themselves, stand for."""
+    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
+    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
+    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
+        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    return [int(seed) for seed in chosen]
 
 
 def _executed(configs: list[RunConfig], store: Store, workers: int) -> Iterator[Record]:
     """Each run's record as it finishes, already stored."""
-    if min(workers, len(configs)) == 1:
+    workers = min(workers, len(configs))
+    if workers == 1:
         yield from (_execute_and_store(config, store) for config in configs)
         return
     from joblib import Parallel, delayed
@@ -179,13 +190,20 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def _version() -> str:
+    try:
+        return version("synthlab")
+    except PackageNotFoundError:
+        return "a checkout, not installed"
+
+
 def _environment() -> dict[str, Any]:
     return {
-        "synthlab": version("synthlab"),
+        "synthlab": _version(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "system": platform.system(),
         "cores": os.cpu_count(),
-        "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }

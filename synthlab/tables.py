@@ -1,12 +1,19 @@
 """Records as short tables: which settings differ, and error at a few lengths."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from synthlab.evaluation import METRICS
-from synthlab.records import Records
+from synthlab.metrics import METRICS, horizon
+from synthlab.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
 NOT_SETTINGS = ("id", "status", "seed", "diverged_at", "length", "horizon", *METRICS)
+
+
+def table(records: Sequence[Record]) -> pd.DataFrame:
+    """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
+    return pd.concat([_rows(record) for record in records], ignore_index=True) if records else pd.DataFrame()
 
 
 def varying(table: pd.DataFrame) -> list[str]:
@@ -49,26 +56,26 @@ def shown_lengths(train_length: int, test_length: int) -> list[int]:
     return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
 
 
-def summary(records: Records) -> pd.DataFrame:
+def summary(records: Sequence[Record]) -> pd.DataFrame:
     """Mean squared error at a few lengths, a row for each, a column for each series: the median over seeds."""
-    finished = Records(record for record in records if record.diverged_at is None)
+    finished = [record for record in records if record.diverged_at is None]
     if not finished:
         return pd.DataFrame()
-    drawn = curves(finished.table(), "mse")
+    drawn = curves(table(finished), "mse")
     config = finished[0].config
     drawn = drawn[drawn["length"].isin(shown_lengths(config.train_length, int(drawn["length"].max())))]
     columns = list(dict.fromkeys(drawn["series"]))
     return drawn.pivot(index="length", columns="series", values="median")[columns]
 
 
-def render(records: Records) -> str:
+def render(records: Sequence[Record]) -> str:
     """The records in a few lines of text: what was run, error by length, what diverged."""
     if not records:
         return "no records"
     lines = [_headline(records)]
     diverged = [record for record in records if record.diverged_at is not None]
     if len(diverged) < len(records):
-        lines.append(_one(records) if len(records) == 1 else _many(records))
+        lines.append(_one(records[0]) if len(records) == 1 else _many(records))
     lines += [
         f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
         f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
@@ -77,8 +84,8 @@ def render(records: Records) -> str:
     return "\n".join(lines)
 
 
-def _headline(records: Records) -> str:
-    flat = pd.DataFrame([record.columns() for record in records])
+def _headline(records: Sequence[Record]) -> str:
+    flat = pd.DataFrame([record.settings() for record in records])
     same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
     seeds = ", ".join(map(str, dict.fromkeys(flat["seed"])))
     runs = f"{len(records)} run{'s' * (len(records) > 1)}"
@@ -86,8 +93,8 @@ def _headline(records: Records) -> str:
     return f"{runs}: {' '.join(same)} {lengths} seed={seeds}"
 
 
-def _one(records: Records) -> str:
-    config, metrics = records[0].config, records[0].table()
+def _one(record: Record) -> str:
+    config, metrics = record.config, table([record])
     shown = metrics[metrics["length"].isin(shown_lengths(config.train_length, config.test_length))]
     rows = [f"{'length':>6} {'mse':>10} {'relative error':>15} {'bias':>10} {'clipped':>8}"]
     rows += [
@@ -98,7 +105,7 @@ def _one(records: Records) -> str:
     return "\n".join([*rows, f"relative error stays under 5 % up to length {horizon} (tested to {config.test_length})"])
 
 
-def _many(records: Records) -> str:
+def _many(records: Sequence[Record]) -> str:
     shown = summary(records)
     text = shown.to_string(float_format=lambda value: f"{value:.3g}")
     return "mean squared error by length (median over seeds)\n" + text
@@ -113,3 +120,12 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     if column == group or group not in table.columns:
         return False
     return all(_distinct(rows) == 1 for _, rows in table.groupby(group)[column])
+
+
+def _rows(record: Record) -> pd.DataFrame:
+    settings = {"id": record.config.id, "status": record.status} | record.settings()
+    if record.diverged_at is not None:
+        nothing = dict.fromkeys(("length", *METRICS, "horizon"), float("nan"))
+        return pd.DataFrame([settings | {"diverged_at": record.diverged_at} | nothing])
+    reached = horizon(record.metrics["relative_error"].to_numpy())
+    return pd.DataFrame([settings] * len(record.metrics)).join(record.metrics).assign(horizon=reached)

@@ -15,7 +15,8 @@ Observer = Callable[[int, float], None]
 class Training(NamedTuple):
     """How a training went: ``losses[i]`` is the mean loss over the steps up to ``steps[i]`` since the point before.
 
-    ``diverged_at`` is the first step whose loss was not finite (training stopped there), or None.
+    ``diverged_at`` is the first step whose loss was not finite (training stopped there), or the last step where that
+    one left parameters that are not finite; None otherwise.
     """
 
     steps: list[int]
@@ -34,6 +35,7 @@ def train(
     ``observe(step, loss)`` is called at each point of the training curve, with the model as it then is. Reading losses
     waits for the device, so it is done only there.
     """
+    parameters = list(parameters)
     optimizer = _optimizer(parameters, protocol)
     curve = Training([], [], None)
     pending: list[Tensor] = []
@@ -55,6 +57,8 @@ def train(
             pending.clear()
             if observe is not None:
                 observe(step, curve.losses[-1])
+    if not all(parameter.isfinite().all() for parameter in parameters):  # the last step's doing: no loss came after it
+        return curve._replace(diverged_at=protocol.steps)
     return curve
 
 

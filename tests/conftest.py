@@ -59,6 +59,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 @pytest.fixture
 def quick(tmp_path) -> list[str]:
     """Overrides that make a run take milliseconds and keep it in a folder of its own."""
-    from synthlab.config import as_overrides
+    from synthlab.composition import as_overrides
 
     return [*as_overrides(QUICK), f"results={tmp_path}"]

@@ -57,6 +57,13 @@ REFUSED = {
     "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "a group taken away": (["~task"], "task: missing; must be given"),
+    "a length beyond any memory": (["test_length=1000000000000"], "test_length=1000000000000: must be less than"),
+    "a batch beyond any memory": (["protocol.batch=1000000000000"], "protocol.batch=1000000000000: must be less than"),
+    "a width beyond any memory": (["model.width=1000000000"], "model.width=1000000000: must be less than"),
+    "no folder for results": (["results="], "results=: must be the path of a folder"),
+    "a number for results": (["results=3"], "results=3: must be the path of a folder"),
+    "nothing for results": (["results=null"], "results=null: must be the path of a folder"),
+    "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 
@@ -130,6 +137,27 @@ def test_a_sweep_with_one_bad_run_trains_none(invoke, quick, tmp_path):
     assert len(outcome.err.splitlines()) == 1
     assert "model.heads=32" in outcome.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_with_nowhere_to_write_is_refused(invoke, quick, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={tmp_path}/file")
+    assert outcome.status == 2
+    assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
+
+
+def test_a_sweep_takes_globs_and_flags_at_any_place(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", "task=glob(*)", "--config-dir", str(tmp_path), *quick, "-m")
+    assert outcome.status == 0, outcome.err
+    assert outcome.out.count("record: ") == 3
+
+
+def test_a_broken_file_of_the_users_own_is_refused_in_one_line(invoke, quick, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir(parents=True)
+    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed\n")
+    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, "encoding=mine")
+    assert outcome.status == 2
+    assert len(outcome.err.splitlines()) == 1
 
 
 def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synthlab.assembly import KINDS, build, resolve
-from synthlab.config import as_overrides, compose, conf_dir
+from synthlab.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
 
 CONFIG = compose([])
@@ -61,9 +61,17 @@ def test_bookkeeping_is_no_part_of_the_identity():
     assert resolve(compose(["results=/elsewhere"])).id == resolve(CONFIG).id
 
 
-def test_the_identity_does_not_depend_on_how_a_number_is_written():
-    assert resolve(compose(["protocol.lr=0.003"])).id == resolve(compose(["protocol.lr=3e-3"])).id
-    assert resolve(compose(["model.mlp_ratio=4"])).id == resolve(compose(["model.mlp_ratio=4.0"])).id
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["protocol.lr=0.003"], ["protocol.lr=3e-3"]),
+        (["model.mlp_ratio=4"], ["model.mlp_ratio=4.0"]),
+        (["encoding=randomized", "encoding.inner.base=10000"], ["encoding=randomized", "encoding.inner.base=1e4"]),
+        (["outrep.shift=-0.0"], ["outrep.shift=0"]),
+    ],
+)
+def test_equal_settings_are_one_run(one, other):
+    assert resolve(compose(one)).id == resolve(compose(other)).id
 
 
 def test_python_values_become_overrides():

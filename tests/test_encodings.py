@@ -13,7 +13,7 @@ ARGUMENTS = {
     "alibi": {},
     "sinusoidal": {"base": 10000.0},
     "t5": {"buckets": 32, "furthest": 128, "scale": 1.0},
-    "randomized": {"span": 64, "base": {"name": "sinusoidal", "base": 10000.0}},
+    "randomized": {"span": 64, "inner": {"name": "sinusoidal", "base": 10000.0}},
 }
 DIMS = Dims(width=8, heads=2)
 
@@ -125,9 +125,9 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
         ("rope", Dims(12, 4), {}, "model.heads=4: encoding rope needs an even head width.* = 3"),
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: must be even"),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: must exceed half of encoding.buckets=32"),
-        ("randomized", DIMS, {"base": {"name": "learned", "table": 32, "scale": 1.0}}, "span=64: .* positions for 32"),
-        ("randomized", DIMS, {"base": {"name": "lerned"}}, "encoding.base=lerned: unknown, did you mean learned"),
-        ("randomized", DIMS, {"base": {"name": "rope"}}, "encoding.base.base: missing"),
+        ("randomized", DIMS, {"inner": {"name": "learned", "table": 32, "scale": 1.0}}, "span=64: .* positions for 32"),
+        ("randomized", DIMS, {"inner": {"name": "lerned"}}, "encoding.inner=lerned: unknown, did you mean learned"),
+        ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: missing"),
     ],
 )
 def test_what_does_not_fit_is_refused(name, dims, changed, message):

@@ -4,8 +4,9 @@ import torch
 from test_transformer import model
 
 from synthlab import evaluation
-from synthlab.evaluation import METRICS, evaluate, horizon, readouts
+from synthlab.evaluation import evaluate, readouts
 from synthlab.inputs import Bernoulli
+from synthlab.metrics import METRICS, horizon
 from synthlab.outrep import OUTREPS
 from synthlab.streams import stream
 from synthlab.tasks import TASKS

@@ -5,9 +5,9 @@ import pytest
 from conftest import QUICK
 from omegaconf import OmegaConf
 
-from experiments.drawing import PLOTS, save_panel
+from experiments.drawing import save_panel
 from experiments.figures import cells, figures
-from synthlab.config import as_overrides, conf_dir
+from synthlab.composition import as_overrides, conf_dir
 from synthlab.errors import InputError
 
 FIGURES = sorted(path.stem for path in (conf_dir() / "figure").glob("*.yaml") if path.stem != "all")
@@ -85,14 +85,16 @@ def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
     assert before < set((tmp_path / "runs").iterdir())
 
 
-def test_overrides_hold_for_every_run_but_not_against_the_grid():
+def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
     panel = figures(loaded("1"))["figure1"].panels["a"]
-    overrides = {"train_length": "train_length=7", "encoding": "encoding=t5", "task": "task=sum"}
-    grid = cells(panel, overrides, seeds=2)
+    grid = cells(panel, {"train_length": "train_length=7"}, seeds=2)
     assert [cell.series for cell in grid] == ["nope", "alibi", "rope", "learned"]
     for cell in grid:
         assert [config.seed for config in cell.configs] == [0, 1]
-        assert {(c.train_length, c.task["name"], c.encoding["name"]) for c in cell.configs} == {(7, "sum", cell.series)}
+        assert {(c.train_length, c.encoding["name"]) for c in cell.configs} == {(7, cell.series)}
+    for own in ("task=sum", "encoding=t5"):
+        with pytest.raises(InputError, match=f"{own}: panel .* sets {own.split('=')[0]} itself"):
+            cells(panel, {own.split("=")[0]: own}, seeds=1)
 
 
 def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
@@ -106,9 +108,15 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
     ("arguments", "message"),
     [
         (["figure=9"], "figure=9: unknown; choose from 1, all, maps"),
-        (["seeds=0"], "seeds=0: must be a whole number, 1 or more"),
-        (["seeds=many"], "seeds=many: must be a whole number, 1 or more"),
-        (["workers=-1"], "workers=-1: must be a whole number, 1 or more"),
+        (["seeds=0"], "seeds=0: must be greater than 0"),
+        (["seeds=many"], "seeds=many: must be a valid integer"),
+        (["workers=-1"], "workers=-1: must be greater than 0"),
+        (["replot=maybe"], "replot=maybe: must be a valid boolean"),
+        (["results=3"], "results=3: must be a valid string"),
+        (["~figure"], "figure: missing; must be given"),
+        (["++seed=3"], "++seed=3: figures take their seeds from 0 on"),
+        (["task=sum"], "task=sum: panel '(a) mean task, encodings' sets task itself"),
+        (["figure=[1,maps]"], ""),
         (["seed=3"], "seed=3: figures take their seeds from 0 on; give seeds=N"),
         (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
         (["replot=true"], "replot=true: 13 of 13 runs are not recorded below"),
@@ -136,11 +144,45 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
 @pytest.mark.parametrize(
     ("panel", "message"),
     [
-        ({"title": "x", "vary": {"seed": [1]}, "metric": "msq"}, "metric=msq: unknown, did you mean mse"),
-        ({"title": "x", "vary": {"seed": [1]}, "plot": "pie"}, f"plot=pie: unknown; choose from {', '.join(PLOTS)}"),
+        ({"title": "x", "vary": {"task": ["sum"]}, "metric": "msq"}, "metric=msq: unknown, did you mean mse"),
+        (
+            {"title": "x", "vary": {"task": ["sum"]}, "plot": "pie"},
+            "plot=pie: unknown; choose from curves",
+        ),
         ({"title": "x", "vray": {}}, "panels.a.vray=.*: unknown key, did you mean vary"),
+        ({"title": "x", "vary": {}}, "panels.a.vary={}: Dictionary should have at least 1 item"),
+        ({"title": "x", "vary": {"encoding": []}}, r"panels.a.vary.encoding=\[\]: List should have at least 1 item"),
+        ({"title": "x", "vary": {"seed": [1]}}, "panels.a.vary.seed: figures take their seeds from 0 on"),
+        ({"title": "$\\nothing$", "vary": {"task": ["sum"]}}, "panels.a.title=.*: "),
+        ("hello", "panels.a=hello: "),
     ],
 )
 def test_a_figure_file_with_a_mistake_is_refused(panel, message):
     with pytest.raises(InputError, match=message):
         figures({"mine": {"title": "mine", "panels": {"a": panel}}})
+
+
+@pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])
+def test_what_is_no_figure_is_refused(raw):
+    with pytest.raises(InputError):
+        figures(raw)
+
+
+def test_a_name_that_leaves_the_folder_is_refused():
+    panel = {"title": "x", "vary": {"task": ["sum"]}}
+    with pytest.raises(InputError, match="the name must consist of letters"):
+        figures({"../mine": {"title": "mine", "panels": {"a": panel}}})
+
+
+def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_path):
+    assert invoke("experiments", *own_figure, "seeds=1", "train_length=6").status == 0
+    drawn = pd.read_csv(tmp_path / "figures" / "widthsmain.csv")
+    assert drawn["overrides"].str.contains("train_length=6").all()
+
+
+def test_a_figure_whose_runs_all_diverge_is_drawn_empty_with_status_1(invoke, own_figure, tmp_path):
+    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e30", "model.norm=none", "seeds=1"]
+    outcome = invoke("experiments", *own_figure, *explosive)
+    assert outcome.status == 1
+    assert outcome.out.count("left out: run ") == 4
+    assert (tmp_path / "figures" / "widths.png").exists()

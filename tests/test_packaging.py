@@ -61,7 +61,7 @@ def test_an_installed_wheel_takes_a_users_config_dir(installed, tmp_path):
 
 
 def test_the_config_found_is_the_wheels_own(installed, tmp_path):
-    (tmp_path / "where.py").write_text("import synthlab.config; print(synthlab.config.conf_dir())")
+    (tmp_path / "where.py").write_text("import synthlab.composition; print(synthlab.composition.conf_dir())")
     code = python(installed, "where", cwd=tmp_path)
     assert code.returncode != 0  # the working directory is not on the path, so this cannot be found ...
     (installed / "where.py").write_text((tmp_path / "where.py").read_text())

@@ -5,7 +5,7 @@ from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
 from synthlab.plots import STYLES, band_note, style_of
-from synthlab.records import Records
+from synthlab.results import Records
 from synthlab.tables import curves
 
 
@@ -36,5 +36,5 @@ def test_records_plot_any_metric_and_refuse_others():
     assert axes.get_legend_handles_labels()[1] == ["NoPE", "ALiBi"]
     with pytest.raises(InputError, match="metric=loss: unknown; choose from mse"):
         records.plot(metric="loss")
-    with pytest.raises(InputError, match="no finished run to draw"):
+    with pytest.raises(InputError, match="there is no finished run to draw"):
         Records([record(0, diverged_at=1)]).plot()

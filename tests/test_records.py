@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 
 import numpy as np
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from synthlab import load_records
 from synthlab.assembly import resolve
-from synthlab.config import as_overrides, compose
+from synthlab.composition import as_overrides, compose
 from synthlab.errors import InputError
-from synthlab.evaluation import METRICS
-from synthlab.records import Record, Records, Store
+from synthlab.metrics import METRICS
+from synthlab.records import Record, Store
+from synthlab.results import Records
 
 CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
 
@@ -108,7 +110,33 @@ def test_a_record_under_another_runs_name_is_damaged(tmp_path):
         store.find(other)
 
 
-def test_nothing_is_unpickled(tmp_path):
+def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write(record(0))
+    (store.runs / "notes.txt").write_text("mine")
+    assert len(load_records(tmp_path)) == CONFIG.test_length
+    monkeypatch.setattr("synthlab.records.RESULTS_VERSION", 99)
+    assert load_records(tmp_path).empty
+
+
+def test_what_an_interrupted_run_left_long_ago_is_swept_away(tmp_path):
+    store = Store(tmp_path)
+    old, new = store.runs / ".partial-old", store.runs / ".partial-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    store.sweep()
+    assert not old.exists()
+    assert new.exists()  # it may be another process's, at work right now
+
+
+@pytest.mark.parametrize("results", [None, 3, "", ["a"]])
+def test_results_must_be_a_folder(results):
+    with pytest.raises(InputError, match="results=.*: must be the path of a folder"):
+        Store(results)
+
+
+def test_a_record_is_text_throughout(tmp_path):
     store, kept = Store(tmp_path), record()
     store.write(kept)
     for path in (store.runs / kept.config.id).iterdir():

@@ -1,15 +1,20 @@
+import inspect
+
+import numpy as np
 import pytest
 from conftest import QUICK
 
 import synthlab
 from synthlab.assembly import build, resolve
-from synthlab.config import as_overrides, compose
+from synthlab.composition import as_overrides, compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
 from synthlab.records import Store
 from synthlab.runs import ensure, execute
-from synthlab.tasks import TASKS
+from synthlab.tasks import TASKS, Task
+
+run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
 
 
 class Backwards(Encoding):
@@ -50,22 +55,27 @@ def test_another_seed_gives_other_numbers():
 def test_every_task_trains_with_every_map(task, outrep):
     record = execute(config(f"task={task}", f"outrep={outrep}"))
     assert record.status == "finished"
-    assert record.metrics.notna().all().all()
+    assert np.isfinite(record.metrics).all().all()
+
+
+def test_the_distribution_of_training_lengths_is_heeded():
+    uniform, longest = (execute(config(f"length_distribution={name}")) for name in ("uniform", "longest"))
+    assert not uniform.training.equals(longest.training)
 
 
 def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
-    ensure([config(f"seed={seed}") for seed in (0, 1)], tmp_path, progress=False)
+    ensure([config(f"seed={seed}") for seed in (0, 1)], Store(tmp_path), progress=False)
     trained = []
     monkeypatch.setattr("synthlab.runs.execute", lambda c: trained.append(c.seed) or execute(c))
-    records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], tmp_path, progress=False)
+    records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], Store(tmp_path), progress=False)
     assert trained == [2]
     assert [record.config.seed for record in records] == [2, 1, 0, 2]
 
 
 def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
     configs = [config(f"seed={seed}", "encoding=t5") for seed in range(3)]
-    alone = ensure(configs, tmp_path / "one", workers=1, progress=False)
-    together = ensure(configs, tmp_path / "two", workers=2, progress=False)
+    alone = ensure(configs, Store(tmp_path / "one"), workers=1, progress=False)
+    together = ensure(configs, Store(tmp_path / "two"), workers=2, progress=False)
     for a, b in zip(alone, together, strict=True):
         assert a.metrics.equals(b.metrics)
         assert a.training.equals(b.training)
@@ -73,11 +83,11 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
 
 def test_a_damaged_record_is_refused_before_any_training(tmp_path):
     first, second = config("seed=0"), config("seed=1")
-    ensure([first], tmp_path, progress=False)
+    ensure([first], Store(tmp_path), progress=False)
     damaged = Store(tmp_path).runs / first.id / "metrics.csv"
     damaged.write_bytes(damaged.read_bytes()[:100])
     with pytest.raises(InputError, match=r"metrics\.csv does not have its checksum.*remove the folder"):
-        ensure([second, first], tmp_path, progress=False)
+        ensure([second, first], Store(tmp_path), progress=False)
     assert Store(tmp_path).find(second) is None
 
 
@@ -92,7 +102,7 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
 
 def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
     run = config("task=length", "protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
-    record = ensure([run], tmp_path, progress=False)[0]
+    record = ensure([run], Store(tmp_path), progress=False)[0]
     assert record.status == "diverged"
     assert 1 < record.diverged_at <= 30
     assert len(record.metrics) == 0
@@ -101,15 +111,38 @@ def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
 
 def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
     where = {"results": tmp_path, "progress": False}
-    records = synthlab.run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
+    records = run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
     assert [record.config.seed for record in records] == [0, 1]
     assert "2 runs: task=length" in repr(records)
     records.plot(path=tmp_path / "plot.png")
     assert (tmp_path / "plot.png").stat().st_size > 10_000
 
 
+def test_run_takes_numpy_seeds_and_a_mapping_for_a_group(tmp_path):
+    rope = {"name": "rope", "base": 3.0}
+    records = run(encoding=rope, seeds=np.arange(2), results=tmp_path, progress=False, **QUICK)
+    assert [record.config.seed for record in records] == [0, 1]
+    assert records[0].config.encoding == rope
+
+
+class Bare(Encoding):
+    def __init__(self, dims, /, strength=1.0):
+        super().__init__()
+
+
+class Half(Task):
+    def targets(self, x):
+        return x / 2
+
+
+def test_a_class_without_annotations_serves_and_an_unfinished_one_is_refused():
+    assert config("encoding.name=test_runs:Bare").encoding["strength"] == 1.0
+    with pytest.raises(InputError, match="task=test_runs:Half: lacks span"):
+        config("task.name=test_runs:Half")
+
+
 def test_run_takes_a_class_of_the_users_own(tmp_path):
-    records = synthlab.run(encoding="test_runs:Backwards", results=tmp_path, progress=False, **QUICK)
+    records = run(encoding="test_runs:Backwards", results=tmp_path, progress=False, **QUICK)
     assert records[0].config.encoding == {"name": "test_runs:Backwards", "strength": 1.0}
     with pytest.raises(InputError, match=r"encoding\.strenght=2: unknown key, did you mean strength"):
         resolve(compose(["encoding.name=test_runs:Backwards", "+encoding.strenght=2"]))
@@ -119,7 +152,12 @@ def test_run_takes_a_class_of_the_users_own(tmp_path):
     ("settings", "message"),
     [
         ({"task": "maen"}, "task=maen: unknown, did you mean mean"),
-        ({"seeds": 0}, "seeds=0: must be at least 1"),
+        ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
+        ({"seeds": 2.5}, "seeds=2.5: must be a number of seeds"),
+        ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
+        ({"seeds": True}, "seeds=True: must be a number of seeds"),
+        ({"workers": 0}, "workers=0: must be a whole number"),
+        ({"encoding": {"name": "rope", "bsae": 3.0}}, "encoding.bsae=3.0: unknown key, did you mean base"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
         ({"wdith": 3}, "wdith=3: unknown key"),
         ({"seeds": [-1]}, "seed=-1: must be greater than or equal to 0"),
@@ -127,5 +165,5 @@ def test_run_takes_a_class_of_the_users_own(tmp_path):
 )
 def test_run_refuses_bad_settings(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
-        synthlab.run(results=tmp_path, progress=False, **settings)
+        run(results=tmp_path, progress=False, **settings)
     assert not (tmp_path / "runs").exists()

@@ -1,7 +1,7 @@
 import pytest
 from test_records import record
 
-from synthlab.records import Records
+from synthlab.results import Records
 from synthlab.tables import curves, labelled, shown_lengths, varying
 
 

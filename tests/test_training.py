@@ -44,6 +44,26 @@ def test_adam_first_steps_have_the_size_of_the_learning_rate():
     assert w.item() == pytest.approx(5 - 0.01, abs=1e-6)
 
 
+def test_sgd_has_momentum():
+    w = torch.nn.Parameter(torch.tensor(0.0))
+    train([w], lambda: w, protocol(steps=2, lr=0.1, momentum=0.5))
+    # velocity 1, then 0.5 + 1; lr 0.1, then 0.05
+    assert w.item() == pytest.approx(-0.1 - 0.05 * 1.5)
+
+
+def test_adam_follows_its_two_averages_by_hand():
+    w, gradients = torch.nn.Parameter(torch.tensor(0.0)), iter([1.0, 3.0])
+    train([w], lambda: next(gradients) * w, protocol(optimizer="adam", momentum=0.8, beta2=0.5, steps=2, lr=0.1))
+    mean = (0.8 * 0.2 * 1 + 0.2 * 3) / (1 - 0.8**2)
+    square = (0.5 * 0.5 * 1 + 0.5 * 9) / (1 - 0.5**2)
+    assert w.item() == pytest.approx(-0.1 - 0.05 * mean / square**0.5, rel=1e-5)
+
+
+def test_parameters_that_the_last_step_ruins_are_noticed():
+    w = torch.nn.Parameter(torch.tensor(1.0))
+    assert train([w], lambda: 1e30 * w, protocol(steps=1, lr=1e30)).diverged_at == 1
+
+
 def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
     values, seen = iter(range(1, 8)), []
     w = torch.nn.Parameter(torch.tensor(0.0))

@@ -1,0 +1,46 @@
+"""Records together: one table, a short summary, a plot."""
+
+import os
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from synthlab import tables
+from synthlab.records import Record, Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Records(list[Record]):
+    """Records in a row: they print as a table, and ``plot`` draws them."""
+
+    def table(self) -> pd.DataFrame:
+        """One tidy table: a row for each run and test length, columns for the config and the metrics. A diverged run
+        has a single row, without length."""
+        return tables.table(self)
+
+    def summary(self) -> pd.DataFrame:
+        """Mean squared error at a few lengths (rows) for each series (columns): the median over seeds."""
+        return tables.summary(self)
+
+    def plot(self, metric: str = "mse", path: str | os.PathLike | None = None) -> "Figure":
+        """``metric`` against test length, a curve for each config: median over seeds, band from least to greatest.
+
+        Saved to ``path`` where one is given (the suffix decides the format). Raises InputError for an unknown metric,
+        or where no run is finished.
+        """
+        from synthlab.plots import plot_table  # matplotlib is loaded when something is drawn
+
+        return plot_table(self.table(), metric, path)
+
+    def __repr__(self) -> str:
+        return tables.render(self)
+
+    def _repr_html_(self) -> str:
+        return self.summary().to_html()
+
+
+def load_records(results: str | os.PathLike = "results") -> pd.DataFrame:
+    """One tidy table over all runs below ``results``: see ``Records.table``. Raises InputError for a damaged record."""
+    return Records(Store(results)).table()
