@@ -101,8 +101,8 @@ def _one(record: Record) -> str:
         f"{row.length:>6} {row.mse:>10.3g} {row.relative_error:>15.2%} {row.bias:>10.3g} {row.clipped:>8.1%}"
         for row in shown.itertuples()
     ]
-    horizon = metrics["horizon"].iloc[0]
-    return "\n".join([*rows, f"relative error stays under 5 % up to length {horizon} (tested to {config.test_length})"])
+    reached = metrics["horizon"].iloc[0]
+    return "\n".join([*rows, f"relative error stays under 5 % up to length {reached} (tested to {config.test_length})"])
 
 
 def _many(records: Sequence[Record]) -> str:
