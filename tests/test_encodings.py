@@ -3,29 +3,19 @@ import math
 import pytest
 import torch
 
+from synthlab.composition import compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding, alibi_slopes
 from synthlab.errors import InputError
 
-ARGUMENTS = {
-    "nope": {},
-    "learned": {"table": 64, "scale": 1.0},
-    "rope": {"base": 10000.0},
-    "alibi": {},
-    "sinusoidal": {"base": 10000.0},
-    "t5": {"buckets": 32, "furthest": 128, "scale": 1.0},
-    "randomized": {"span": 64, "inner": {"name": "sinusoidal", "base": 10000.0}},
-}
+# As the config files have them: a new encoding is tested by having one.
+ARGUMENTS = {name: compose([f"encoding={name}"])["encoding"] for name in ENCODINGS}
 DIMS = Dims(width=8, heads=2)
 
 
 def build(name: str, dims: Dims = DIMS, **changed) -> Encoding:
-    encoding = ENCODINGS.build({"name": name} | ARGUMENTS[name] | changed, dims)
+    encoding = ENCODINGS.build(ARGUMENTS[name] | changed, dims)
     encoding.initialise(torch.Generator().manual_seed(0))
     return encoding
-
-
-def test_these_arguments_cover_the_registry():
-    assert set(ARGUMENTS) == set(ENCODINGS)
 
 
 def test_nope_leaves_everything_as_it_is():
@@ -97,7 +87,7 @@ def test_t5_reads_its_bias_from_the_bucket_of_the_distance():
 
 
 def test_learned_adds_the_vector_of_the_position():
-    learned = build("learned")
+    learned = build("learned", table=64)
     h = torch.randn(2, 3, 8)
     added = learned.embed(h, torch.tensor([4, 0, 63])) - h
     torch.testing.assert_close(added, learned.vectors[[4, 0, 63]].expand(2, 3, 8))
@@ -125,7 +115,12 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
         ("rope", Dims(12, 4), {}, "model.heads=4: encoding rope needs an even head width.* = 3"),
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: must be even"),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: must exceed half of encoding.buckets=32"),
-        ("randomized", DIMS, {"inner": {"name": "learned", "table": 32, "scale": 1.0}}, "span=64: .* positions for 32"),
+        (
+            "randomized",
+            DIMS,
+            {"span": 64, "inner": {"name": "learned", "table": 32, "scale": 1.0}},
+            "span=64: .* positions for 32",
+        ),
         ("randomized", DIMS, {"inner": {"name": "lerned"}}, "encoding.inner=lerned: unknown, did you mean learned"),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: missing"),
     ],

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from test_encodings import ARGUMENTS, build
+from test_encodings import build
 from torch.nn import functional as F
 
 from synthlab.encodings import ENCODINGS
@@ -141,7 +141,3 @@ def test_linear_attention_equals_its_sum_over_symbols(bos):
 def test_linear_attention_takes_no_position_encoding():
     with pytest.raises(InputError, match="model=linear: .* choose encoding=nope"):
         LinearAttention(partial(build, "rope"), stream(0, "initial"), head_dim=2, bos=False, init_scale=1.0)
-
-
-def test_the_encodings_of_these_tests_have_arguments():
-    assert set(ARGUMENTS) == set(ENCODINGS)

@@ -29,8 +29,8 @@ def enumerated(outputs: Matrix, task: str, length: int, p: Rational) -> Rational
     return total
 
 
-def test_the_tasks_are_the_benchs():
-    assert set(TARGETS) == set(TASKS)
+def test_the_tasks_are_tasks_of_the_bench():
+    assert set(TARGETS) <= set(TASKS)
 
 
 @pytest.mark.parametrize("task", TARGETS)
