@@ -68,7 +68,7 @@ def _run_overrides() -> dict[str, str]:
 
 
 def _all_recorded(configs: list[Any], store: Any) -> None:
-    missing = {config.id for config in configs if store.find(config) is None}
+    missing = {config.id for config in configs if not store.holds(config)}
     if missing:
         total = len({config.id for config in configs})
         raise InputError(f"replot=true: {len(missing)} of {total} runs are not recorded below {store.root}; train them")

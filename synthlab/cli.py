@@ -2,6 +2,7 @@
 
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from typing import Any
@@ -19,7 +20,8 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     import hydra
     from omegaconf import OmegaConf
 
-    overrides = _arrange_arguments()
+    args = _arrange_arguments()
+    overrides = args.overrides
     refused: dict[str, None] = {}  # a sweep can refuse many runs for one reason
     succeeded: list[bool] = []
 
@@ -42,7 +44,7 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     try:
         with input_errors(overrides):
             if config_name == "config":
-                _check_sweep()
+                _check_sweep(args)
             app()
     except InputError as error:
         refused.update(dict.fromkeys(error.lines))
@@ -54,27 +56,24 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     sys.exit(2 if refused else 0 if all(succeeded) else 1)
 
 
-def _arrange_arguments() -> list[str]:
-    """Put the command line's flags before its overrides, as Hydra wants them, and return the overrides."""
+def _arrange_arguments() -> Namespace:
+    """Put the command line's flags before its overrides, as Hydra wants them, and return what they say."""
     from hydra._internal.utils import get_args_parser
 
     words = sys.argv[1:]
-    overrides = get_args_parser().parse_intermixed_args(words).overrides
-    for override in overrides:
+    args = get_args_parser().parse_intermixed_args(words)
+    for override in args.overrides:
         words.remove(override)
-    sys.argv[1:] = [*words, *overrides]
-    return overrides
+    sys.argv[1:] = [*words, *args.overrides]
+    return args
 
 
-def _check_sweep() -> None:
+def _check_sweep(args: Namespace) -> None:
     """Refuse a sweep with a single bad run, or nowhere to write, before the first one is trained.
 
     Each combination is composed once, with its first seed, and each seed once, with the first combination. Sweepers
     that choose runs as they go have theirs checked one at a time.
     """
-    from hydra._internal.utils import get_args_parser
-
-    args = get_args_parser().parse_args()
     if not args.multirun or any(override.startswith("hydra/sweeper") for override in args.overrides):
         return
     from hydra import initialize_config_dir
@@ -91,7 +90,7 @@ def _check_sweep() -> None:
         parsed = OverridesParser.create(GlobalHydra.instance().config_loader()).parse_overrides(own)
         batches = BasicSweeper.split_arguments(parsed, max_batch_size=None)
     seen: set[Any] = set()
-    folders: set[Any] = set()
+    stores: dict[Any, Store] = {}
     refused: dict[str, None] = {}
     for overrides in (list(job) for batch in batches for job in batch):
         seeds = tuple(given for given in overrides if given.startswith("seed="))
@@ -102,10 +101,11 @@ def _check_sweep() -> None:
         try:
             raw = compose(overrides, searchpath)
             resolve(raw)
-            folders.add(Store(raw["results"]).root)
+            store = Store(raw["results"])
+            stores[store.root] = store
         except InputError as error:
             refused.update(dict.fromkeys(error.lines))
     if refused:
         raise InputError(*refused)
-    for folder in folders:
-        Store(folder).make_writable()
+    for store in stores.values():
+        store.make_writable()

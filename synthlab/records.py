@@ -89,16 +89,24 @@ class Store:
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
-            if self._status(identity)["results_version"] == RESULTS_VERSION:
-                yield self.read(identity)
+            status = self._status(identity)
+            if status["results_version"] == RESULTS_VERSION:
+                yield self._record(identity, status)
+
+    def holds(self, config: RunConfig) -> bool:
+        """Whether this run has been recorded; its record is not read."""
+        return (self.runs / config.id).exists()
 
     def find(self, config: RunConfig) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
-        return self.read(config.id) if (self.runs / config.id).exists() else None
+        return self.read(config.id) if self.holds(config) else None
 
     def read(self, identity: str) -> Record:
         """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
-        folder, status = self.runs / identity, self._status(identity)
+        return self._record(identity, self._status(identity))
+
+    def _record(self, identity: str, status: dict[str, Any]) -> Record:
+        folder = self.runs / identity
         with _damage_named(folder):
             files = {name: _checked(folder / name, digest) for name, digest in status["sha256"].items()}
             config = RunConfig.checked(json.loads(files["config.json"]))
