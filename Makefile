@@ -1,7 +1,9 @@
 # The lab's commands. Each sets up what it needs; `make setup` does that alone.
-#   make figures            train what is missing and draw the figures into results/figures
+#   make figures            the paper's figures, the verdicts on its claims, results/report.html
+#   make figures-all        the same with the figures beyond the paper
 #   make test               the whole test suite
 #   make bench              time a run and memory on this machine
+#   make reference          train the committed reference run again (hours); make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
 
 VENV := .venv
@@ -10,7 +12,7 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures test bench lint clean
+.PHONY: setup figures figures-all test bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -23,7 +25,20 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 figures: $(READY)
+	@$(BIN)/python -m experiments figure=paper $(ARGS)
+
+figures-all: $(READY)
 	@$(BIN)/python -m experiments figure=all $(ARGS)
+
+# The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
+reference: $(READY)
+	@$(BIN)/python -m experiments figure=all results=results/reference
+	@$(BIN)/python -m experiments figure=recipe seeds=2 results=results/recipe
+	@$(BIN)/python -m experiments.reference results/reference results/recipe
+
+# The README's tables, from the reference run and experiments/deviations.yaml.
+readme: $(READY)
+	@$(BIN)/python -m experiments.reference
 
 test: $(READY)
 	@$(BIN)/python -m pytest -n auto $(ARGS)

@@ -2,7 +2,9 @@
 
 import os
 import re
+import shlex
 import sys
+from functools import partial
 from typing import Any
 
 from pydantic import BaseModel, PositiveInt
@@ -23,38 +25,72 @@ class Settings(BaseModel):
     results: str
 
 
-def task(raw: dict[str, Any]) -> bool:
-    """Train, draw, and name the files written; False if a run diverged."""
-    from experiments.drawing import save_panel, save_sheet
-    from experiments.figures import cells, drawn_data, figures
+def task(raw: dict[str, Any], command: str) -> bool:
+    """Train, draw, judge, report, and name the files written; False if a run diverged. ``command`` is as typed."""
+    from experiments.drawing import Folder
+    from experiments.figures import best, cells, figures
+    from experiments.report import verdict_lines, verdict_table, write_report
+    from synthlab.composition import Composed
     from synthlab.records import Store
     from synthlab.runs import ensure
 
     settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     chosen, overrides, store = figures(settings.figure), _run_overrides(), Store(settings.results)
+    run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key == "results"}
+    base = Composed(run, overrides)
     grids = {
-        name: {key: cells(panel, overrides, settings.seeds) for key, panel in figure.panels.items()}
+        name: {key: cells(panel, base, settings.seeds) for key, panel in figure.panels.items()}
         for name, figure in chosen.items()
     }
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
     if settings.replot:
         _all_recorded(configs, store)
-    folder = store.make_writable("figures")
-    trained = ensure(configs, store, settings.workers or os.cpu_count() or 1)
-    records = {record.config.id: record for record in trained}
-    for name, figure in chosen.items():
-        panels = {
-            key: (panel.title, panel.plot, drawn_data(panel, grids[name][key], records, overrides))
-            for key, panel in figure.panels.items()
-        }
-        written = save_sheet(folder / name, figure.title, panels)
-        for key, panel in panels.items():
-            written += save_panel(folder / f"{name}{key}", *panel)
-        print("written:", *written, sep="\n  ")
+    folder = Folder(store.make_writable("figures"), redraw=settings.replot)
+    records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
+    found = {
+        name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
+        for name, grid in grids.items()
+    }
+    pictures = [_draw(folder, name, figure, found[name], overrides) for name, figure in chosen.items()]
+    verdicts = [verdict for name, figure in chosen.items() for verdict in _judge(figure, found[name])]
+    verdict_table(verdicts).to_csv(store.root / "claims.csv", index=False)
+    write_report(store.root / "report.html", pictures, verdicts, list(records.values()), command)
+    written = [file for picture in pictures for file in picture.files]
+    print("written:", *written, store.root / "claims.csv", store.root / "report.html", sep="\n  ")
     diverged = [record for record in records.values() if record.diverged_at is not None]
     for record in diverged:
         print(f"left out: run {record.config.id} diverged at step {record.diverged_at}")
+    for line in verdict_lines(verdicts):
+        print(line)
     return not diverged
+
+
+def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], overrides: dict[str, str]) -> Any:
+    """The figure's files, written."""
+    from experiments.drawing import Drawn
+    from experiments.figures import drawn_data
+    from experiments.report import Picture
+
+    panels = {
+        key: Drawn(panel.title, panel.plot, drawn_data(panel, found[key], overrides))
+        for key, panel in figure.panels.items()
+    }
+    files = folder.save_sheet(name, figure.title, panels)
+    for key, panel in panels.items():
+        files += folder.save_panel(f"{name}{key}", panel)
+    return Picture(name, figure.title, [panel.title for panel in panels.values()], files)
+
+
+def _judge(figure: Any, found: dict[str, Any]) -> list[Any]:
+    """The verdicts on the claims that the figure's panels name."""
+    from experiments.claims import CLAIMS
+    from experiments.verdicts import Evidence, judge
+
+    panels = [
+        (panel.claims, Evidence({series.label: series.records for _, series in found[key]}))
+        for key, panel in figure.panels.items()
+    ]
+    return judge(CLAIMS.values(), figure.title.split(":")[0], panels)
 
 
 def _run_overrides() -> dict[str, str]:
@@ -80,8 +116,9 @@ def _quoted(override: str) -> str:
 
 
 def main() -> None:
+    command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
     sys.argv = [_quoted(word) if word.startswith("figure=") else word for word in sys.argv]
-    cli.main(task, "experiments")
+    cli.main(partial(task, command=command), "experiments")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,21 @@
-"""Plots of panels, from the data of their CSVs alone; and files that come out the same each time."""
+"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
 
-from collections.abc import Mapping
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from textwrap import wrap
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from synthlab.plots import band_note, draw_curves
+from experiments.plots import PLOTS
+from synthlab import plots as curves
 
 PANEL = (4.2, 3.4)  # inches
 # Text stays text in the PDF, and nothing in it depends on the moment.
@@ -16,58 +23,106 @@ RC = {"pdf.fonttype": 42, "svg.hashsalt": "synthlab", "font.size": 9, "axes.titl
 METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
 
 
-def draw_error_curves(axes: Axes, drawn: pd.DataFrame) -> None:
-    """The default plot: error against length, a line and a band for each series."""
-    if drawn.empty:
-        axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
-        return
-    draw_curves(axes, drawn, int(drawn["train_length"].max()), drawn["metric"].iloc[0])
+class Drawn(NamedTuple):
+    """A panel ready to be drawn: its title, the plot as its figure's file names it, and the data, which are its CSV."""
+
+    title: str
+    plot: dict[str, Any]
+    data: pd.DataFrame
+
+    def draw(self, axes: Axes) -> None:
+        """Onto ``axes``, with the title."""
+        axes.set_title(self.title)
+        if self.data.empty:
+            axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
+        else:
+            PLOTS.build(self.plot).draw(axes, self.data)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know: how to read the plot, and the settings that are not the figure's own, so that no
+        variant passes for the original."""
+        if self.data.empty:
+            return []
+        best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
+        overrides = filter(None, self.data["overrides"].dropna().unique())
+        return [PLOTS.build(self.plot).note(self.data), *best, *overrides]
+
+    def digest(self) -> str:
+        """Of everything that the picture depends on: data, titles, and the code that draws."""
+        module = sys.modules[PLOTS.find(self.plot["name"]).__module__]
+        return _digest(
+            json.dumps([self.title, self.plot, self.data.to_csv(index=False)]), _code(module.__file__), _code(__file__)
+        )
 
 
-PLOTS = {"curves": draw_error_curves}
+class Folder:
+    """Where figures lie. A picture is drawn only if what it shows has changed, or its file has."""
+
+    INDEX = ".drawn.json"  # for each file, the digest of what it shows and of its bytes
+
+    def __init__(self, path: Path, redraw: bool = False):
+        self.path = path
+        index = path / self.INDEX
+        self.index = json.loads(index.read_text()) if index.exists() and not redraw else {}
+
+    def save_panel(self, name: str, panel: Drawn) -> list[Path]:
+        """A panel as PDF, PNG and CSV; returns the three."""
+
+        def make() -> Figure:
+            figure = Figure(figsize=PANEL, layout="constrained")
+            panel.draw(figure.add_subplot())
+            figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
+            return figure
+
+        table = self.path / f"{name}.csv"
+        panel.data.to_csv(table, index=False)
+        return [*self._save(name, panel.digest(), make), table]
+
+    def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
+        """All panels of a figure, two in a row, as PDF and PNG."""
+        columns = min(2, len(panels))
+        rows = -(-len(panels) // columns)
+
+        def make() -> Figure:
+            figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
+            grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+            for axes, panel in zip(grid, panels.values(), strict=False):
+                panel.draw(axes)
+            for axes in grid[len(panels) :]:
+                axes.set_axis_off()
+            figure.suptitle(title)
+            notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
+            figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
+            return figure
+
+        return self._save(name, _digest(title, *(panel.digest() for panel in panels.values())), make)
+
+    def _save(self, name: str, digest: str, make: Callable[[], Figure]) -> list[Path]:
+        targets = {kind: self.path / f"{name}.{kind}" for kind in METADATA}
+        if any(self.index.get(path.name) != [digest, _bytes(path)] for path in targets.values()):
+            with mpl.rc_context(RC):
+                figure = make()
+                for kind, path in targets.items():
+                    figure.savefig(path, metadata=METADATA[kind])
+                    figure.set_layout_engine("none")  # the first file's layout serves the others
+            self.index |= {path.name: [digest, _bytes(path)] for path in targets.values()}
+            (self.path / self.INDEX).write_text(json.dumps(self.index, indent=1) + "\n")
+        return list(targets.values())
 
 
-def draw_panel(axes: Axes, title: str, plot: str, drawn: pd.DataFrame) -> None:
-    """One panel with its title."""
-    PLOTS[plot](axes, drawn)
-    axes.set_title(title)
+def _lines(notes: Iterable[str], width: int) -> str:
+    return "\n".join(wrap("; ".join(notes), width))
 
 
-def save_panel(path: Path, title: str, plot: str, drawn: pd.DataFrame) -> list[Path]:
-    """``path`` as PDF, PNG and CSV; returns the three."""
-    with mpl.rc_context(RC):
-        figure = Figure(figsize=PANEL, layout="constrained")
-        draw_panel(figure.add_subplot(), title, plot, drawn)
-        figure.supxlabel(_note(drawn), fontsize="x-small", color="0.35")
-        saved = _save(figure, path)
-    drawn.to_csv(path.with_suffix(".csv"), index=False)
-    return [*saved, path.with_suffix(".csv")]
+def _digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
-def save_sheet(path: Path, title: str, panels: Mapping[str, tuple[str, str, pd.DataFrame]]) -> list[Path]:
-    """All panels of a figure, two in a row, as PDF and PNG; ``panels`` holds title, plot and data of each."""
-    columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
-    with mpl.rc_context(RC):
-        figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).flat
-        for axes, (heading, plot, drawn) in zip(grid, panels.values(), strict=False):
-            draw_panel(axes, heading, plot, drawn)
-        for axes in list(grid)[len(panels) :]:
-            axes.set_axis_off()
-        figure.suptitle(title)
-        figure.supxlabel(_note(pd.concat([data for _, _, data in panels.values()])), fontsize="small", color="0.35")
-        return _save(figure, path)
+def _bytes(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
-def _note(drawn: pd.DataFrame) -> str:
-    # Settings that are not the figure's own are said on it, so that no variant passes for the original.
-    overrides = "".join(f"; {settings}" for settings in drawn["overrides"].dropna().unique() if settings)
-    return f"{band_note(drawn)}; trained on the shaded lengths{overrides}"
-
-
-def _save(figure: Figure, path: Path) -> list[Path]:
-    saved = [path.with_suffix(f".{kind}") for kind in METADATA]
-    for target, metadata in zip(saved, METADATA.values(), strict=True):
-        figure.savefig(target, metadata=metadata)
-    return saved
+@cache
+def _code(*files: str) -> str:
+    return _digest(mpl.__version__, *(Path(file).read_text() for file in (*files, curves.__file__)))

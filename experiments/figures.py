@@ -1,34 +1,53 @@
-"""What a figure is: panels, each a grid of runs and a metric of theirs. Read from ``conf/figure/``."""
+"""What a figure is: panels, each a grid of runs and a plot of theirs. Read from ``conf/figure/``."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
+from statistics import median
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 from matplotlib.mathtext import MathTextParser
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
-from experiments.drawing import PLOTS
+from experiments.claims import CLAIMS
+from experiments.plots import PLOTS, Series
 from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
+from synthlab.composition import Composed, as_overrides, settings_of
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.records import Record
 from synthlab.registry import STRICT, unknown, validated
-from synthlab.tables import curves, table
+
+Values = Annotated[list[Any], Field(min_length=1)]
+Grid = Annotated[dict[str, Values], Field(min_length=1)]
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, Mapping) else value
+
+
+def _as_member(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
 
 
 class Panel(BaseModel):
-    """One panel: ``fixed`` settings, a series for each combination of those in ``vary``, and how to draw ``metric``."""
+    """One panel: ``fixed`` settings, a series for each combination of those in ``vary`` (one grid, or several in a
+    list), and how to draw ``metric``.
+
+    With ``tune``, each series is drawn under that combination of its settings which trained to the lowest loss.
+    ``claims`` names those of ``claims.py`` that the panel is evidence for.
+    """
 
     model_config = STRICT
     title: str
     fixed: dict[str, Any] = Field(default_factory=dict)
-    vary: Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(min_length=1)]
+    vary: Annotated[list[Grid], BeforeValidator(_as_list), Field(min_length=1)]
+    tune: dict[str, Values] = Field(default_factory=dict)
     metric: str = "mse"
-    plot: str = "curves"
+    plot: Annotated[dict[str, Any], BeforeValidator(_as_member)] = {"name": "curves"}
+    claims: list[str] = Field(default_factory=list)
 
 
 class Figure(BaseModel):
@@ -40,10 +59,15 @@ class Figure(BaseModel):
 
 
 class Cell(NamedTuple):
-    """The runs of one series."""
+    """One series before it is trained: what sets it apart, and the runs under each setting it is tuned over."""
 
-    series: str
-    configs: list[RunConfig]
+    chosen: dict[str, Any]
+    candidates: dict[str, list[RunConfig]]
+
+    @property
+    def configs(self) -> list[RunConfig]:
+        """All its runs."""
+        return [config for configs in self.candidates.values() for config in configs]
 
 
 def figures(raw: Mapping[str, Any]) -> dict[str, Figure]:
@@ -54,15 +78,19 @@ def figures(raw: Mapping[str, Any]) -> dict[str, Figure]:
     for name, figure in found.items():
         _check_text(f"figure.{name}", name, figure.title)
         for key, panel in figure.panels.items():
-            field = f"figure.{name}.panels.{key}"
-            _check_text(field, key, panel.title)
-            for part, value, choices in (("metric", panel.metric, METRICS), ("plot", panel.plot, PLOTS)):
-                if value not in choices:
-                    raise InputError(unknown(f"{field}.{part}", value, choices))
-            for part in ("fixed", "vary"):
-                if "seed" in getattr(panel, part):
-                    raise InputError(f"{field}.{part}.seed: figures take their seeds from 0 on; leave it out")
+            _check_panel(f"figure.{name}.panels.{key}", key, panel)
     return found
+
+
+def _check_panel(field: str, key: str, panel: Panel) -> None:
+    _check_text(field, key, panel.title)
+    for part, values, choices in (("metric", [panel.metric], METRICS), ("claims", panel.claims, CLAIMS)):
+        for value in values:
+            if value not in choices:
+                raise InputError(unknown(f"{field}.{part}", value, choices))
+    PLOTS.arguments(panel.plot, f"{field}.plot")
+    if any("seed" in settings for settings in (panel.fixed, panel.tune, *panel.vary)):
+        raise InputError(f"{field}: sets seed; figures take their seeds from 0 on, leave it out")
 
 
 def _check_text(field: str, name: str, title: str) -> None:
@@ -75,38 +103,48 @@ def _check_text(field: str, name: str, title: str) -> None:
         raise InputError(f"{field}.title={title}: {str(error).splitlines()[-1]}") from None
 
 
-def cells(panel: Panel, overrides: Mapping[str, str], seeds: int) -> list[Cell]:
-    """The runs of ``panel``, checked: its fixed settings, the user's ``overrides``, and what it varies.
+def cells(panel: Panel, base: Composed, seeds: int) -> list[Cell]:
+    """The runs of ``panel``, checked: its own settings on top of ``base``, the lab's config.
 
     Raises InputError for an override of what makes the panel what it is.
     """
-    fixed = _by_key(panel.fixed)
-    for key in overrides:
-        if key in fixed or key in panel.vary:
-            raise InputError(f"{overrides[key]}: panel {panel.title!r} sets {key} itself; see conf/figure/")
+    fixed = dict(settings_of(panel.fixed))
+    own = [key for settings in (fixed, panel.tune, *panel.vary) for key in settings]
+    for key, override in base.overrides.items():
+        group = key.split("@")[0]
+        if group in own:
+            raise InputError(f"{override}: panel {panel.title!r} sets {group} itself; see conf/figure/")
     result = []
-    for values in product(*panel.vary.values()):
-        chosen = dict(zip(panel.vary, values, strict=True))
-        settings = fixed | overrides | _by_key(chosen)
-        config = resolve(compose(list(settings.values())))
-        series = " ".join(f"{key}={value}" for key, value in chosen.items())
-        if len(chosen) == 1:
-            series = str(values[0])
-        result.append(Cell(series, [config.with_seed(seed) for seed in range(seeds)]))
+    for chosen in (chosen for grid in panel.vary for chosen in _combinations(grid)):
+        candidates = {}
+        for tuned in _combinations(panel.tune):
+            config = resolve(base.with_settings(fixed | dict(settings_of(chosen | tuned))))
+            candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in range(seeds)]
+        result.append(Cell(chosen, candidates))
     return result
 
 
-def drawn_data(
-    panel: Panel, grid: list[Cell], records: Mapping[str, Record], overrides: Mapping[str, str]
-) -> pd.DataFrame:
-    """What is drawn of ``panel``, and the whole of its CSV: a row for each series and length."""
-    rows = [table([records[config.id] for config in cell.configs]).assign(series=cell.series) for cell in grid]
-    together = pd.concat(rows, ignore_index=True)
-    drawn = curves(together, panel.metric, together["series"])
-    longest = {cell.series: cell.configs[0].train_length for cell in grid}
-    settings = " ".join(overrides.values())
-    return drawn.assign(train_length=drawn["series"].map(longest), metric=panel.metric, overrides=settings)
+def best(cell: Cell, records: Mapping[str, Record]) -> tuple[str, Series]:
+    """The setting under which the cell's runs trained to the lowest loss (median over seeds), and those runs."""
+
+    def loss(setting: str) -> float:
+        found = [records[config.id] for config in cell.candidates[setting]]
+        return median(float("inf") if r.diverged_at is not None else r.training["loss"].iloc[-1] for r in found)
+
+    setting = min(cell.candidates, key=loss) if len(cell.candidates) > 1 else next(iter(cell.candidates))
+    return setting, Series(cell.chosen, [records[config.id] for config in cell.candidates[setting]])
 
 
-def _by_key(settings: Mapping[str, Any]) -> dict[str, str]:
-    return {override.split("=")[0]: override for override in as_overrides(settings)}
+def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: Mapping[str, str]) -> pd.DataFrame:
+    """What is drawn of ``panel``, and the whole of its CSV; ``found`` is what ``best`` says of each cell."""
+    drawn = PLOTS.build(panel.plot).data([series for _, series in found], panel.metric)
+    if "train_length" not in drawn:
+        drawn["train_length"] = max(record.config.train_length for _, series in found for record in series.records)
+    if panel.tune:
+        settings = {series.label: setting for setting, series in found}
+        drawn["tuned"] = drawn["series"].map(settings) if "series" in drawn else str(settings)
+    return drawn.assign(metric=panel.metric, overrides=" ".join(overrides.values()))
+
+
+def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]

@@ -1,8 +1,10 @@
 """Configs composed by Hydra, and its complaints in one line each."""
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -35,24 +37,82 @@ def compose(overrides: list[str], searchpath: list[str] | None = None) -> dict[s
         return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
 
 
-def as_overrides(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``.
+def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Python values as single settings: ``{"model": {"width": 64}}`` gives ``("model.width", 64)``.
 
     A ``name`` in a mapping chooses the group's file, as it does by itself. A class named ``package.module:Class`` is
-    set as the name inside its group, since no config file bears it.
+    set as the name inside its group, since no config file bears it. Raises InputError for what is no value.
     """
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
             if "name" in value:
-                yield from as_overrides({path: value["name"]})
-            yield from as_overrides({inner: item for inner, item in value.items() if inner != "name"}, f"{path}.")
+                yield from settings_of({path: value["name"]})
+            yield from settings_of({inner: item for inner, item in value.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
-            yield f"{path}.name={value}"
+            yield f"{path}.name", value
         elif value is None or isinstance(value, bool | int | float | str):
-            yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
+            yield path, value
         else:
             raise InputError(f"{path}={value!r}: must be a number, a string, a truth value, None or a mapping of these")
+
+
+def as_overrides(values: Mapping[str, Any]) -> Iterator[str]:
+    """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
+    for path, value in settings_of(values):
+        yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
+
+
+class Composed:
+    """A composed config that is asked for again and again with a few settings changed.
+
+    ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
+    """
+
+    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None):
+        self.config, self.overrides = dict(config), overrides or {}
+        self._compose = cache(lambda *given: compose(list(given)))
+
+    def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
+
+        Says what ``compose`` says (measured: 50 ms), in microseconds once each group's members have been read. Raises
+        InputError.
+        """
+        config = copy.deepcopy(self.config)
+        for group, name in settings.items():
+            if isinstance(config.get(group), dict):
+                config[group] = copy.deepcopy(self._member(group, name))
+                for key in self.overrides:
+                    if key.startswith(f"{group}."):
+                        _put(config, key, _value(self.config, key))
+        for key, value in settings.items():
+            if not isinstance(config.get(key), dict):
+                _put(config, key, value)
+        return config
+
+    def _member(self, group: str, name: Any) -> dict[str, Any]:
+        chosen, without = self._compose(f"{group}={name}"), self._compose()
+        beside = [key for key in without if key != group and chosen.get(key) != without[key]]
+        if beside:
+            raise InputError(f"{group}={name}: its file also sets {', '.join(beside)}; do so in the figure's file")
+        return chosen[group]
+
+
+def _value(config: Mapping[str, Any], key: str) -> Any:
+    return reduce(lambda part, name: part[name], key.split("."), config)
+
+
+def _put(config: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key that is there already; raises InputError, with the choices, for one that is not."""
+    *parents, last = key.split(".")
+    part: Any = config
+    for parent in parents:
+        part = part.get(parent) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or last not in part:
+        choices = [str(name) for name in part] if isinstance(part, dict) else []
+        raise InputError(f"{key}={value}: unknown key{did_you_mean(last, choices)}; choose from {', '.join(choices)}")
+    part[last] = value
 
 
 @contextmanager

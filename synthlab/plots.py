@@ -58,46 +58,102 @@ OTHERS = [
 ]
 
 
+# What a setting is called on a figure.
+SYMBOLS = {
+    "train_length": r"$l_\mathrm{train}$",
+    "outrep.p": "exponent $p$",
+    "model.width": "width",
+    "model.depth": "layers",
+    "protocol.steps": "training steps",
+    "protocol.lr": "learning rate",
+    "protocol.momentum": "momentum",
+    "protocol.optimizer": "optimizer",
+    "protocol.beta2": r"$\beta_2$",
+    "model.init_scale": "initial scale",
+}
+
+
 def style_of(names: list[str]) -> dict[str, Style]:
     """A style for each series: its own if it has one, else one of a cycle, in order."""
     unknown = [name for name in names if name not in STYLES]
     spare = dict(zip(unknown, islice(cycle(OTHERS), len(unknown)), strict=True))
-    return {name: STYLES.get(name) or Style(name, *spare[name]) for name in names}
+    return {name: STYLES.get(name) or Style(_label(name), *spare[name]) for name in names}
 
 
-def draw_curves(axes: "Axes", drawn: pd.DataFrame, train_length: int, metric: str) -> None:
-    """Lines and bands of ``tables.curves`` on a logarithmic scale, the training range shaded."""
-    axes.axvspan(0.5, train_length + 0.5, color="0.9", lw=0, zorder=0)
+def _label(series: str) -> str:
+    """``encoding=rope train_length=5`` as a reader wants it."""
+    pairs = [word.partition("=") for word in series.split(" ")]
+    if not all(equals for _, equals, _ in pairs):
+        return series
+    return ", ".join(STYLES[v].label if v in STYLES else f"{SYMBOLS.get(k, k)} = {v}" for k, _, v in pairs)
+
+
+def in_words(name: str) -> str:
+    """A series' label without mathematical typesetting: ``1/sqrt(x)``."""
+    label = STYLES[name].label if name in STYLES else name.replace("=", " = ")
+    return label.replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
+
+
+def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1) -> None:
+    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``.
+
+    A marker stands at each ``every``-th point or, for a fraction, each such part of the axes' diagonal, at none for 0;
+    those of different series are staggered, so that markers of close curves stay apart.
+    """
     names = list(dict.fromkeys(drawn["series"]))
     for name, style in style_of(names).items():
         rows = drawn[drawn["series"] == name]
-        axes.fill_between(rows["length"], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
+        axes.fill_between(rows[x], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
         axes.plot(
-            *(rows["length"], rows["median"]),
+            *(rows[x], rows["median"]),
             label=style.label,
             color=style.colour,
             linestyle=style.line,
             marker=style.marker,
-            markevery=(names.index(name), 7),  # staggered, so that markers of close curves stay apart
+            markevery=_markers(names.index(name), len(names), every),
             markersize=4,
             lw=1.4,
         )
     axes.set_yscale("log")
-    axes.set_xlim(0.5, drawn["length"].max() + 0.5)
-    axes.set_xlabel("sequence length")
-    axes.set_ylabel(METRICS[metric])
     axes.legend(fontsize="small", handlelength=3.2, framealpha=0.85)
 
 
-def band_note(drawn: pd.DataFrame) -> str:
-    """What the lines and bands show, for a caption: the number of seeds and the meaning of the band."""
-    if drawn.empty:
-        return "every run diverged"
+def _markers(order: int, of: int, every: int | float) -> tuple | list:
+    if not every:
+        return []
+    return (order % every if isinstance(every, int) else every * order / of), every
+
+
+def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
+    """Lines and bands of ``tables.curves`` on a logarithmic scale, the training lengths shaded.
+
+    Where series were trained to different lengths, each range is shaded over the others and a ring on the curve marks
+    its end.
+    """
+    trained = sorted(drawn["train_length"].unique())
+    for length in trained:
+        axes.axvspan(0.5, length + 0.5, color="0.2", alpha=0.1 if len(trained) == 1 else 0.05, lw=0, zorder=0)
+    draw_lines(axes, drawn, "length", every=7)
+    if len(trained) > 1:
+        ends = drawn[drawn["length"] == drawn["train_length"]]
+        axes.plot(ends["length"], ends["median"], "o", markersize=8, mfc="none", mec="black", mew=1, zorder=3)
+    axes.set_xlim(0.5, drawn["length"].max() + 0.5)
+    axes.set_xlabel("sequence length")
+    axes.set_ylabel(METRICS[metric])
+
+
+def seeds_note(drawn: pd.DataFrame) -> str:
+    """How many seeds are behind each point, for a caption."""
     fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
     if most == 1:
         return "one seed"
-    seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
-    return f"median of {seeds} seeds, band from least to greatest"
+    return f"median of {most if fewest == most else f'{fewest} to {most}'} seeds"
+
+
+def band_note(drawn: pd.DataFrame) -> str:
+    """What lines and bands show, for a caption: the number of seeds and the meaning of the band."""
+    note = seeds_note(drawn)
+    return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
 def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike | None) -> "Figure":
@@ -110,7 +166,7 @@ def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike | None)
         raise InputError(f"metric={metric}: there is no finished run to draw")
     drawn = curves(table, metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
-    draw_curves(axes, drawn, int(table["train_length"].max()), metric)
+    draw_curves(axes, drawn, metric)
     axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
     if path is not None:
         figure.savefig(path)

@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -119,6 +120,7 @@ def _keys(schema: Any, parents: Iterable[str]) -> list[str]:
     return list(schema.model_fields)
 
 
+@cache
 def _schema(cls: type) -> type[BaseModel]:
     """A model of the constructor's keyword arguments. Positional-only ones are given by the program, not the config."""
     parameters = inspect.signature(cls).parameters.values()

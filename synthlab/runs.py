@@ -72,8 +72,9 @@ def ensure(configs: list[RunConfig], store: Store, workers: int = 1, progress: b
     """
     if not isinstance(workers, int) or workers < 1:
         raise InputError(f"workers={workers}: must be a whole number, 1 or more")
-    found = {config.id: store.find(config) for config in configs}
-    missing = list({config.id: config for config in configs if found[config.id] is None}.values())
+    asked = {config.id: config for config in configs}
+    found = {identity: store.find(config) for identity, config in asked.items()}
+    missing = [config for identity, config in asked.items() if found[identity] is None]
     if missing:
         store.make_writable()
         store.sweep()

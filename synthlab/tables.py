@@ -37,17 +37,25 @@ def labelled(table: pd.DataFrame) -> pd.Series:
 
 
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
-    """``metric`` against length for each series: ``median``, ``low`` and ``high`` over seeds, and how many ``seeds``.
+    """``metric`` against length for each series, as ``over_seeds`` has it; ``train_length`` is the series' longest.
 
     Diverged runs have no lengths and so no part in a curve. Series keep the order of the table.
     """
-    table = table.assign(series=labelled(table) if series is None else series)
-    order = list(dict.fromkeys(table["series"]))
-    grouped = table.dropna(subset=["length"]).groupby(["series", "length"], sort=False)[metric]
+    table = table.assign(series=labelled(table) if series is None else series).dropna(subset=["length"])
+    result = over_seeds(table.astype({"length": int}), ["series", "length"], metric)
+    return result.assign(train_length=result["series"].map(table.groupby("series")["train_length"].max()))
+
+
+def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+    """``median``, ``low`` and ``high`` of ``value`` over the rows that agree in ``by``, and the number of ``seeds``.
+
+    The first of ``by`` keeps the order of the table, the others are sorted.
+    """
+    order = list(dict.fromkeys(table[by[0]]))
+    grouped = table.groupby(by, dropna=False)[value]
     result = grouped.agg(median="median", low="min", high="max", seeds="count").reset_index()
-    result["length"] = result["length"].astype(int)
-    rank = result["series"].map(order.index)
-    return result.assign(rank=rank).sort_values(["rank", "length"]).drop(columns="rank").reset_index(drop=True)
+    rank = result[by[0]].map(order.index)
+    return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
 
 
 def shown_lengths(train_length: int, test_length: int) -> list[int]:

@@ -1,16 +1,23 @@
 import re
+from dataclasses import replace
+from functools import cache
 
 import pandas as pd
 import pytest
 from conftest import QUICK
 from omegaconf import OmegaConf
 
-from experiments.drawing import save_panel
-from experiments.figures import cells, figures
-from synthlab.composition import as_overrides, conf_dir
+from experiments.drawing import Drawn, Folder
+from experiments.figures import Panel, best, cells, drawn_data, figures
+from synthlab.assembly import resolve
+from synthlab.composition import Composed, as_overrides, compose, conf_dir
+from synthlab.config import RunConfig
 from synthlab.errors import InputError
+from synthlab.results import Records
+from synthlab.runs import execute
 
-FIGURES = sorted(path.stem for path in (conf_dir() / "figure").glob("*.yaml") if path.stem != "all")
+GROUPS_OF_FIGURES = ("all", "paper")
+FIGURES = sorted(p.stem for p in (conf_dir() / "figure").glob("*.yaml") if p.stem not in GROUPS_OF_FIGURES)
 OWN = """
 widths:
   title: Width and depth
@@ -36,45 +43,92 @@ def loaded(name: str) -> dict:
     return {key: value for key, value in raw.items() if key != "defaults"}
 
 
-def ids(figure: str) -> set[str]:
-    panels = [panel for found in figures(loaded(figure)).values() for panel in found.panels.values()]
-    return {config.id for panel in panels for cell in cells(panel, {}, seeds=5) for config in cell.configs}
+@cache
+def base(*overrides: str) -> Composed:
+    return Composed(compose(list(overrides)), {given.split("=")[0]: given for given in overrides})
 
 
-def test_figure_1_is_65_runs():
+def panels_of(figure: str) -> list:
+    return [panel for found in figures(loaded(figure)).values() for panel in found.panels.values()]
+
+
+def ids(*names: str) -> set[str]:
+    panels = [panel for name in names for panel in panels_of(name)]
+    return {config.id for panel in panels for cell in cells(panel, base(), seeds=5) for config in cell.configs}
+
+
+def test_the_figures_are_as_many_runs_as_the_readme_says():
     assert len(ids("1")) == 65
+    assert len(ids("1", "3", "4", "5")) == 170
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Every run is trained for two steps on small batches and tested on few sequences, whatever its config says."""
+
+    def ensure(configs, store, workers):
+        for config in {config.id: config for config in configs if not store.holds(config)}.values():
+            quick = config.model_dump()
+            quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
+            quick["evaluation"] |= {"sequences": 2}
+            store.write(replace(execute(RunConfig.checked(quick)), config=config))
+        return Records(store.find(config) for config in configs)
+
+    monkeypatch.setattr("synthlab.runs.ensure", ensure)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_composes_runs_two_steps_and_is_drawn(invoke, tmp_path, name):
-    two_steps = [*as_overrides(QUICK), "protocol.steps=2"]
-    outcome = invoke("experiments", *two_steps, f"results={tmp_path}", f"figure={name}", "seeds=1", "workers=1")
+def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_alone(invoke, hasty, tmp_path, name):
+    outcome = invoke("experiments", f"figure={name}", "seeds=1", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
-    written = re.findall(r"^  (\S+)$", outcome.out, re.MULTILINE)
-    assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv"}
-    assert "0 left" in outcome.err
-    again = invoke("experiments", *two_steps, f"results={tmp_path}", f"figure={name}", "seeds=1", "replot=true")
-    assert again.status == 0
-    assert "runs done" not in again.err  # nothing to train, no bar
+    written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
+    assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
+    again, drawn = Folder(tmp_path), tmp_path / "figures"
+    for figure, found in figures(loaded(name)).items():
+        panels = {
+            key: Drawn(panel.title, panel.plot, pd.read_csv(drawn / f"{figure}{key}.csv"))
+            for key, panel in found.panels.items()
+        }
+        for path in again.save_sheet(figure, found.title, panels):
+            assert path.read_bytes() == (drawn / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_cells_are_what_hydra_composes(name):
+    overrides = ["evaluation.sequences=8", "protocol.record_every=5"]
+    for panel in panels_of(name):
+        for chosen in [cells(panel, base(*overrides), seeds=1)[k] for k in (0, -1)]:
+            for tuned, configs in chosen.candidates.items():
+                settings = [*as_overrides(panel.fixed), *overrides, *as_overrides(chosen.chosen), *tuned.split()]
+                assert configs == [resolve(compose(settings)).with_seed(0)]
 
 
 def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invoke, tmp_path):
     arguments = [*as_overrides(QUICK), "figure=1", "seeds=2", "workers=1", f"results={tmp_path}"]
     assert invoke("experiments", *arguments).status == 0
     folder = tmp_path / "figures"
-    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    first = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
     assert len(first) == 2 + 4 * 3
     assert invoke("experiments", *arguments, "replot=true").status == 0
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
-    panel = figures(loaded("1"))["figure1"].panels["c_plus"]
-    save_panel(tmp_path / "redrawn", panel.title, panel.plot, pd.read_csv(folder / "figure1c_plus.csv"))
-    for kind in ("png", "pdf"):
-        assert (tmp_path / f"redrawn.{kind}").read_bytes() == first[f"figure1c_plus.{kind}"]
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == first
 
 
-def test_all_is_every_figure_of_the_paper():
-    defaults = OmegaConf.load(conf_dir() / "figure" / "all.yaml")["defaults"]
-    assert sorted(defaults) == [name for name in FIGURES if name.isdigit()]
+def test_a_picture_is_drawn_again_only_if_what_it_shows_or_its_file_has_changed(invoke, own_figure, tmp_path):
+    invoke("experiments", *own_figure, "seeds=1")
+    folder = tmp_path / "figures"
+    (folder / "widthsmain.png").write_bytes(b"not a picture")
+    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.p*")}
+    invoke("experiments", *own_figure, "seeds=1")
+    after = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.p*")}
+    assert {name for name in before if after[name] != before[name]} == {"widthsmain.png", "widthsmain.pdf"}
+    invoke("experiments", *own_figure, "seeds=2")
+    assert all(path.stat().st_mtime_ns > after[path.name] for path in folder.glob("*.p*"))
+
+
+def test_paper_is_every_figure_of_the_paper_and_all_every_figure_that_takes_minutes():
+    paper, everything = (OmegaConf.load(conf_dir() / "figure" / f"{n}.yaml")["defaults"] for n in ("paper", "all"))
+    assert sorted(paper) == [name for name in FIGURES if name.isdigit()]
+    assert sorted(everything) == sorted(["paper", *(n for n in FIGURES if not n.isdigit() and n != "recipe")])
 
 
 def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
@@ -87,14 +141,37 @@ def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
 
 def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
     panel = figures(loaded("1"))["figure1"].panels["a"]
-    grid = cells(panel, {"train_length": "train_length=7"}, seeds=2)
-    assert [cell.series for cell in grid] == ["nope", "alibi", "rope", "learned"]
+    grid = cells(panel, base("train_length=7"), seeds=2)
+    assert [cell.chosen["encoding"] for cell in grid] == ["nope", "alibi", "rope", "learned"]
     for cell in grid:
         assert [config.seed for config in cell.configs] == [0, 1]
-        assert {(c.train_length, c.encoding["name"]) for c in cell.configs} == {(7, cell.series)}
+        assert {(c.train_length, c.encoding["name"]) for c in cell.configs} == {(7, cell.chosen["encoding"])}
     for own in ("task=sum", "encoding=t5"):
         with pytest.raises(InputError, match=f"{own}: panel .* sets {own.split('=')[0]} itself"):
-            cells(panel, {own.split("=")[0]: own}, seeds=1)
+            cells(panel, base(own), seeds=1)
+
+
+def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():
+    paper = base("protocol.steps=7").with_settings({"protocol": "paper"})["protocol"]
+    assert (paper["optimizer"], paper["steps"]) == ("sgd", 7)
+    with pytest.raises(InputError, match="encoding.base=100.0: unknown key; choose from name"):
+        base("encoding=rope", "encoding.base=100.0").with_settings({"encoding": "nope"})
+    with pytest.raises(InputError, match="model.wdith=3: unknown key, did you mean width"):
+        base().with_settings({"model.wdith": 3})
+
+
+def test_a_tuned_series_is_drawn_under_its_best_setting():
+    panel = Panel(title="a", vary={"task": ["sum"]}, tune={"protocol.lr": [1, 2]})
+    [cell] = cells(panel, base(*as_overrides(QUICK)), seeds=3)
+    assert list(cell.candidates) == ["protocol.lr=1", "protocol.lr=2"]
+    losses = zip(cell.configs, [0.1, 0.9, 0.9, 0.2, 0.3, 0.2], strict=True)
+    records = {c.id: replace(execute(c), training=pd.DataFrame({"step": [1], "loss": [loss]})) for c, loss in losses}
+    setting, series = best(cell, records)
+    assert setting == "protocol.lr=2"
+    assert [record.config for record in series.records] == cell.candidates["protocol.lr=2"]
+    assert set(drawn_data(panel, [(setting, series)], {})["tuned"]) == {"protocol.lr=2"}
+    diverged = {key: replace(r, diverged_at=1) if r.config.protocol.lr == 2 else r for key, r in records.items()}
+    assert best(cell, diverged)[0] == "protocol.lr=1"
 
 
 def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
@@ -107,7 +184,7 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["figure=9"], "figure=9: unknown; choose from 1, all, maps"),
+        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, all, horizon, maps, paper, powers"),
         (["seeds=0"], "seeds=0: must be greater than 0"),
         (["seeds=many"], "seeds=many: must be a valid integer"),
         (["workers=-1"], "workers=-1: must be greater than 0"),
@@ -119,12 +196,12 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
         (["figure=[1,maps]"], ""),
         (["seed=3"], "seed=3: figures take their seeds from 0 on; give seeds=N"),
         (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
-        (["replot=true"], "replot=true: 13 of 13 runs are not recorded below"),
+        (["replot=true", "figure=1"], "replot=true: 13 of 13 runs are not recorded below"),
         (["model.width=30"], "model.heads=4: must divide model.width=30"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
-    if arguments == ["replot=true"]:
+    if "replot=true" in arguments:
         arguments = [*arguments, "seeds=1"]
     outcome = invoke("experiments", *quick, *arguments)
     assert outcome.status == 2
@@ -147,12 +224,17 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
         ({"title": "x", "vary": {"task": ["sum"]}, "metric": "msq"}, "metric=msq: unknown, did you mean mse"),
         (
             {"title": "x", "vary": {"task": ["sum"]}, "plot": "pie"},
-            "plot=pie: unknown; choose from curves",
+            "plot=pie: unknown; choose from curves, training, against, powers, heat",
         ),
         ({"title": "x", "vray": {}}, "panels.a.vray=.*: unknown key, did you mean vary"),
-        ({"title": "x", "vary": {}}, "panels.a.vary={}: Dictionary should have at least 1 item"),
-        ({"title": "x", "vary": {"encoding": []}}, r"panels.a.vary.encoding=\[\]: List should have at least 1 item"),
-        ({"title": "x", "vary": {"seed": [1]}}, "panels.a.vary.seed: figures take their seeds from 0 on"),
+        ({"title": "x", "vary": {}}, "panels.a.vary.0={}: Dictionary should have at least 1 item"),
+        ({"title": "x", "vary": {"encoding": []}}, r"panels.a.vary.0.encoding=\[\]: List should have at least 1 item"),
+        ({"title": "x", "vary": {"seed": [1]}}, "panels.a: sets seed; figures take their seeds from 0 on"),
+        (
+            {"title": "x", "vary": {"task": ["sum"]}, "claims": ["1z"]},
+            "panels.a.claims=1z: unknown; choose from 1a, 1b",
+        ),
+        ({"title": "x", "vary": {"task": ["sum"]}, "plot": {"name": "heat", "rows": 3}}, "panels.a.plot.rows=3: "),
         ({"title": "$\\nothing$", "vary": {"task": ["sum"]}}, "panels.a.title=.*: "),
         ("hello", "panels.a=hello: "),
     ],

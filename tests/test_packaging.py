@@ -35,10 +35,17 @@ def python(installed: Path, *arguments: str, cwd: Path) -> subprocess.CompletedP
 
 def test_the_wheel_holds_packages_and_configs(installed):
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
-    for name in ("synthlab/__main__.py", "experiments/__main__.py", "theory/__init__.py", "synthlab/conf/run.yaml"):
+    for name in (
+        "synthlab/__main__.py",
+        "experiments/__main__.py",
+        "experiments/report.html.j2",
+        "experiments/deviations.yaml",
+        "theory/__init__.py",
+        "synthlab/conf/run.yaml",
+    ):
         assert name in names
     in_checkout = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
-    assert {name.removeprefix("synthlab/conf/") for name in names if name.endswith(".yaml")} == in_checkout
+    assert {name.removeprefix("synthlab/conf/") for name in names if name.startswith("synthlab/conf/")} == in_checkout
     assert not any(name.startswith("tests/") for name in names)
 
 

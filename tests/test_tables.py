@@ -11,7 +11,7 @@ def table(*records):
 
 def test_curves_hold_median_and_range_over_seeds():
     drawn = curves(table(record(0), record(1), record(5)), "mse")
-    assert drawn.columns.tolist() == ["series", "length", "median", "low", "high", "seeds"]
+    assert drawn.columns.tolist() == ["series", "length", "median", "low", "high", "seeds", "train_length"]
     third = drawn[drawn["length"] == 3].iloc[0]
     assert (third["low"], third["median"], third["high"]) == pytest.approx((0.003 / 3, 1.003 / 3, 5.003 / 3))
     assert third["seeds"] == 3

@@ -1,0 +1,210 @@
+"""Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from pydantic import Field, PositiveInt
+
+from synthlab.metrics import METRICS
+from synthlab.plots import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note
+from synthlab.records import Record
+from synthlab.registry import Registry
+from synthlab.tables import GROUPS, curves, over_seeds, table
+
+# The named maps that are powers, or a limit of powers; and where on the axis the others stand.
+EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
+Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
+
+
+class Series(NamedTuple):
+    """The runs behind one line: what sets them apart, and their records, one for each seed."""
+
+    chosen: dict[str, Any]
+    records: Sequence[Record]
+
+    @property
+    def label(self) -> str:
+        """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
+        return label(self.chosen)
+
+
+def label(chosen: dict[str, Any]) -> str:
+    """What a series is called: the name where one group is chosen, else ``key=value`` for each setting."""
+    if len(chosen) == 1 and set(chosen) <= set(GROUPS):
+        return str(next(iter(chosen.values())))
+    return " ".join(f"{key}={value}" for key, value in chosen.items())
+
+
+class Plot(ABC):
+    """A kind of plot. Its constructor's arguments are given in the figure's file, beside its ``name``."""
+
+    @abstractmethod
+    def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
+        """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, and those that say of what."""
+
+    @abstractmethod
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        """Draw ``data``'s answer, which also has the columns ``metric`` and ``train_length``."""
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        """What the reader must know to read the plot: seeds, band, training lengths."""
+        return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+
+
+class Curves(Plot):
+    """Error against length: a line and a band for each series."""
+
+    def data(self, series, metric):
+        runs = _runs(series)
+        return curves(runs, metric, runs["series"])
+
+    def draw(self, axes, drawn):
+        draw_curves(axes, drawn, drawn["metric"].iloc[0])
+
+    def note(self, drawn):
+        ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
+        return f"{band_note(drawn)}; trained on the shaded lengths{ends}"
+
+
+class Training(Plot):
+    """Training loss against step, whatever the panel's metric."""
+
+    def data(self, series, metric):
+        losses = [r.training.assign(series=s.label) for s in series for r in s.records if r.diverged_at is None]
+        return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "step", every=0.12)
+        axes.set_xscale("log")
+        axes.set_xlabel("training step")
+        axes.set_ylabel("training loss, representation space")
+
+
+class Against(Plot):
+    """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid; a line for each combination of
+    the others, and for each length."""
+
+    def __init__(self, x: str, lengths: Lengths):
+        self.x, self.lengths = x, lengths
+
+    def data(self, series, metric):
+        parts = [
+            _runs([one]).query("length == @length").assign(series=label(self._others(one, length)))
+            for length in self.lengths
+            for one in series
+        ]
+        runs = pd.concat(parts)
+        return over_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, self.x)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(sorted(drawn[self.x].unique())))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.set_xlabel(SYMBOLS.get(self.x, self.x))
+        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]]}{self._single()}")
+
+    def _others(self, series: Series, length: int) -> dict[str, Any]:
+        others = {key: value for key, value in series.chosen.items() if key != self.x}
+        return others if len(self.lengths) == 1 else others | {"length": length}
+
+    def _single(self) -> str:
+        return f"\nat length {self.lengths[0]}" if len(self.lengths) == 1 else ""
+
+
+class Powers(Plot):
+    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p, the named maps marked.
+
+    log x stands at p = 0: (x^p - 1) / p, the same map but for scale and offset, tends to it. 1/log(x + 1) is no power
+    and stands beside them.
+    """
+
+    def __init__(self, lengths: Lengths):
+        self.lengths = lengths
+
+    def data(self, series, metric):
+        runs = _runs(series)
+        runs = runs[runs["length"].isin(self.lengths)]
+        if runs.empty:
+            return runs
+        p = runs["outrep"].map(EXPONENTS)
+        if "outrep.p" in runs:
+            p = p.fillna(runs["outrep.p"])
+        runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
+        return over_seeds(runs, ["series", "p", "map"], metric)
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn.dropna(subset=["p"]), "p", every=0)  # markers are for the named maps
+        named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
+        colours = {
+            name: line.get_color() for name, line in zip(drawn["series"].unique(), axes.get_lines(), strict=True)
+        }
+        for row in named.itertuples():
+            spread = [[row.median - row.low], [row.high - row.median]] if row.p == BESIDE else None
+            look = {"color": colours[row.series], "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(row.p, row.median, spread, fmt=STYLES[row.map].marker, **look)
+        top = axes.secondary_xaxis("top")
+        places = named.drop_duplicates("map")
+        top.set_ticks(places["p"], [STYLES[name].label.removeprefix("plain: ") for name in places["map"]])
+        axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
+        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
+
+
+class Heat(Plot):
+    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
+
+    def __init__(self, rows: str, columns: str):
+        self.rows, self.columns = rows, columns
+
+    def data(self, series, metric):
+        runs = _runs(series).drop_duplicates("id").dropna(subset=["horizon"])
+        if runs.empty:
+            return runs
+        drawn = over_seeds(runs, [self.rows, self.columns], "horizon")
+        order = [str(name) for name in dict.fromkeys(one.chosen[self.columns] for one in series)]
+        place = drawn[self.columns].astype(str).map(order.index)
+        first = dict.fromkeys(drawn[self.rows])
+        rank = drawn[self.rows].map(list(first).index)
+        drawn = drawn.assign(rank=rank, place=place).sort_values(["rank", "place"], ignore_index=True)
+        return drawn.drop(columns=["rank", "place"]).assign(test_length=int(runs["test_length"].max()))
+
+    def draw(self, axes, drawn):
+        rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
+        reached = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
+        longest = drawn["test_length"].max()
+        axes.pcolormesh(reached, cmap="cividis", vmin=0, vmax=longest, edgecolors="white", lw=1)
+        for (i, j), value in np.ndenumerate(reached):
+            text = "-" if np.isnan(value) else f"{longest}+" if value == longest else f"{value:g}"
+            colour = "black" if value > 0.6 * longest or np.isnan(value) else "white"
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour)
+        for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
+            axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+
+    def note(self, drawn):
+        longest = drawn["test_length"].max()
+        return (
+            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
+            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+        )
+
+
+PLOTS = Registry(
+    "plot", Plot, {"curves": Curves, "training": Training, "against": Against, "powers": Powers, "heat": Heat}
+)
+
+
+def _runs(series: Sequence[Series]) -> pd.DataFrame:
+    """The table of all runs, with the series each belongs to."""
+    return pd.concat([table(one.records).assign(series=one.label) for one in series], ignore_index=True)
+
+
+def _name(member: Any) -> str:
+    return STYLES[member].label if member in STYLES else str(member)

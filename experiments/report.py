@@ -1,0 +1,151 @@
+"""The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
+
+import base64
+import os
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from omegaconf import OmegaConf
+
+from experiments.verdicts import Check, Verdict
+from synthlab.records import Record
+
+HERE = Path(__file__).parent
+COLUMNS = ["claim", "figure", "verdict", "check", "median", "least", "greatest", "needed", "holds", "seeds", "agree"]
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "cores")  # of a record's environment
+LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
+
+
+class Picture(NamedTuple):
+    """A figure as it was written: its name and title, the titles of its panels, its files."""
+
+    name: str
+    title: str
+    panels: Sequence[str]
+    files: Sequence[Path]
+
+    @property
+    def sheet(self) -> Path:
+        """All panels in one PNG."""
+        return next(file for file in self.files if file.name == f"{self.name}.png")
+
+    @property
+    def tables(self) -> list[Path]:
+        """The panels' CSVs."""
+        return [file for file in self.files if file.suffix == ".csv"]
+
+
+def deviations() -> list[dict[str, str]]:
+    """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
+    return OmegaConf.to_container(OmegaConf.load(HERE / "deviations.yaml"))
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """A row for each check of each verdict, a single one for what could not be judged."""
+    return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
+
+
+def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that fail."""
+    lines = []
+    for verdict in verdicts:
+        held = sum(check.holds for check in verdict.checks)
+        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks"
+        lines.append(f"{verdict.claim.id} ({verdict.figure}): {verdict.word}, {reason}")
+        lines += [f"    {c.what}: {spread(c)}, needed {wanted(c)}" for c in verdict.checks if not c.holds]
+    return lines
+
+
+def write_report(
+    path: Path, pictures: Sequence[Picture], verdicts: Sequence[Verdict], records: Sequence[Record], command: str
+) -> None:
+    """Write the page to ``path``, over whatever is there."""
+    page = template("report.html.j2", markup=True).render(
+        pictures=pictures,
+        verdicts=verdicts,
+        deviations=deviations(),
+        settings=_settings(records),
+        runs=_runs(records),
+        command=command,
+    )
+    partial = path.with_name(f".{path.name}-{os.getpid()}")
+    partial.write_text(page)
+    partial.replace(path)
+
+
+def template(name: str, markup: bool) -> Template:
+    """One of the templates beside this file; with ``markup``, what is put into it is escaped."""
+    environment = Environment(
+        loader=PackageLoader("experiments", "."),
+        autoescape=markup,
+        undefined=StrictUndefined,
+        trim_blocks=True,  # a line that only directs the template leaves no line
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"embedded": _embedded, "spread": spread, "wanted": wanted}
+    return environment.get_template(name)
+
+
+def spread(check: Check) -> str:
+    """The median over seeds and, in brackets, the least and the greatest value."""
+    values = check.values
+    if len(values) < 2:
+        return f"{check.median:.3g}"
+    return f"{check.median:.3g} [{values.min():.3g}, {values.max():.3g}]"
+
+
+def wanted(check: Check) -> str:
+    """The interval that the median must lie in."""
+    low, high = f"{check.low:g}", f"{check.high:g}"
+    if check.high == float("inf"):
+        return f"at least {low}"
+    return f"under {high}" if check.low == float("-inf") else f"{low} to {high}"
+
+
+def _rows(verdict: Verdict) -> list[dict[str, Any]]:
+    claim = verdict.claim
+    common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    checks = [
+        {
+            "check": check.what,
+            "median": check.median,
+            "least": check.values.min(),
+            "greatest": check.values.max(),
+            "needed": wanted(check),
+            "holds": check.holds,
+            "seeds": len(check.values),
+            "agree": check.fulfilling,
+        }
+        for check in verdict.checks
+    ]
+    return [common | check for check in checks] or [common | {"check": "; ".join(verdict.missing)}]
+
+
+def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """The settings that all runs share; those that differ are named on the panels."""
+    flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").astype(str)
+    return [(key, column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"]
+
+
+def _runs(records: Sequence[Record]) -> dict[str, Any]:
+    """How many runs, what they cost, and what they were made with."""
+    environments = pd.DataFrame([record.environment for record in records])
+    seconds = environments.reindex(columns=["train_seconds", "test_seconds"]).fillna(0).sum(axis="columns")
+    made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}
+    return {
+        "number": len(records),
+        "diverged": [record for record in records if record.diverged_at is not None],
+        "seconds": float(seconds.sum()),
+        "median_seconds": float(seconds.median()),
+        "made": made,
+        "drawn": {library: version(library) for library in LIBRARIES},
+    }
+
+
+def _embedded(path: Path) -> str:
+    kind = {".png": "image/png", ".csv": "text/csv"}[path.suffix]
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
