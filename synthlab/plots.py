@@ -91,7 +91,7 @@ def _label(series: str) -> str:
 def in_words(name: str) -> str:
     """A series' label without mathematical typesetting: ``1/sqrt(x)``."""
     label = STYLES[name].label if name in STYLES else name.replace("=", " = ")
-    return label.replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
+    return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
 
 
 def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1) -> None:
