@@ -5,9 +5,9 @@ import re
 import shlex
 import sys
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, PositiveInt
+from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab import cli
 from synthlab.errors import InputError
@@ -19,7 +19,7 @@ class Settings(BaseModel):
 
     model_config = STRICT
     figure: Any
-    seeds: PositiveInt
+    seeds: Annotated[int, Field(gt=0, le=10_000)]
     workers: PositiveInt | None
     replot: bool
     results: str
@@ -35,9 +35,10 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from synthlab.runs import ensure
 
     settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
-    chosen, overrides, store = figures(settings.figure), _run_overrides(), Store(settings.results)
+    chosen, store = figures(settings.figure), Store(settings.results)
+    runs_own, changes = _overrides()
     run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key == "results"}
-    base = Composed(run, overrides)
+    base = Composed(run, runs_own)
     grids = {
         name: {key: cells(panel, base, settings.seeds) for key, panel in figure.panels.items()}
         for name, figure in chosen.items()
@@ -45,34 +46,36 @@ def task(raw: dict[str, Any], command: str) -> bool:
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
     if settings.replot:
         _all_recorded(configs, store)
+    store.make_writable(".")
     folder = Folder(store.make_writable("figures"), redraw=settings.replot)
     records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
     found = {
         name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
         for name, grid in grids.items()
     }
-    pictures = [_draw(folder, name, figure, found[name], overrides) for name, figure in chosen.items()]
-    verdicts = [verdict for name, figure in chosen.items() for verdict in _judge(figure, found[name])]
-    verdict_table(verdicts).to_csv(store.root / "claims.csv", index=False)
-    write_report(store.root / "report.html", pictures, verdicts, list(records.values()), command)
-    written = [file for picture in pictures for file in picture.files]
-    print("written:", *written, store.root / "claims.csv", store.root / "report.html", sep="\n  ")
+    verdicts = [verdict for name, figure in chosen.items() for verdict in _judge(figure, found[name], changes)]
+    table, page = store.root / "claims.csv", store.root / "report.html"
+    try:
+        pictures = [_draw(folder, name, figure, found[name], changes) for name, figure in chosen.items()]
+        verdict_table(verdicts).to_csv(table, index=False)
+        write_report(page, pictures, verdicts, list(records.values()), command)
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
+    print("written:", *(file for picture in pictures for file in picture.files), table, page, sep="\n  ")
     diverged = [record for record in records.values() if record.diverged_at is not None]
-    for record in diverged:
-        print(f"left out: run {record.config.id} diverged at step {record.diverged_at}")
-    for line in verdict_lines(verdicts):
-        print(line)
+    lost = [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
+    print(*lost, *verdict_lines(verdicts), sep="\n")
     return not diverged
 
 
-def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], overrides: dict[str, str]) -> Any:
+def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], changes: str) -> Any:
     """The figure's files, written."""
     from experiments.drawing import Drawn
     from experiments.figures import drawn_data
     from experiments.report import Picture
 
     panels = {
-        key: Drawn(panel.title, panel.plot, drawn_data(panel, found[key], overrides))
+        key: Drawn(panel.title, panel.plot, drawn_data(panel, found[key], changes))
         for key, panel in figure.panels.items()
     }
     files = folder.save_sheet(name, figure.title, panels)
@@ -81,8 +84,8 @@ def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], overrides:
     return Picture(name, figure.title, [panel.title for panel in panels.values()], files)
 
 
-def _judge(figure: Any, found: dict[str, Any]) -> list[Any]:
-    """The verdicts on the claims that the figure's panels name."""
+def _judge(figure: Any, found: dict[str, Any], changes: str) -> list[Any]:
+    """The verdicts on the claims that the figure's panels name; what is not the figure as it stands says so."""
     from experiments.claims import CLAIMS
     from experiments.verdicts import Evidence, judge
 
@@ -90,17 +93,26 @@ def _judge(figure: Any, found: dict[str, Any]) -> list[Any]:
         (panel.claims, Evidence({series.label: series.records for _, series in found[key]}))
         for key, panel in figure.panels.items()
     ]
-    return judge(CLAIMS.values(), figure.title.split(":")[0], panels)
+    name = figure.title.split(":")[0]
+    return judge(CLAIMS.values(), f"{name}, {changes}" if changes else name, panels)
 
 
-def _run_overrides() -> dict[str, str]:
-    """The command line's overrides of the runs' own settings, by key."""
+def _overrides() -> tuple[dict[str, str], str]:
+    """The command line's overrides of the runs' own settings, by key; and in one line all that make the figures others
+    than those of ``conf/figure/``."""
     from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
 
-    given = {override.lstrip("+~").split("=")[0]: override for override in HydraConfig.get().overrides.task}
+    as_typed = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    given = {override.lstrip("+~").split("=")[0]: override for override in as_typed}
     if "seed" in given:
         raise InputError(f"{given['seed']}: figures take their seeds from 0 on; give seeds=N")
-    return {key: override for key, override in given.items() if key.split(".")[0] not in Settings.model_fields}
+    runs_own = {key: override for key, override in given.items() if key.split(".")[0] not in Settings.model_fields}
+    for override in runs_own.values():
+        if override.startswith("~") or "${" in override:
+            raise InputError(f"{override}: a figure's runs take plain values; write key=value")
+    edits = [override for key, override in given.items() if key.startswith("figure.")]
+    return runs_own, " ".join([*runs_own.values(), *edits])
 
 
 def _all_recorded(configs: list[Any], store: Any) -> None:
@@ -116,6 +128,9 @@ def _quoted(override: str) -> str:
 
 
 def main() -> None:
+    swept = {"-m", "--multirun"} & set(sys.argv)
+    if swept:
+        sys.exit(cli.refuse([f"{swept.pop()}: figures are not swept; name one, or several in a file of conf/figure/"]))
     command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
     sys.argv = [_quoted(word) if word.startswith("figure=") else word for word in sys.argv]
     cli.main(partial(task, command=command), "experiments")

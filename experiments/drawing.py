@@ -1,9 +1,10 @@
 """Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
 
 import hashlib
+import inspect
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
@@ -15,7 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.plots import PLOTS
+from synthlab import metrics
 from synthlab import plots as curves
+from synthlab.records import write_whole
 
 PANEL = (4.2, 3.4)  # inches
 # Text stays text in the PDF, and nothing in it depends on the moment.
@@ -40,20 +43,19 @@ class Drawn(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know: how to read the plot, and the settings that are not the figure's own, so that no
-        variant passes for the original."""
+        """What a reader must know: how to read the plot, what is missing on it, and the settings that are not the
+        figure's own, so that no variant passes for the original."""
         if self.data.empty:
             return []
         best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
-        overrides = filter(None, self.data["overrides"].dropna().unique())
-        return [PLOTS.build(self.plot).note(self.data), *best, *overrides]
+        left_out = [f"left out: {names}" for names in self.data["left_out"].dropna().unique() if names]
+        overrides = [settings for settings in self.data["overrides"].dropna().unique() if settings]
+        return [PLOTS.build(self.plot).note(self.data), *best, *left_out, *overrides]
 
     def digest(self) -> str:
         """Of everything that the picture depends on: data, titles, and the code that draws."""
-        module = sys.modules[PLOTS.find(self.plot["name"]).__module__]
-        return _digest(
-            json.dumps([self.title, self.plot, self.data.to_csv(index=False)]), _code(module.__file__), _code(__file__)
-        )
+        shown = json.dumps([self.title, self.plot, self.data.to_csv(index=False)])
+        return _digest(shown, _code(PLOTS.find(self.plot["name"])))
 
 
 class Folder:
@@ -64,7 +66,10 @@ class Folder:
     def __init__(self, path: Path, redraw: bool = False):
         self.path = path
         index = path / self.INDEX
-        self.index = json.loads(index.read_text()) if index.exists() and not redraw else {}
+        self.index: dict[str, list[str]] = {}
+        if not redraw:
+            with suppress(OSError, ValueError, TypeError):  # there is none, or it is damaged: all is drawn anew
+                self.index |= json.loads(index.read_text())
 
     def save_panel(self, name: str, panel: Drawn) -> list[Path]:
         """A panel as PDF, PNG and CSV; returns the three."""
@@ -107,7 +112,7 @@ class Folder:
                     figure.savefig(path, metadata=METADATA[kind])
                     figure.set_layout_engine("none")  # the first file's layout serves the others
             self.index |= {path.name: [digest, _bytes(path)] for path in targets.values()}
-            (self.path / self.INDEX).write_text(json.dumps(self.index, indent=1) + "\n")
+            write_whole(self.path / self.INDEX, json.dumps(self.index, indent=1) + "\n")
         return list(targets.values())
 
 
@@ -124,5 +129,8 @@ def _bytes(path: Path) -> str | None:
 
 
 @cache
-def _code(*files: str) -> str:
-    return _digest(mpl.__version__, *(Path(file).read_text() for file in (*files, curves.__file__)))
+def _code(plot: type) -> str:
+    """Of all that draws a plot: its class and those it is made from, what they share, and the library."""
+    classes = [inspect.getfile(cls) for cls in plot.__mro__ if cls.__module__ not in ("builtins", "abc")]
+    files = dict.fromkeys([*classes, __file__, curves.__file__, metrics.__file__])
+    return _digest(mpl.__version__, *(Path(file).read_text() for file in files))

@@ -14,9 +14,10 @@ from experiments.claims import CLAIMS
 from experiments.plots import PLOTS, Series
 from synthlab.assembly import resolve
 from synthlab.composition import Composed, as_overrides, settings_of
-from synthlab.config import RunConfig
+from synthlab.config import BOOKKEEPING, RunConfig
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
+from synthlab.plots import in_words
 from synthlab.records import Record
 from synthlab.registry import STRICT, unknown, validated
 
@@ -75,6 +76,10 @@ def figures(raw: Mapping[str, Any]) -> dict[str, Figure]:
     if not isinstance(raw, Mapping) or not raw:
         raise InputError(f"figure={raw}: must be a mapping of figures, as in conf/figure/1.yaml")
     found = {name: validated(Figure, spec, f"figure.{name}") for name, spec in raw.items()}
+    files = [f"{name}{key}" for name, figure in found.items() for key in ("", *figure.panels)]
+    for name in files:
+        if files.count(name) > 1:
+            raise InputError(f"figure.{name}: two figures or panels would be written to files of this name")
     for name, figure in found.items():
         _check_text(f"figure.{name}", name, figure.title)
         for key, panel in figure.panels.items():
@@ -89,8 +94,13 @@ def _check_panel(field: str, key: str, panel: Panel) -> None:
             if value not in choices:
                 raise InputError(unknown(f"{field}.{part}", value, choices))
     PLOTS.arguments(panel.plot, f"{field}.plot")
-    if any("seed" in settings for settings in (panel.fixed, panel.tune, *panel.vary)):
-        raise InputError(f"{field}: sets seed; figures take their seeds from 0 on, leave it out")
+    for key in ("seed", *BOOKKEEPING):
+        if any(key in settings for settings in (panel.fixed, panel.tune, *panel.vary)):
+            raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
+    for grid in panel.vary:
+        twice = (panel.fixed.keys() & grid.keys()) | (panel.tune.keys() & (grid.keys() | panel.fixed.keys()))
+        if twice:
+            raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
 
 def _check_text(field: str, name: str, title: str) -> None:
@@ -108,20 +118,31 @@ def cells(panel: Panel, base: Composed, seeds: int) -> list[Cell]:
 
     Raises InputError for an override of what makes the panel what it is.
     """
-    fixed = dict(settings_of(panel.fixed))
-    own = [key for settings in (fixed, panel.tune, *panel.vary) for key in settings]
-    for key, override in base.overrides.items():
-        group = key.split("@")[0]
-        if group in own:
-            raise InputError(f"{override}: panel {panel.title!r} sets {group} itself; see conf/figure/")
     result = []
     for chosen in (chosen for grid in panel.vary for chosen in _combinations(grid)):
         candidates = {}
         for tuned in _combinations(panel.tune):
-            config = resolve(base.with_settings(fixed | dict(settings_of(chosen | tuned))))
+            settings = dict(settings_of(panel.fixed)) | dict(settings_of(chosen)) | dict(settings_of(tuned))
+            for key, override in base.overrides.items():
+                if key.split("@")[0] in settings:
+                    raise InputError(f"{override}: panel {panel.title!r} sets {key} itself; see conf/figure/")
+            config = resolve(base.with_settings(settings))
             candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in range(seeds)]
         result.append(Cell(chosen, candidates))
+    _check_cells(panel, result)
     return result
+
+
+def _check_cells(panel: Panel, found: Sequence[Cell]) -> None:
+    """Refuse series that are there twice, whose runs would pass for seeds, and a plot that does not fit the grid."""
+    ids = [config.id for cell in found for config in cell.configs]
+    if len(set(ids)) < len(ids):
+        raise InputError(f"panel {panel.title!r}: the same run is there twice; leave one of its series out")
+    try:
+        shortest = min(config.test_length for cell in found for config in cell.configs)
+        PLOTS.build(panel.plot).check([cell.chosen for cell in found], shortest)
+    except InputError as error:
+        raise InputError(*(f"panel {panel.title!r}: plot.{line}" for line in error.lines)) from None
 
 
 def best(cell: Cell, records: Mapping[str, Record]) -> tuple[str, Series]:
@@ -135,15 +156,20 @@ def best(cell: Cell, records: Mapping[str, Record]) -> tuple[str, Series]:
     return setting, Series(cell.chosen, [records[config.id] for config in cell.candidates[setting]])
 
 
-def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: Mapping[str, str]) -> pd.DataFrame:
+def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
     """What is drawn of ``panel``, and the whole of its CSV; ``found`` is what ``best`` says of each cell."""
-    drawn = PLOTS.build(panel.plot).data([series for _, series in found], panel.metric)
+    plot = PLOTS.build(panel.plot)
+    drawn = plot.data([series for _, series in found], panel.metric)
     if "train_length" not in drawn:
         drawn["train_length"] = max(record.config.train_length for _, series in found for record in series.records)
     if panel.tune:
         settings = {series.label: setting for setting, series in found}
-        drawn["tuned"] = drawn["series"].map(settings) if "series" in drawn else str(settings)
-    return drawn.assign(metric=panel.metric, overrides=" ".join(overrides.values()))
+        same = "series" in drawn and set(drawn["series"]) <= set(settings)
+        every = "; ".join(f"{name}: {setting}" for name, setting in settings.items())
+        drawn["tuned"] = drawn["series"].map(settings) if same else every
+    diverged = {series.label: sum(r.diverged_at is not None for r in series.records) for _, series in found}
+    left_out = ", ".join(f"{in_words(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)
+    return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=left_out)
 
 
 def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

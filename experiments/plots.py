@@ -1,7 +1,7 @@
 """Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from pydantic import Field, PositiveInt
 
+from synthlab.errors import InputError
 from synthlab.metrics import METRICS
-from synthlab.plots import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note
+from synthlab.plots import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note, style_of
 from synthlab.records import Record
 from synthlab.registry import Registry
 from synthlab.tables import GROUPS, curves, over_seeds, table
@@ -42,6 +43,12 @@ def label(chosen: dict[str, Any]) -> str:
 
 class Plot(ABC):
     """A kind of plot. Its constructor's arguments are given in the figure's file, beside its ``name``."""
+
+    measures: str | None = None  # what is drawn, where that is not the panel's metric
+
+    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:  # noqa: B027 most fit all series
+        """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
+        shortest of which is tested up to ``test_length``."""
 
     @abstractmethod
     def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
@@ -74,6 +81,8 @@ class Curves(Plot):
 class Training(Plot):
     """Training loss against step, whatever the panel's metric."""
 
+    measures = "training loss, representation space"
+
     def data(self, series, metric):
         losses = [r.training.assign(series=s.label) for s in series for r in s.records if r.diverged_at is None]
         return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
@@ -82,7 +91,7 @@ class Training(Plot):
         draw_lines(axes, drawn, "step", every=0.12)
         axes.set_xscale("log")
         axes.set_xlabel("training step")
-        axes.set_ylabel("training loss, representation space")
+        axes.set_ylabel(self.measures)
 
 
 class Against(Plot):
@@ -92,9 +101,17 @@ class Against(Plot):
     def __init__(self, x: str, lengths: Lengths):
         self.x, self.lengths = x, lengths
 
+    def check(self, chosen, test_length):
+        _check_lengths(self.lengths, test_length)
+        values = [series.get(self.x) for series in chosen]
+        if not all(isinstance(value, int | float) and value > 0 for value in values):
+            raise InputError(f"x={self.x}: must be a setting in vary whose values are all numbers above 0")
+
     def data(self, series, metric):
         parts = [
-            _runs([one]).query("length == @length").assign(series=label(self._others(one, length)))
+            _runs([one])
+            .query("length == @length")
+            .assign(series=label(self._others(one, length)), **{self.x: one.chosen[self.x]})
             for length in self.lengths
             for one in series
         ]
@@ -128,6 +145,12 @@ class Powers(Plot):
     def __init__(self, lengths: Lengths):
         self.lengths = lengths
 
+    def check(self, chosen, test_length):
+        _check_lengths(self.lengths, test_length)
+        beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
+        if beside:
+            raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
+
     def data(self, series, metric):
         runs = _runs(series)
         runs = runs[runs["length"].isin(self.lengths)]
@@ -140,18 +163,19 @@ class Powers(Plot):
         return over_seeds(runs, ["series", "p", "map"], metric)
 
     def draw(self, axes, drawn):
-        draw_lines(axes, drawn.dropna(subset=["p"]), "p", every=0)  # markers are for the named maps
+        draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
         named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
-        colours = {
-            name: line.get_color() for name, line in zip(drawn["series"].unique(), axes.get_lines(), strict=True)
-        }
+        colours, styles = style_of(list(drawn["series"].unique())), style_of(list(named["map"].unique()))
         for row in named.itertuples():
             spread = [[row.median - row.low], [row.high - row.median]] if row.p == BESIDE else None
-            look = {"color": colours[row.series], "markersize": 6, "mec": "black", "lw": 1}
-            axes.errorbar(row.p, row.median, spread, fmt=STYLES[row.map].marker, **look)
+            look = {"color": colours[row.series].colour, "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(row.p, row.median, spread, fmt=styles[row.map].marker, **look)
+        if (named["p"] == BESIDE).any():  # off the scale, so set apart
+            axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
         top = axes.secondary_xaxis("top")
         places = named.drop_duplicates("map")
-        top.set_ticks(places["p"], [STYLES[name].label.removeprefix("plain: ") for name in places["map"]])
+        top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
+        axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
         axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
         axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
 
@@ -159,20 +183,28 @@ class Powers(Plot):
 class Heat(Plot):
     """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
 
+    measures = "horizon"
+
     def __init__(self, rows: str, columns: str):
         self.rows, self.columns = rows, columns
 
+    def check(self, chosen, test_length):
+        for series in chosen:
+            if set(series) != {self.rows, self.columns} or self.rows == self.columns:
+                given = ", ".join(series)
+                raise InputError(f"rows={self.rows} columns={self.columns}: must be the two settings in vary ({given})")
+
     def data(self, series, metric):
-        runs = _runs(series).drop_duplicates("id").dropna(subset=["horizon"])
+        keys = [self.rows, self.columns]
+        runs = [table(one.records).assign(**{key: str(one.chosen[key]) for key in keys}) for one in series]
+        runs = pd.concat(runs).drop_duplicates("id").dropna(subset=["horizon"])
         if runs.empty:
             return runs
-        drawn = over_seeds(runs, [self.rows, self.columns], "horizon")
-        order = [str(name) for name in dict.fromkeys(one.chosen[self.columns] for one in series)]
-        place = drawn[self.columns].astype(str).map(order.index)
-        first = dict.fromkeys(drawn[self.rows])
-        rank = drawn[self.rows].map(list(first).index)
-        drawn = drawn.assign(rank=rank, place=place).sort_values(["rank", "place"], ignore_index=True)
-        return drawn.drop(columns=["rank", "place"]).assign(test_length=int(runs["test_length"].max()))
+        order = {key: list(dict.fromkeys(runs[key])) for key in keys}
+        drawn = over_seeds(runs, keys, "horizon").sort_values(
+            keys, key=lambda names: names.map(order[names.name].index)
+        )
+        return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
 
     def draw(self, axes, drawn):
         rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
@@ -204,6 +236,11 @@ PLOTS = Registry(
 def _runs(series: Sequence[Series]) -> pd.DataFrame:
     """The table of all runs, with the series each belongs to."""
     return pd.concat([table(one.records).assign(series=one.label) for one in series], ignore_index=True)
+
+
+def _check_lengths(lengths: Sequence[int], test_length: int) -> None:
+    if max(lengths) > test_length:
+        raise InputError(f"lengths={list(lengths)}: must be at most test_length={test_length}")
 
 
 def _name(member: Any) -> str:

@@ -1,7 +1,6 @@
 """The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
 
 import base64
-import os
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from omegaconf import OmegaConf
 
 from experiments.verdicts import Check, Verdict
-from synthlab.records import Record
+from synthlab.records import Record, write_whole
 
 HERE = Path(__file__).parent
 COLUMNS = ["claim", "figure", "verdict", "check", "median", "least", "greatest", "needed", "holds", "seeds", "agree"]
@@ -45,7 +44,7 @@ def deviations() -> list[dict[str, str]]:
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
-    """A row for each check of each verdict, a single one for what could not be judged."""
+    """A row for each check of each verdict, and one for each reason why a claim could not be judged."""
     return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
 
 
@@ -72,9 +71,7 @@ def write_report(
         runs=_runs(records),
         command=command,
     )
-    partial = path.with_name(f".{path.name}-{os.getpid()}")
-    partial.write_text(page)
-    partial.replace(path)
+    write_whole(path, page)
 
 
 def template(name: str, markup: bool) -> Template:
@@ -92,10 +89,9 @@ def template(name: str, markup: bool) -> Template:
 
 def spread(check: Check) -> str:
     """The median over seeds and, in brackets, the least and the greatest value."""
-    values = check.values
-    if len(values) < 2:
+    if len(check.values) < 2:
         return f"{check.median:.3g}"
-    return f"{check.median:.3g} [{values.min():.3g}, {values.max():.3g}]"
+    return f"{check.median:.3g} [{check.least:.3g}, {check.greatest:.3g}]"
 
 
 def wanted(check: Check) -> str:
@@ -113,8 +109,8 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
         {
             "check": check.what,
             "median": check.median,
-            "least": check.values.min(),
-            "greatest": check.values.max(),
+            "least": check.least,
+            "greatest": check.greatest,
             "needed": wanted(check),
             "holds": check.holds,
             "seeds": len(check.values),
@@ -122,7 +118,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
         }
         for check in verdict.checks
     ]
-    return [common | check for check in checks] or [common | {"check": "; ".join(verdict.missing)}]
+    return [common | check for check in [*checks, *({"check": reason} for reason in verdict.missing)]]
 
 
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:

@@ -1,8 +1,9 @@
 """How a claim is decided: checks on the records of a figure's panels, and a verdict that follows from them.
 
 A check has one value for each seed and holds if their median lies in the interval wanted; a claim holds if all its
-checks do, in part if some do. From the least to the greatest of n seeds is an interval that covers the true median with
-probability 1 - 2^(1 - n), whatever the distribution: 94 % for five seeds.
+checks do, in part if some do, unless one fails without which the others are worth nothing. From the least to the
+greatest of n seeds is an interval that covers the true median with probability 1 - 2^(1 - n), whatever the
+distribution: 94 % for five seeds.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ class Check(NamedTuple):
     values: Float[np.ndarray, " seeds"]
     low: float = -np.inf
     high: float = np.inf
+    decisive: bool = False  # the claim does not hold, not even in part, if this check fails
 
     @property
     def median(self) -> float:
@@ -35,14 +37,27 @@ class Check(NamedTuple):
         return float(np.median(self.values)) if len(self.values) else np.nan
 
     @property
+    def least(self) -> float:
+        """Over seeds."""
+        return float(np.min(self.values)) if len(self.values) else np.nan
+
+    @property
+    def greatest(self) -> float:
+        """Over seeds."""
+        return float(np.max(self.values)) if len(self.values) else np.nan
+
+    @property
     def fulfilling(self) -> int:
         """How many seeds have their own value in the interval."""
-        return int(((self.low <= self.values) & (self.values < self.high)).sum())
+        return sum(map(self._inside, self.values))
 
     @property
     def holds(self) -> bool:
         """Whether the median lies in the interval."""
-        return bool(self.low <= self.median < self.high)
+        return self._inside(self.median)
+
+    def _inside(self, value: float) -> bool:
+        return bool(self.low <= value and (value < self.high or self.high == np.inf))
 
 
 class Evidence:
@@ -76,32 +91,52 @@ class Evidence:
         """Error of one series / that of another: for each seed that both have, the geometric mean over the lengths
         that lie beyond both training ranges. All lengths then count alike, as on the figure's logarithmic axis."""
         a, b = (np.log(self.beyond(series)) for series in (name, other))
-        return np.exp((a - b).dropna(how="all").mean(axis="columns")).to_numpy()
+        a, b = a.align(b, join="inner")
+        if a.empty:
+            raise NoEvidence(f"{name} and {other} have no seed or no length in common")
+        return np.exp((a - b).mean(axis="columns", skipna=False)).to_numpy()
 
     def growth(self, name: str) -> Float[np.ndarray, " seeds"]:
         """Error at the longest test length / error at the longest training length."""
         errors = self.beyond(name, self.config(name).train_length)
         return (errors.iloc[:, -1] / errors.iloc[:, 0]).to_numpy()
 
-    def horizons(self, name: str) -> Float[np.ndarray, " seeds"]:
-        """The length up to which the relative error stays under 5 %."""
+    def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
+        """The length up to which the relative error stays under 5 %. Raises NoEvidence unless lengths up to
+        ``at_least`` are tested."""
+        if self.config(name).test_length < at_least:
+            raise NoEvidence(f"{name} is not tested up to length {at_least}")
         return np.array([horizon(errors) for errors in self.errors(name, "relative_error").to_numpy()], dtype=float)
 
     def steps_to(self, name: str, loss: float) -> pd.Series:
-        """By seed, the first recorded step at which the training loss is below ``loss``; else the last."""
-        last = self.config(name).protocol.steps
+        """By seed, the first recorded step at which the training loss is below ``loss``; infinite if it never is."""
+        self.config(name)
         reached = {r.config.seed: r.training.loc[r.training["loss"] < loss, "step"] for r in self.records[name]}
-        return pd.Series({seed: steps.min() if len(steps) else last for seed, steps in reached.items()})
+        return pd.Series({seed: steps.min() if len(steps) else np.inf for seed, steps in reached.items()})
+
+    def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
+        """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
+        ``series`` is there."""
+        missing = [name for name in series if name not in self.names]
+        if missing:
+            raise NoEvidence(f"no runs of {', '.join(missing)}")
+        for name in self.names:
+            for group, wanted in settings.items():
+                found = getattr(self.config(name), group)["name"]
+                if found != wanted:
+                    raise NoEvidence(f"the claim is about {group}={wanted}, the runs of {name} have {group}={found}")
 
 
 class Claim(NamedTuple):
-    """What the paper says, where, and how it is decided."""
+    """What the paper says, where, of what runs, and how it is decided."""
 
     id: str
     where: str
     statement: str
     quantity: str
     why: str  # the thresholds are what they are
+    about: Mapping[str, str]  # the member of each group that the runs must have
+    series: Sequence[str]  # that must be among them
     judge: Callable[[Evidence], list[Check]]
 
 
@@ -119,8 +154,11 @@ class Verdict(NamedTuple):
         """``holds``, ``holds in part``, ``does not hold``, or ``not judged`` where something was missing."""
         if self.missing or not self.checks:
             return "not judged"
-        held = sum(check.holds for check in self.checks)
-        return "holds" if held == len(self.checks) else "holds in part" if held else "does not hold"
+        held = [check.holds for check in self.checks]
+        if all(held):
+            return "holds"
+        failed = not any(held) or any(check.decisive and not check.holds for check in self.checks)
+        return "does not hold" if failed else "holds in part"
 
 
 def judge(claims: Iterable[Claim], figure: str, panels: Sequence[tuple[Sequence[str], Evidence]]) -> list[Verdict]:
@@ -131,6 +169,7 @@ def judge(claims: Iterable[Claim], figure: str, panels: Sequence[tuple[Sequence[
         checks, missing = [], []
         for evidence in (evidence for names, evidence in panels if claim.id in names):
             try:
+                evidence.check_is_about(claim.about, claim.series)
                 checks += claim.judge(evidence)
             except NoEvidence as error:
                 missing.append(str(error))

@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
@@ -51,9 +51,14 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     except KeyboardInterrupt:
         print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
         sys.exit(130)
-    for line in refused:
+    sys.exit(refuse(refused) if refused else 0 if all(succeeded) else 1)
+
+
+def refuse(problems: Iterable[str]) -> int:
+    """Say what is wrong with the input, a line for each problem, and return the exit status for it."""
+    for line in problems:
         print(f"error: {line}", file=sys.stderr)
-    sys.exit(2 if refused else 0 if all(succeeded) else 1)
+    return 2
 
 
 def _arrange_arguments() -> Namespace:

@@ -46,21 +46,23 @@ STYLES = {
     "rlog": Style(r"$1/\log(x+1)$", SKY, LONG, "P"),
     "power": Style("$x^p$", BLACK, DASHES, "X"),
 }
-# For whatever has no style of its own.
+# For whatever has no style of its own: 7 colours, with other lines and markers each time round.
 OTHERS = [
-    (BLUE, "-", "o"),
-    (ORANGE, DASHES, "s"),
-    (GREEN, DASHDOT, "^"),
-    (RED, DOTS, "D"),
-    (PURPLE, LONG, "v"),
-    (SKY, "-", "P"),
-    (BLACK, DASHES, "X"),
+    (colour, line, marker)
+    for turn in range(5)
+    for colour, line, marker in zip(
+        (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK),
+        islice(cycle(("-", DASHES, DASHDOT, DOTS, LONG)), turn, turn + 7),
+        islice(cycle("os^DvPX"), turn, turn + 7),
+        strict=True,
+    )
 ]
 
 
 # What a setting is called on a figure.
 SYMBOLS = {
     "train_length": r"$l_\mathrm{train}$",
+    "length": "test length",
     "outrep.p": "exponent $p$",
     "model.width": "width",
     "model.depth": "layers",
@@ -109,13 +111,23 @@ def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1
             label=style.label,
             color=style.colour,
             linestyle=style.line,
-            marker=style.marker,
+            marker=style.marker if every else None,
             markevery=_markers(names.index(name), len(names), every),
             markersize=4,
             lw=1.4,
         )
-    axes.set_yscale("log")
+    _scale(axes, drawn)
     axes.legend(fontsize="small", handlelength=3.2, framealpha=0.85)
+
+
+def _scale(axes: "Axes", drawn: pd.DataFrame) -> None:
+    """Logarithmic where there is something above 0 and nothing below; with signs, so down to a thousandth of what is
+    largest, and linear within."""
+    largest = float(drawn[["low", "high"]].abs().max(axis=None))
+    if drawn["low"].min() < 0:
+        axes.set_yscale("symlog", linthresh=largest / 1000)
+    elif largest > 0:
+        axes.set_yscale("log")
 
 
 def _markers(order: int, of: int, every: int | float) -> tuple | list:

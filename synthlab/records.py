@@ -5,6 +5,7 @@ A record is a folder named by the run's identity: ``config.json``, ``metrics.csv
 each other file. It is written under another name and renamed when complete, so that it is there whole or not at all.
 """
 
+import csv
 import hashlib
 import json
 import os
@@ -19,6 +20,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from synthlab.config import RESULTS_VERSION, RunConfig
@@ -159,6 +161,16 @@ class Store:
                 raise
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write ``path`` under another name first, so that it is there whole or as it was."""
+    partial = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        partial.write_text(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 class _Damaged(ValueError):
     pass
 
@@ -186,9 +198,12 @@ def _digest(data: bytes) -> str:
 
 
 def _table(text: str) -> pd.DataFrame:
-    # Converted from text here: not every version of pandas reads floats back to the last bit by default.
-    table = pd.read_csv(StringIO(text), dtype=str)
-    return table.astype({column: "int64" if column in WHOLE else "float64" for column in table})
+    # Not by pandas' own reader: it takes a millisecond a file, and not every version of it reads floats back to the
+    # last bit by default.
+    names, *rows = csv.reader(StringIO(text))
+    columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
+    kinds = ["int64" if name in WHOLE else "float64" for name in names]
+    return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
 
 
 def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -35,10 +35,10 @@ class Registry(Mapping[str, type]):
     def __len__(self) -> int:
         return len(self._members)
 
-    def find(self, name: str, field: str | None = None) -> type:
+    def find(self, name: Any, field: str | None = None) -> type:
         """The class called ``name``; raises InputError, with the choices, for a name that is not known."""
         field = field or self.kind
-        if name in self._members:
+        if isinstance(name, str) and name in self._members:
             return self._members[name]
         if isinstance(name, str) and ":" in name:
             found = _import(name, field)

@@ -1,6 +1,7 @@
 """Records as short tables: which settings differ, and error at a few lengths."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -8,12 +9,20 @@ from synthlab.metrics import METRICS, horizon
 from synthlab.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
+NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
 NOT_SETTINGS = ("id", "status", "seed", "diverged_at", "length", "horizon", *METRICS)
 
 
 def table(records: Sequence[Record]) -> pd.DataFrame:
     """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
-    return pd.concat([_rows(record) for record in records], ignore_index=True) if records else pd.DataFrame()
+    if not records:
+        return pd.DataFrame()
+    runs = pd.DataFrame([_run(record) for record in records])
+    metrics = [record.metrics if record.diverged_at is None else NO_METRICS for record in records]
+    repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
+    table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
+    table["horizon"] = table.pop("horizon")  # to the end
+    return table
 
 
 def varying(table: pd.DataFrame) -> list[str]:
@@ -130,10 +139,9 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     return all(_distinct(rows) == 1 for _, rows in table.groupby(group)[column])
 
 
-def _rows(record: Record) -> pd.DataFrame:
-    settings = {"id": record.config.id, "status": record.status} | record.settings()
+def _run(record: Record) -> dict[str, Any]:
+    """A run without its metrics by length."""
+    run = {"id": record.config.id, "status": record.status} | record.settings()
     if record.diverged_at is not None:
-        nothing = dict.fromkeys(("length", *METRICS, "horizon"), float("nan"))
-        return pd.DataFrame([settings | {"diverged_at": record.diverged_at} | nothing])
-    reached = horizon(record.metrics["relative_error"].to_numpy())
-    return pd.DataFrame([settings] * len(record.metrics)).join(record.metrics).assign(horizon=reached)
+        return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
+    return run | {"horizon": horizon(record.metrics["relative_error"].to_numpy())}

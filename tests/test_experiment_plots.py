@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from test_records import record
 
 from experiments.drawing import Drawn, Folder
+from experiments.figures import Panel, drawn_data
 from experiments.plots import PLOTS, Series, label
 from synthlab.metrics import METRICS
 from synthlab.plots import STYLES, draw_lines
@@ -33,7 +34,7 @@ def named(name: str) -> dict:
 
 def axes_of(plot, drawn):
     axes = Figure().add_subplot()
-    plot.draw(axes, drawn.assign(metric="mse", train_length=10, overrides=""))
+    plot.draw(axes, drawn.assign(metric="mse", train_length=10, overrides="", left_out=""))
     return axes
 
 
@@ -92,7 +93,7 @@ def test_powers_puts_the_named_maps_where_they_belong():
     assert drawn["p"].isna().tolist() == [False, False, False, True]
     assert drawn["median"].tolist() == [3.0, 6.0, 12.0, 15.0]
     axes = axes_of(plot, drawn)
-    assert list(axes.get_lines()[0].get_xdata()) == [-2.0, -0.5, 1.0]
+    assert list(axes.get_lines()[0].get_xdata())[:3] == [-2.0, -0.5, 1.0]
 
 
 def test_heat_holds_the_horizon_of_every_combination():
@@ -141,8 +142,9 @@ def test_heat_holds_the_horizon_of_every_combination():
     ],
 )
 def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
-    series = [Series({"encoding": "nope", "outrep": "log"}, [record(s, diverged_at=1) for s in range(2)])]
-    data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="")
+    chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
+    series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
+    data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
     assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", plot, data))) == 3
 
 
@@ -165,3 +167,33 @@ def test_markers_of_close_lines_are_staggered_and_can_be_left_out():
         draw_lines(axes, drawn, "x", every)
         assert [line.get_markevery() for line in axes.get_lines()] == expected
         assert to_hex(axes.get_lines()[1].get_color()) == STYLES["rope"].colour.lower()
+
+
+def test_what_diverged_is_said_on_the_figure(tmp_path):
+    found = [
+        ("", Series({"protocol.lr": 0.1}, [*made(1, 2), record(7, diverged_at=2)])),
+        ("", Series({"protocol.lr": 9.0}, [record(s, diverged_at=1) for s in range(3)])),
+    ]
+    panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
+    data = drawn_data(panel, found, "")
+    note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
+    assert note in Drawn("x", panel.plot, data).notes
+    [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", panel.plot, data))
+    assert note in Drawn("x", panel.plot, pd.read_csv(table)).notes
+
+
+def test_powers_of_maps_that_are_none_stand_beside_the_scale():
+    grid = [Series({"outrep": "rlog"}, made(5, **named("rlog")))]
+    plot = PLOTS.build({"name": "powers", "lengths": [2]})
+    axes = axes_of(plot, plot.data(grid, "mse"))
+    assert len(axes.get_lines()) > 0
+
+
+def test_a_metric_with_signs_has_an_axis_with_signs():
+    drawn = pd.DataFrame({"series": "nope", "x": [1, 2], "median": [-1.0, 1.0], "low": -2.0, "high": 2.0, "seeds": 1})
+    scales = []
+    for values in (drawn, drawn.assign(low=0.0, high=0.0, median=0.0), drawn.assign(low=0.0, high=1.0, median=0.5)):
+        axes = Figure().add_subplot()
+        draw_lines(axes, values, "x")
+        scales.append(axes.get_yscale())
+    assert scales == ["symlog", "linear", "log"]

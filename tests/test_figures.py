@@ -17,6 +17,7 @@ from synthlab.results import Records
 from synthlab.runs import execute
 
 GROUPS_OF_FIGURES = ("all", "paper")
+ALONE = ("ablation", "maps", "recipe")  # drawn only where asked for by name
 FIGURES = sorted(p.stem for p in (conf_dir() / "figure").glob("*.yaml") if p.stem not in GROUPS_OF_FIGURES)
 OWN = """
 widths:
@@ -125,10 +126,10 @@ def test_a_picture_is_drawn_again_only_if_what_it_shows_or_its_file_has_changed(
     assert all(path.stat().st_mtime_ns > after[path.name] for path in folder.glob("*.p*"))
 
 
-def test_paper_is_every_figure_of_the_paper_and_all_every_figure_that_takes_minutes():
+def test_paper_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():
     paper, everything = (OmegaConf.load(conf_dir() / "figure" / f"{n}.yaml")["defaults"] for n in ("paper", "all"))
     assert sorted(paper) == [name for name in FIGURES if name.isdigit()]
-    assert sorted(everything) == sorted(["paper", *(n for n in FIGURES if not n.isdigit() and n != "recipe")])
+    assert sorted(everything) == sorted(["paper", *(n for n in FIGURES if not n.isdigit() and n not in ALONE)])
 
 
 def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
@@ -169,7 +170,7 @@ def test_a_tuned_series_is_drawn_under_its_best_setting():
     setting, series = best(cell, records)
     assert setting == "protocol.lr=2"
     assert [record.config for record in series.records] == cell.candidates["protocol.lr=2"]
-    assert set(drawn_data(panel, [(setting, series)], {})["tuned"]) == {"protocol.lr=2"}
+    assert set(drawn_data(panel, [(setting, series)], "")["tuned"]) == {"protocol.lr=2"}
     diverged = {key: replace(r, diverged_at=1) if r.config.protocol.lr == 2 else r for key, r in records.items()}
     assert best(cell, diverged)[0] == "protocol.lr=1"
 
@@ -184,7 +185,7 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, all, horizon, maps, paper, powers"),
+        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, paper, powers"),
         (["seeds=0"], "seeds=0: must be greater than 0"),
         (["seeds=many"], "seeds=many: must be a valid integer"),
         (["workers=-1"], "workers=-1: must be greater than 0"),
@@ -198,6 +199,15 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
         (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
         (["replot=true", "figure=1"], "replot=true: 13 of 13 runs are not recorded below"),
         (["model.width=30"], "model.heads=4: must divide model.width=30"),
+        (["-m", "figure=4,5"], "-m: figures are not swept"),
+        (["figure=4", "~protocol.beta2"], "~protocol.beta2: a figure's runs take plain values"),
+        (
+            ["figure=4", "protocol.record_every=${protocol.steps}"],
+            "protocol.record_every=${protocol.steps}: a figure's",
+        ),
+        (["figure=sizes"], "panel 'mean task': plot.lengths=[50]: must be at most test_length=12"),
+        (["figure=powers"], "panel 'length task (NoPE)': plot.lengths=[20, 50]: must be at most test_length=12"),
+        (["figure=3"], "test_length=12: panel '(a) sum task (NoPE)' sets test_length itself"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -229,7 +239,7 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
         ({"title": "x", "vray": {}}, "panels.a.vray=.*: unknown key, did you mean vary"),
         ({"title": "x", "vary": {}}, "panels.a.vary.0={}: Dictionary should have at least 1 item"),
         ({"title": "x", "vary": {"encoding": []}}, r"panels.a.vary.0.encoding=\[\]: List should have at least 1 item"),
-        ({"title": "x", "vary": {"seed": [1]}}, "panels.a: sets seed; figures take their seeds from 0 on"),
+        ({"title": "x", "vary": {"seed": [1]}}, "panels.a: sets seed, which is the command line's; leave it out"),
         (
             {"title": "x", "vary": {"task": ["sum"]}, "claims": ["1z"]},
             "panels.a.claims=1z: unknown; choose from 1a, 1b",
@@ -237,11 +247,86 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
         ({"title": "x", "vary": {"task": ["sum"]}, "plot": {"name": "heat", "rows": 3}}, "panels.a.plot.rows=3: "),
         ({"title": "$\\nothing$", "vary": {"task": ["sum"]}}, "panels.a.title=.*: "),
         ("hello", "panels.a=hello: "),
+        (
+            {"title": "x", "vary": {"task": ["sum"]}, "plot": {"name": ["curves"]}},
+            "panels.a.plot=\\['curves'\\]: unknown",
+        ),
+        ({"title": "x", "vary": {"results": ["a", "b"]}}, "panels.a: sets results, which is the command line's"),
+        ({"title": "x", "vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "panels.a: sets task twice"),
+        ({"title": "x", "vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "a: sets protocol.lr twice"),
     ],
 )
 def test_a_figure_file_with_a_mistake_is_refused(panel, message):
     with pytest.raises(InputError, match=message):
         figures({"mine": {"title": "mine", "panels": {"a": panel}}})
+
+
+ENCODINGS = {"encoding": ["nope", "rope"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"vary": ENCODINGS, "plot": {"name": "against", "x": "nokey", "lengths": [5]}},
+            "plot.x=nokey: must be a setting",
+        ),
+        ({"vary": ENCODINGS, "plot": {"name": "against", "x": "encoding", "lengths": [5]}}, "plot.x=encoding: must be"),
+        (
+            {"vary": ENCODINGS, "plot": {"name": "heat", "rows": "encoding", "columns": "outrep"}},
+            "must be the two settings",
+        ),
+        ({"vary": ENCODINGS, "plot": {"name": "heat", "rows": "encoding", "columns": "encoding"}}, "must be the two"),
+        (
+            {
+                "vary": ENCODINGS | {"task": ["sum", "mean"], "outrep": ["log"]},
+                "plot": {"name": "heat", "rows": "encoding", "columns": "task"},
+            },
+            "rows=encoding columns=task: must be the two settings in vary .encoding, task, outrep",
+        ),
+        ({"vary": ENCODINGS, "plot": {"name": "powers", "lengths": [5]}}, "plot.vary.encoding: a plot of powers shows"),
+        ({"vary": [ENCODINGS, {"encoding": ["rope"]}]}, "the same run is there twice"),
+    ],
+)
+def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(settings, message):
+    panel = figures({"mine": {"title": "mine", "panels": {"a": {"title": "x"} | settings}}})["mine"].panels["a"]
+    with pytest.raises(InputError, match=message):
+        cells(panel, base(), seeds=2)
+
+
+def test_an_override_of_part_of_a_member_that_the_panel_sets_whole_is_refused():
+    panel = Panel(title="x", vary={"outrep": [{"name": "power", "p": 2.0, "shift": 2.0}]})
+    with pytest.raises(InputError, match="outrep.shift=7: panel 'x' sets outrep.shift itself"):
+        cells(panel, base("outrep.shift=7"), seeds=1)
+
+
+def test_figures_and_panels_that_would_share_a_file_are_refused():
+    panel = {"title": "x", "vary": {"task": ["sum"]}}
+    raw = {"fig": {"title": "x", "panels": {"a_b": panel}}, "figa": {"title": "x", "panels": {"_b": panel}}}
+    with pytest.raises(InputError, match="figa_b: two figures or panels would be written to files of this name"):
+        figures(raw)
+
+
+@pytest.mark.parametrize("index", ["", "{", "[]", "3", '{"widths.png": 3}'])
+def test_a_damaged_index_of_pictures_costs_nothing_but_drawing(invoke, own_figure, tmp_path, index):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / Folder.INDEX).write_text(index)
+    assert invoke("experiments", *own_figure, "seeds=1").status == 0
+    assert (tmp_path / "figures" / "widths.png").exists()
+
+
+def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figure, tmp_path):
+    (tmp_path / "claims.csv").mkdir()
+    outcome = invoke("experiments", *own_figure, "seeds=1")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].startswith(f"error: {tmp_path / 'claims.csv'}: cannot be written")
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+
+
+def test_a_figure_edited_on_the_command_line_says_so(invoke, own_figure, tmp_path):
+    edit = "figure.widths.panels.main.fixed.task=length"
+    assert invoke("experiments", *own_figure, "seeds=1", edit).status == 0
+    assert pd.read_csv(tmp_path / "figures" / "widthsmain.csv")["overrides"].str.contains(edit).all()
 
 
 @pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])

@@ -38,3 +38,8 @@ def test_records_plot_any_metric_and_refuse_others():
         records.plot(metric="loss")
     with pytest.raises(InputError, match="there is no finished run to draw"):
         Records([record(0, diverged_at=1)]).plot()
+
+
+def test_many_series_without_styles_all_look_different():
+    styles = style_of([f"mine{k}" for k in range(35)])
+    assert len({style[1:] for style in styles.values()}) == 35

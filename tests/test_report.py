@@ -46,7 +46,7 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
     assert not re.search(r"https?://|@import|url\(", text)
     words = "".join(page.text)
     for claim in ("1a", "1b", "1c", "1c+", "slow", "q"):
-        assert f"{claim} (Figure 1): " in outcome.out
+        assert f"{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
         assert CLAIMS[claim].statement in words
     for row in deviations():
         assert row["why"] in words
