@@ -32,8 +32,10 @@ figures-all: $(READY)
 
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)
+	@$(BIN)/python -m experiments figure=maps results=results/reference
 	@$(BIN)/python -m experiments figure=all results=results/reference
-	@$(BIN)/python -m experiments figure=recipe seeds=2 results=results/recipe
+	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
+	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
 	@$(BIN)/python -m experiments.reference results/reference results/recipe
 
 # The README's tables, from the reference run and experiments/deviations.yaml.

@@ -1,0 +1,76 @@
+"""``make reference``: keep the figures, numbers and verdicts of two result folders as the committed reference run, and
+put its tables into the README.
+
+``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
+drawn, and one in which ``figure=ablation`` and then ``figure=recipe`` were; without folders it renews the README's
+tables alone.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.claims import CLAIMS
+from experiments.report import deviations, template
+
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "docs" / "reference"
+
+
+def keep(results: Path, folder: Path) -> None:
+    """Copy the sheets (PNG), all panels' CSVs and the verdicts of ``results`` to ``folder``, over what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    tables = sorted((results / "figures").glob("*.csv"))
+    panels = {table.stem for table in tables}
+    sheets = [path for path in sorted((results / "figures").glob("*.png")) if path.stem not in panels]
+    for path in (*sheets, *tables, results / "claims.csv"):
+        shutil.copyfile(path, folder / path.name)
+
+
+def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
+    """By claim: the ``verdict`` of a reference run, and what its ``failing`` checks measured."""
+    checks = pd.read_csv(folder / "claims.csv")
+    return {
+        claim: {"verdict": rows["verdict"].iloc[0], "failing": _failing(rows)}
+        for claim, rows in checks.groupby("claim")
+    }
+
+
+def _failing(rows: pd.DataFrame) -> list[str]:
+    """Each check that does not hold, and each reason why there is none."""
+    return [
+        f"{row.check}: {row.median:.3g} [{row.least:.3g}, {row.greatest:.3g}], needed {row.needed}"
+        if pd.notna(row.median)
+        else row.check
+        for row in rows[rows["holds"] != True].itertuples()  # noqa: E712 read from CSV: True, False or nothing
+    ]
+
+
+def renewed(readme: str) -> str:
+    """``readme`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
+    lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
+    claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
+    for block, rows in {"claims": claims, "deviations": deviations()}.items():
+        text = template("readme.md.j2", markup=False).render(block=block, rows=rows)
+        pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
+        readme = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], readme, flags=re.DOTALL)
+    return readme
+
+
+def main() -> None:
+    if len(sys.argv) == 3:
+        keep(Path(sys.argv[1]), REFERENCE)
+        keep(Path(sys.argv[2]), REFERENCE / "recipe")
+    elif len(sys.argv) != 1:
+        sys.exit("error: give the results folder of figure=all and that of figure=recipe, or nothing")
+    readme = ROOT / "README.md"
+    readme.write_text(renewed(readme.read_text()))
+
+
+if __name__ == "__main__":
+    main()
