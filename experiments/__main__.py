@@ -128,12 +128,10 @@ def _quoted(override: str) -> str:
 
 
 def main() -> None:
-    swept = {"-m", "--multirun"} & set(sys.argv)
-    if swept:
-        sys.exit(cli.refuse([f"{swept.pop()}: figures are not swept; name one, or several in a file of conf/figure/"]))
     command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
     sys.argv = [_quoted(word) if word.startswith("figure=") else word for word in sys.argv]
-    cli.main(partial(task, command=command), "experiments")
+    no_sweeps = "figures are not swept; name one, or several in a file of conf/figure/"
+    cli.main(partial(task, command=command), "experiments", no_sweeps)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,14 @@ def _explodes(evidence: Evidence, name: str) -> list[Check]:
     ]
 
 
+def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
+    return [
+        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high)
+        for name in names
+        for other in others
+    ]
+
+
 @claim(
     "1a",
     "Figure 1a, appendix F",
@@ -132,14 +140,6 @@ def maps_help(evidence: Evidence) -> list[Check]:
 def rebuttal_maps(evidence: Evidence) -> list[Check]:
     new = ["reciprocal", "rlog"]
     return [*_better(evidence, new, ["identity"]), *_better(evidence, ["rsqrt"], new)]
-
-
-def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
-    return [
-        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high)
-        for name in names
-        for other in others
-    ]
 
 
 @claim(

@@ -5,10 +5,11 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -26,7 +27,8 @@ RC = {"pdf.fonttype": 42, "svg.hashsalt": "synthlab", "font.size": 9, "axes.titl
 METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
 
 
-class Drawn(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Drawn:
     """A panel ready to be drawn: its title, the plot as its figure's file names it, and the data, which are its CSV."""
 
     title: str
@@ -52,9 +54,15 @@ class Drawn(NamedTuple):
         overrides = [settings for settings in self.data["overrides"].dropna().unique() if settings]
         return [PLOTS.build(self.plot).note(self.data), *best, *left_out, *overrides]
 
+    @cached_property
+    def csv(self) -> str:
+        """The data as they are written."""
+        return self.data.to_csv(index=False)
+
+    @cached_property
     def digest(self) -> str:
         """Of everything that the picture depends on: data, titles, and the code that draws."""
-        shown = json.dumps([self.title, self.plot, self.data.to_csv(index=False)])
+        shown = json.dumps([self.title, self.plot, self.csv])
         return _digest(shown, _code(PLOTS.find(self.plot["name"])))
 
 
@@ -81,8 +89,8 @@ class Folder:
             return figure
 
         table = self.path / f"{name}.csv"
-        panel.data.to_csv(table, index=False)
-        return [*self._save(name, panel.digest(), make), table]
+        table.write_text(panel.csv, encoding="utf-8")
+        return [*self._save(name, panel.digest, make), table]
 
     def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
         """All panels of a figure, two in a row, as PDF and PNG."""
@@ -101,7 +109,7 @@ class Folder:
             figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
             return figure
 
-        return self._save(name, _digest(title, *(panel.digest() for panel in panels.values())), make)
+        return self._save(name, _digest(title, *(panel.digest for panel in panels.values())), make)
 
     def _save(self, name: str, digest: str, make: Callable[[], Figure]) -> list[Path]:
         targets = {kind: self.path / f"{name}.{kind}" for kind in METADATA}

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.claims import CLAIMS
-from experiments.report import deviations, template
+from experiments.report import deviations, in_words, template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -43,12 +43,7 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
 
 def _failing(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
-    return [
-        f"{row.check}: {row.median:.3g} [{row.least:.3g}, {row.greatest:.3g}], needed {row.needed}"
-        if pd.notna(row.median)
-        else row.check
-        for row in rows[rows["holds"] != True].itertuples()  # noqa: E712 read from CSV: True, False or nothing
-    ]
+    return [in_words(row) for row in rows.to_dict("records") if row["holds"] is not True]
 
 
 def renewed(readme: str) -> str:

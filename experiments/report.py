@@ -1,7 +1,7 @@
 """The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
         held = sum(check.holds for check in verdict.checks)
         reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks"
         lines.append(f"{verdict.claim.id} ({verdict.figure}): {verdict.word}, {reason}")
-        lines += [f"    {c.what}: {spread(c)}, needed {wanted(c)}" for c in verdict.checks if not c.holds]
+        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("holds") is False]
     return lines
 
 
@@ -87,11 +87,22 @@ def template(name: str, markup: bool) -> Template:
     return environment.get_template(name)
 
 
+def in_words(row: Mapping[str, Any]) -> str:
+    """A row of ``verdict_table``: what was measured and what was needed, or why nothing was."""
+    if pd.isna(row.get("needed")):
+        return row["check"]
+    return (
+        f"{row['check']}: {_spread(row['median'], row['least'], row['greatest'], row['seeds'])}, needed {row['needed']}"
+    )
+
+
 def spread(check: Check) -> str:
     """The median over seeds and, in brackets, the least and the greatest value."""
-    if len(check.values) < 2:
-        return f"{check.median:.3g}"
-    return f"{check.median:.3g} [{check.least:.3g}, {check.greatest:.3g}]"
+    return _spread(check.median, check.least, check.greatest, len(check.values))
+
+
+def _spread(median: float, least: float, greatest: float, seeds: float) -> str:
+    return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{least:.3g}, {greatest:.3g}]"
 
 
 def wanted(check: Check) -> str:
@@ -122,7 +133,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """The settings that all runs share; those that differ are named on the panels."""
+    """The settings that all runs share."""
     flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").astype(str)
     return [(key, column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"]
 

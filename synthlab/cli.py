@@ -3,7 +3,7 @@
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from typing import Any
 
@@ -11,8 +11,10 @@ from synthlab.composition import compose, conf_dir, input_errors
 from synthlab.errors import InputError
 
 
-def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
+def main(task: Callable[[dict[str, Any]], bool], config_name: str, no_sweeps: str | None = None) -> None:
     """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
+
+    ``no_sweeps`` says why -m is refused, where it is.
 
     Status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
     problem. 130: interrupted.
@@ -43,22 +45,18 @@ def main(task: Callable[[dict[str, Any]], bool], config_name: str) -> None:
     app = hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(guarded)
     try:
         with input_errors(overrides):
-            if config_name == "config":
-                _check_sweep(args)
+            if args.multirun and no_sweeps:
+                raise InputError(f"-m: {no_sweeps}")
+            _check_sweep(args)
             app()
     except InputError as error:
         refused.update(dict.fromkeys(error.lines))
     except KeyboardInterrupt:
         print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
         sys.exit(130)
-    sys.exit(refuse(refused) if refused else 0 if all(succeeded) else 1)
-
-
-def refuse(problems: Iterable[str]) -> int:
-    """Say what is wrong with the input, a line for each problem, and return the exit status for it."""
-    for line in problems:
+    for line in refused:
         print(f"error: {line}", file=sys.stderr)
-    return 2
+    sys.exit(2 if refused else 0 if all(succeeded) else 1)
 
 
 def _arrange_arguments() -> Namespace:

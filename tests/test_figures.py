@@ -200,6 +200,7 @@ def test_a_users_own_figure_is_one_file(invoke, own_figure, tmp_path):
         (["replot=true", "figure=1"], "replot=true: 13 of 13 runs are not recorded below"),
         (["model.width=30"], "model.heads=4: must divide model.width=30"),
         (["-m", "figure=4,5"], "-m: figures are not swept"),
+        (["figure=4", "--multir"], "-m: figures are not swept"),
         (["figure=4", "~protocol.beta2"], "~protocol.beta2: a figure's runs take plain values"),
         (
             ["figure=4", "protocol.record_every=${protocol.steps}"],
