@@ -72,10 +72,11 @@ def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], changes: s
     """The figure's files, written."""
     from experiments.drawing import Drawn
     from experiments.figures import drawn_data
+    from experiments.plots import PLOTS
     from experiments.report import Picture
 
     panels = {
-        key: Drawn(panel.title, panel.plot, drawn_data(panel, found[key], changes))
+        key: Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found[key], changes))
         for key, panel in figure.panels.items()
     }
     files = folder.save_sheet(name, figure.title, panels)

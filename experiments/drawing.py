@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots import PLOTS
+from experiments.plots import Drawing
 from synthlab import metrics
 from synthlab import plots as curves
 from synthlab.records import write_whole
@@ -29,10 +28,10 @@ METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "p
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A panel ready to be drawn: its title, the plot as its figure's file names it, and the data, which are its CSV."""
+    """A panel ready to be drawn: its title, what draws it, and the data, which are its CSV."""
 
     title: str
-    plot: dict[str, Any]
+    plot: Drawing
     data: pd.DataFrame
 
     def draw(self, axes: Axes) -> None:
@@ -41,7 +40,7 @@ class Drawn:
         if self.data.empty:
             axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
         else:
-            PLOTS.build(self.plot).draw(axes, self.data)
+            self.plot.draw(axes, self.data)
 
     @property
     def notes(self) -> list[str]:
@@ -50,9 +49,11 @@ class Drawn:
         if self.data.empty:
             return []
         best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
-        left_out = [f"left out: {names}" for names in self.data["left_out"].dropna().unique() if names]
-        overrides = [settings for settings in self.data["overrides"].dropna().unique() if settings]
-        return [PLOTS.build(self.plot).note(self.data), *best, *left_out, *overrides]
+        left_out = [f"left out: {names}" for names in self._texts("left_out")]
+        return [self.plot.note(self.data), *best, *left_out, *self._texts("overrides")]
+
+    def _texts(self, column: str) -> list[str]:
+        return [text for text in self.data[column].dropna().unique() if text] if column in self.data else []
 
     @cached_property
     def csv(self) -> str:
@@ -62,8 +63,8 @@ class Drawn:
     @cached_property
     def digest(self) -> str:
         """Of everything that the picture depends on: data, titles, and the code that draws."""
-        shown = json.dumps([self.title, self.plot, self.csv])
-        return _digest(shown, _code(PLOTS.find(self.plot["name"])))
+        shown = json.dumps([self.title, type(self.plot).__qualname__, vars(self.plot), self.csv])
+        return _digest(shown, _code(type(self.plot)))
 
 
 class Folder:

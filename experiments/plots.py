@@ -41,12 +41,27 @@ def label(chosen: dict[str, Any]) -> str:
     return " ".join(f"{key}={value}" for key, value in chosen.items())
 
 
-class Plot(ABC):
-    """A kind of plot. Its constructor's arguments are given in the figure's file, beside its ``name``."""
+class Drawing(ABC):
+    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes."""
+
+    @abstractmethod
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        """Draw the table."""
+
+    @abstractmethod
+    def note(self, drawn: pd.DataFrame) -> str:
+        """What the reader must know to read the drawing."""
+
+
+class Plot(Drawing):
+    """A kind of plot of records. Its constructor's arguments are given in the figure's file, beside its ``name``.
+
+    What it draws is ``data``'s answer, which then also has the columns ``metric`` and ``train_length``.
+    """
 
     measures: str | None = None  # what is drawn, where that is not the panel's metric
 
-    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:  # noqa: B027 most fit all series
+    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:
         """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
         shortest of which is tested up to ``test_length``."""
 
@@ -54,12 +69,8 @@ class Plot(ABC):
     def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
         """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, and those that say of what."""
 
-    @abstractmethod
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        """Draw ``data``'s answer, which also has the columns ``metric`` and ``train_length``."""
-
     def note(self, drawn: pd.DataFrame) -> str:
-        """What the reader must know to read the plot: seeds, band, training lengths."""
+        """Seeds, band, training lengths."""
         return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
 
 

@@ -15,7 +15,8 @@ from typing import Any
 import pandas as pd
 
 from experiments.claims import CLAIMS
-from experiments.report import deviations, in_words, template
+from experiments.pages import template
+from experiments.report import deviations, in_words
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -51,7 +52,7 @@ def renewed(readme: str) -> str:
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     for block, rows in {"claims": claims, "deviations": deviations()}.items():
-        text = template("readme.md.j2", markup=False).render(block=block, rows=rows)
+        text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         readme = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], readme, flags=re.DOTALL)
     return readme

@@ -1,15 +1,14 @@
 """The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from omegaconf import OmegaConf
 
+from experiments.pages import template
 from experiments.verdicts import Check, Verdict
 from synthlab.records import Record, write_whole
 
@@ -63,7 +62,7 @@ def write_report(
     path: Path, pictures: Sequence[Picture], verdicts: Sequence[Verdict], records: Sequence[Record], command: str
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
-    page = template("report.html.j2", markup=True).render(
+    page = template("experiments", "report.html.j2", markup=True, spread=spread, wanted=wanted).render(
         pictures=pictures,
         verdicts=verdicts,
         deviations=deviations(),
@@ -72,19 +71,6 @@ def write_report(
         command=command,
     )
     write_whole(path, page)
-
-
-def template(name: str, markup: bool) -> Template:
-    """One of the templates beside this file; with ``markup``, what is put into it is escaped."""
-    environment = Environment(
-        loader=PackageLoader("experiments", "."),
-        autoescape=markup,
-        undefined=StrictUndefined,
-        trim_blocks=True,  # a line that only directs the template leaves no line
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"embedded": _embedded, "spread": spread, "wanted": wanted}
-    return environment.get_template(name)
 
 
 def in_words(row: Mapping[str, Any]) -> str:
@@ -151,8 +137,3 @@ def _runs(records: Sequence[Record]) -> dict[str, Any]:
         "made": made,
         "drawn": {library: version(library) for library in LIBRARIES},
     }
-
-
-def _embedded(path: Path) -> str:
-    kind = {".png": "image/png", ".csv": "text/csv"}[path.suffix]
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -145,7 +145,7 @@ def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
     chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
     series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
     data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
-    assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", plot, data))) == 3
+    assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
 
 
 def test_curves_of_several_training_lengths_are_ringed_where_each_ends():
@@ -177,9 +177,9 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
     panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
     data = drawn_data(panel, found, "")
     note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
-    assert note in Drawn("x", panel.plot, data).notes
-    [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", panel.plot, data))
-    assert note in Drawn("x", panel.plot, pd.read_csv(table)).notes
+    assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
+    [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
+    assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes
 
 
 def test_powers_of_maps_that_are_none_stand_beside_the_scale():

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from experiments.drawing import Drawn, Folder
 from experiments.figures import Panel, best, cells, drawn_data, figures
+from experiments.plots import PLOTS
 from synthlab.assembly import resolve
 from synthlab.composition import Composed, as_overrides, compose, conf_dir
 from synthlab.config import RunConfig
@@ -87,7 +88,7 @@ def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_a
     again, drawn = Folder(tmp_path), tmp_path / "figures"
     for figure, found in figures(loaded(name)).items():
         panels = {
-            key: Drawn(panel.title, panel.plot, pd.read_csv(drawn / f"{figure}{key}.csv"))
+            key: Drawn(panel.title, PLOTS.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
             for key, panel in found.panels.items()
         }
         for path in again.save_sheet(figure, found.title, panels):
