@@ -53,7 +53,9 @@ class LinearAttention(nn.Module):
         seen = torch.ones_like(products[0]).tril(int(self.bos))
         return ((products * seen) @ self.values(asked)).squeeze(-1) / seen.sum(-1)
 
-    def outputs(self) -> Float[Tensor, "2 2"]:
-        """M[a, b] = (q(a) . k(b)) v(b) for the symbols a and b: all that the model can compute without BOS."""
-        symbols = torch.tensor([[0.0, 0.0], [1.0, 0.0]], dtype=self.queries.weight.dtype)
-        return (self.queries(symbols) @ self.keys(symbols).T) * self.values(symbols).T
+    def outputs(self) -> Float[Tensor, "2 S"]:
+        """M[a, b] = (q(a) . k(b)) v(b) for the last symbol a and each symbol b that is attended to, 0, 1 and, with one,
+        BOS: all that the model can compute."""
+        symbols = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=self.queries.weight.dtype)
+        seen = symbols[: 2 + self.bos]
+        return (self.queries(symbols[:2]) @ self.keys(seen).mT) * self.values(seen).mT

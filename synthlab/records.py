@@ -1,8 +1,9 @@
 """What a run leaves behind, and the store it is kept in.
 
 A record is a folder named by the run's identity: ``config.json``, ``metrics.csv`` (a row for each test length),
-``training.csv`` (the training curve) and ``status.json``, which holds the outcome, the environment and a checksum of
-each other file. It is written under another name and renamed when complete, so that it is there whole or not at all.
+``training.csv`` (the training curve), for the theory's model ``outputs.csv``, and ``status.json``, which holds the
+outcome, the environment and a checksum of each other file. It is written under another name and renamed when complete,
+so that it is there whole or not at all.
 """
 
 import csv
@@ -37,7 +38,8 @@ class Record:
 
     ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
     for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
-    the step in ``diverged_at``, and no metrics.
+    the step in ``diverged_at``, and no metrics. ``outputs`` is what a trained ``LinearAttention`` computes: M, a row
+    for each last symbol, a column for each symbol attended to; None for other models.
     """
 
     config: RunConfig
@@ -45,6 +47,7 @@ class Record:
     training: pd.DataFrame
     diverged_at: int | None = None
     environment: dict[str, Any] = field(default_factory=dict)
+    outputs: pd.DataFrame | None = None
 
     @property
     def status(self) -> str:
@@ -120,6 +123,7 @@ class Store:
                 training=_table(files["training.csv"]),
                 diverged_at=status["diverged_at"],
                 environment=status["environment"],
+                outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
             )
 
     def _status(self, identity: str) -> dict[str, Any]:
@@ -138,6 +142,8 @@ class Store:
             "metrics.csv": record.metrics.to_csv(index=False),
             "training.csv": record.training.to_csv(index=False),
         }
+        if record.outputs is not None:
+            files["outputs.csv"] = record.outputs.to_csv(index=False)
         status = {
             "results_version": RESULTS_VERSION,
             "status": record.status,

@@ -14,12 +14,14 @@ from typing import Any
 
 import pandas as pd
 import torch
+from torch import nn
 
 from synthlab.assembly import Parts, build, resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.evaluation import evaluate
+from synthlab.linear_attention import LinearAttention
 from synthlab.metrics import METRICS
 from synthlab.objective import PrefixRegression, length_weights
 from synthlab.records import Record, Store
@@ -43,9 +45,18 @@ def execute(config: RunConfig, observe: Observer | None = None) -> Record:
         config=config,
         metrics=pd.DataFrame({"length": range(1, len(metrics["mse"]) + 1), **metrics}),
         training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
+        outputs=_outputs(model),
         diverged_at=training.diverged_at,
         environment=environment | {"train_seconds": trained - started, "test_seconds": time.time() - trained},
     )
+
+
+def _outputs(model: nn.Module) -> pd.DataFrame | None:
+    """All that the theory's model computes, in four numbers, or six with BOS; None for models that take more."""
+    if not isinstance(model, LinearAttention):
+        return None
+    outputs = model.outputs().detach().double().numpy()
+    return pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
 
 
 def fit(config: RunConfig, observe: Observer | None = None) -> tuple[Parts, Training]:

@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,19 @@ def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
     assert same(store.read(kept.config.id), kept)
     assert list(store.ids()) == [kept.config.id]
     assert store.find(CONFIG.with_seed(7)) is None
+
+
+def test_outputs_come_back_where_there_are_any(tmp_path):
+    store, plain = Store(tmp_path), record()
+    store.write(plain)
+    assert store.read(plain.config.id).outputs is None
+    outputs = pd.DataFrame({"zero": [1 / 3, -2e-17], "one": [np.pi, 4.0]})
+    store.write(replace(record(seed=1), outputs=outputs))
+    kept = store.read(record(seed=1).config.id)
+    pd.testing.assert_frame_equal(kept.outputs, outputs, check_exact=True)
+    (store.runs / kept.config.id / "outputs.csv").unlink()
+    with pytest.raises(InputError, match="damaged record"):
+        store.read(kept.config.id)
 
 
 def test_a_diverged_record_comes_back(tmp_path):
