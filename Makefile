@@ -1,6 +1,7 @@
 # The lab's commands. Each sets up what it needs; `make setup` does that alone.
 #   make figures            the paper's figures, the verdicts on its claims, results/report.html
 #   make figures-all        the same with the figures beyond the paper
+#   make theory             the paper's appendix B checked by machine, and its optima against trained models
 #   make test               the whole test suite
 #   make bench              time a run and memory on this machine
 #   make reference          train the committed reference run again (hours); make readme renews its tables
@@ -12,7 +13,7 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all test bench reference readme lint clean
+.PHONY: setup figures figures-all theory test bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -29,6 +30,9 @@ figures: $(READY)
 
 figures-all: $(READY)
 	@$(BIN)/python -m experiments figure=all $(ARGS)
+
+theory: $(READY)
+	@$(BIN)/python -m theory $(ARGS)
 
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)

@@ -40,7 +40,10 @@ def test_the_wheel_holds_packages_and_configs(installed):
         "experiments/__main__.py",
         "experiments/report.html.j2",
         "experiments/deviations.yaml",
-        "theory/__init__.py",
+        "experiments/page.html.j2",
+        "theory/propositions/theorem1.py",
+        "theory/theory.html.j2",
+        "theory/theory.tex.j2",
         "synthlab/conf/run.yaml",
     ):
         assert name in names

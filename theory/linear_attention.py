@@ -1,48 +1,125 @@
 """Expected errors of linear attention, exact (paper, appendix B.1, equations 5 to 8 and 12).
 
 A prefix x_1..x_l is read out as g = 1/l sum_i M[x_l, x_i], where M[a, b] = (q(a) . k(b)) v(b): two symbols, so four
-numbers decide the model. g depends on the last symbol and the number of ones alone, so an expectation over all 2^l
-sequences is a sum over those two.
+numbers decide the model. With a BOS that is attended to, M has a third column and the sum is divided by l + 1. Either
+way g depends on the last symbol and on the number of ones alone, so an expectation over all 2^l sequences is a sum over
+those two; and g is linear in M, so the expected squared error is a quadratic form in each row of M.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from math import comb
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import sympy
 from sympy import Expr, Matrix, Rational
 
 from synthlab.errors import InputError
+from synthlab.registry import unknown
 
-HALF = Rational(1, 2)
+HALF = Fraction(1, 2)
+Target = Callable[[int, int], Any]
 # What each task asks of a prefix, given its number of ones and its length.
-TARGETS: dict[str, Callable[[int, int], Rational]] = {
-    "mean": lambda ones, length: Rational(ones, length),
-    "length": lambda ones, length: Rational(length),
-    "sum": lambda ones, length: Rational(ones),
+TARGETS: dict[str, Target] = {
+    "mean": lambda ones, length: Fraction(ones, length),
+    "length": lambda ones, length: Fraction(length),
+    "sum": lambda ones, length: Fraction(ones),
 }
+
+
+class Moments(NamedTuple):
+    """What decides the expected error of a row m of M, joint with the event that its symbol comes last: the error is
+    m gram m - 2 cross m + square. The probability of the event is contained in all three."""
+
+    gram: Matrix
+    cross: Matrix
+    square: Expr
+
+    def error(self, row: Matrix) -> Expr:
+        """The share of the expected squared error that falls to the row m = ``row``."""
+        return (row * self.gram * row.T)[0] - 2 * (row * self.cross)[0] + self.square
+
+
+def outcomes(length: int, last: int, p: Fraction = HALF) -> Iterator[tuple[int, int]]:
+    """For each number of ones in ``length`` independent symbols, each 1 with probability ``p``, that end in ``last``:
+    that number and its probability, as a multiple of 1 / p.denominator^length."""
+    one, zero = p.numerator, p.denominator - p.numerator
+    for others in range(length):  # ones among the first length - 1 symbols
+        ones = others + last
+        yield ones, comb(length - 1, others) * one**ones * zero ** (length - ones)
+
+
+def readout(outputs: Matrix, last: int, ones: int, length: int) -> Expr:
+    """g for a prefix with this last symbol and number of ones (equation 7)."""
+    seen = _seen(ones, length, outputs.cols == 3)
+    return sum(count * outputs[last, column] for column, count in enumerate(seen)) / sum(seen)
+
+
+def moments(target: Target, length: int, p: Fraction = HALF, bos: bool = False) -> list[Moments]:
+    """The moments of both rows at one length, by summing over its outcomes. ``target`` may return sympy's numbers."""
+    return [_moments(target, length, last, p, bos) for last in (0, 1)]
+
+
+def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> Moments:
+    gram = [[0] * (2 + bos) for _ in range(2 + bos)]
+    cross, square = [Fraction(0)] * (2 + bos), Fraction(0)
+    for ones, weight in outcomes(length, last, p):
+        seen, y = _seen(ones, length, bos), target(ones, length)
+        square += weight * y**2
+        for i, count in enumerate(seen):
+            cross[i] += weight * count * y
+            gram[i] = [entry + weight * count * other for entry, other in zip(gram[i], seen, strict=True)]
+    whole, total = sympy.Integer(p.denominator) ** length, length + bos
+    return Moments(Matrix(gram) / (whole * total**2), Matrix(cross) / (whole * total), sympy.sympify(square) / whole)
+
+
+def _seen(ones: int, length: int, bos: bool) -> list[int]:
+    """How many zeros, ones and, with one, BOSes a readout averages over."""
+    return [length - ones, ones, *[1] * bos]
+
+
+def mixture(target: Target, train_length: int, p: Fraction = HALF, bos: bool = False) -> list[Moments]:
+    """The moments of both rows under the training distribution: lengths uniform on 1..``train_length``."""
+    lengths = [moments(target, length, p, bos) for length in range(1, train_length + 1)]
+    return [
+        Moments(*(sum(parts[1:], parts[0]) / train_length for parts in zip(*rows, strict=True)))
+        for rows in zip(*lengths, strict=True)
+    ]
 
 
 def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Rational = HALF) -> Expr:
     """E (g(x) - y(x))^2 over sequences of ``length`` independent symbols, each 1 with probability ``p`` (equation 12).
 
-    ``outputs`` is M, 2 x 2: row the last symbol, column the symbol attended to. Its entries may be symbols of sympy's;
-    the result is then a quadratic polynomial in them. Raises InputError for an unknown task or a length below 1.
+    ``outputs`` is M, 2 x 2, or 2 x 3 with BOS: row the last symbol, column the symbol attended to. Its entries may be
+    symbols of sympy's; the result is then a quadratic polynomial in them. Raises InputError for an unknown task or a
+    length that is no whole number of 1 or more.
     """
-    if task not in TARGETS:
-        raise InputError(f"task={task}: unknown; choose from {', '.join(TARGETS)}")
-    if length != int(length) or length < 1:
-        raise InputError(f"length={length}: must be a whole number, 1 or more")
-    p = sympy.sympify(p)
-    total = sympy.Integer(0)
-    for last in (0, 1):
-        for others in range(length):  # ones among the first length - 1 symbols
-            ones = others + last
-            probability = sympy.binomial(length - 1, others) * p**ones * (1 - p) ** (length - ones)
-            readout = (ones * outputs[last, 1] + (length - ones) * outputs[last, 0]) / length
-            total += probability * (readout - TARGETS[task](ones, length)) ** 2
-    return sympy.expand(total)
+    rows = moments(target_of(task), checked_length("length", length), _fraction(p), outputs.cols == 3)
+    return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
 def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = HALF) -> Expr:
     """The training loss: the mean of ``expected_error`` over the lengths 1..``train_length`` (equations 8 and 12)."""
-    return sum(expected_error(outputs, task, length, p) for length in range(1, train_length + 1)) / train_length
+    length = checked_length("train_length", train_length)
+    rows = mixture(target_of(task), length, _fraction(p), outputs.cols == 3)
+    return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
+
+
+def target_of(task: Any) -> Target:
+    """The target of ``task``; raises InputError, with the choices, for one that is not known."""
+    if not isinstance(task, str) or task not in TARGETS:
+        raise InputError(unknown("task", task, TARGETS))
+    return TARGETS[task]
+
+
+def checked_length(field: str, value: Any, most: int = 20_000) -> int:
+    """``value`` as a whole number from 1 on; raises InputError, naming ``field``."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= most:
+        raise InputError(f"{field}={value}: must be a whole number from 1 to {most:,}".replace(",", ""))
+    return int(value)
+
+
+def _fraction(p: Any) -> Fraction:
+    return p if isinstance(p, Fraction) else Fraction(sympy.Rational(p).p, sympy.Rational(p).q)

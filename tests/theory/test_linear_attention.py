@@ -53,10 +53,11 @@ def test_the_mean_task_is_exactly_solved():
 
 
 @pytest.mark.parametrize("task", TARGETS)
-def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task):
+@pytest.mark.parametrize("bos", [False, True])
+def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task, bos):
     nope = partial(ENCODINGS.build, {"name": "nope"})
-    model = LinearAttention(nope, stream(0, "initial"), head_dim=2, bos=False, init_scale=1.0).double()
-    outputs = Matrix(2, 2, [Rational(value.item()) for value in model.outputs().flatten()])
+    model = LinearAttention(nope, stream(0, "initial"), head_dim=2, bos=bos, init_scale=1.0).double()
+    outputs = Matrix(2, 2 + bos, [Rational(value.item()) for value in model.outputs().flatten()])
     length = 6
     x = torch.cartesian_prod(*[torch.tensor([0, 1])] * length)
     measured = (model(x) - TASKS[task]().targets(x)).square().mean(0)

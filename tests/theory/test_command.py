@@ -1,0 +1,97 @@
+"""``python -m theory``: one hasty call writes everything; bad input is refused."""
+
+import re
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+HASTY = [
+    "train_length=4",
+    "test_length=9",
+    "head_dims=[1,2]",
+    "seeds=1",
+    "workers=1",
+    "+trained.linear={protocol.steps:2,protocol.batch:2,evaluation.sequences:4}",
+    "+trained.softmax={protocol.steps:2,protocol.batch:2,evaluation.sequences:4}",
+    "language.test_lengths=[16,32]",
+    "language.sequences=16",
+    "language.protocol.steps=3",
+]
+
+
+def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path, monkeypatch):
+    arguments, folder = [*HASTY, f"results={tmp_path}"], tmp_path / "theory"
+    outcome = invoke("theory", *arguments)
+    assert outcome.status == 0, outcome.err
+    named = {line.strip() for line in outcome.out.splitlines() if line.startswith(f"  {folder}")}
+    assert named == {str(path) for path in folder.iterdir() if not path.name.startswith(".")}
+    assert "58 statements; holds: " in outcome.out
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    the_tables_are_whole(folder)
+    the_page_needs_nothing_beside_it((folder / "theory.html").read_text())
+    the_latex_is_balanced((folder / "theory.tex").read_text())
+
+    monkeypatch.setattr("synthlab.runs.execute", None)  # nothing is trained or drawn again
+    monkeypatch.setattr(Figure, "savefig", None)
+    assert invoke("theory", *arguments).status == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def the_tables_are_whole(folder):
+    ledger = pd.read_csv(folder / "ledger.csv", keep_default_na=False)
+    assert len(ledger) == 58
+    assert set(ledger["status"]) == {"holds", "holds under a condition", "fails"}
+    training = pd.read_csv(folder / "training.csv")
+    assert set(training["model"]) == {"linear", "softmax"}
+    assert training["length"].max() == 9
+    assert set(pd.read_csv(folder / "maps.csv")["outrep"]) >= {"identity", "log", "reciprocal"}
+    assert pd.read_csv(folder / "theorem1.csv")["length"].tolist() == [16, 32]
+
+
+def the_page_needs_nothing_beside_it(page):
+    links = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert links
+    assert all(link.startswith(("data:", "#")) for link in links)
+    assert page.count("<math") > 100
+    assert "\\" not in re.sub(r'(?:src|href)="[^"]*"', "", page)  # no LaTeX is left
+
+
+def the_latex_is_balanced(text):
+    assert text.count(r"\[") == text.count(r"\]") > 60
+    assert text.count("{") == text.count("}")
+    for kind in ("pmatrix", "document"):
+        assert text.count(rf"\begin{{{kind}}}") == text.count(rf"\end{{{kind}}}") > 0
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("train_length=1", "train_length=1: must be greater than 1"),
+        ("train_length=2.5", "train_length=2.5: must be a valid integer"),
+        ("test_length=10", "test_length=10: must be more than train_length=10"),
+        ("head_dims=[]", "head_dims=[]: List should have at least 1 item"),
+        ("head_dims=[0]", "head_dims.0=0: must be greater than 0"),
+        ("head_dims=2", "head_dims=2: must be a valid list"),
+        ("seeds=0", "seeds=0: must be greater than 0"),
+        ("seed=3", "seed=3: unknown key, did you mean seeds?"),
+        ("trained.linear.protocol=paperr", "protocol=paperr: unknown, did you mean paper?"),
+        ("language.stay=2", "language.stay=2: must be less than or equal to 1"),
+        ("language.train_length=nan", "language.train_length=nan: must be"),
+        ("results=", "results="),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(invoke, tmp_path, override, message):
+    outcome = invoke("theory", f"results={tmp_path}", override)
+    assert outcome.status == 2
+    (line,) = outcome.err.strip().splitlines()
+    assert line.startswith(f"error: {message}")
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_is_not_swept(invoke, tmp_path):
+    outcome = invoke("theory", "-m", "seeds=1,2", f"results={tmp_path}")
+    assert (outcome.status, outcome.err.strip()) == (
+        2,
+        "error: -m: the theory is not swept; give one value for each key",
+    )

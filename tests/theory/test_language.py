@@ -1,0 +1,112 @@
+"""The small language, its model, and the terms of theorem 1."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from synthlab.errors import InputError
+from synthlab.streams import stream
+from theory.language import Attention, Language, Terms, bounds, fit, measure
+
+CONF = Path(__file__).parent.parent.parent / "conf" / "theory.yaml"
+
+
+def language(**changes) -> Language:
+    raw = OmegaConf.to_container(OmegaConf.load(CONF).language)
+    protocol = raw["protocol"] | changes.pop("protocol", {})
+    return Language.checked(raw | {"protocol": protocol} | changes)
+
+
+def test_topics_stay_and_prefer_their_tokens():
+    text = language(vocabulary=2, topics=2, stay=0.75, test_lengths=[8]).draw(4000, 9, stream(0, "evaluation"))
+    # Topic t emits token t with probability 2/3. Two neighbours share their topic with probability 3/4, so they are
+    # equal with probability 3/4 (4/9 + 1/9) + 1/4 (2 x 2/9) = 19/36.
+    same = (text[:, 1:] == text[:, :-1]).double().mean().item()
+    assert same == pytest.approx(19 / 36, abs=0.01)
+    assert text.double().mean().item() == pytest.approx(1 / 2, abs=0.02)
+
+
+def test_one_topic_that_never_stays_is_drawn_too():
+    text = language(topics=1, stay=0.0).draw(2000, 5, stream(0, "evaluation"))
+    shares = torch.bincount(text.flatten(), minlength=4) / text.numel()
+    assert shares.tolist() == pytest.approx([8 / 15, 4 / 15, 2 / 15, 1 / 15], abs=0.02)
+
+
+def test_the_model_is_equation_25():
+    model = Attention(3, 2, stream(0, "initial")).double()
+    text = torch.tensor([[0, 2, 1, 1]])
+    x = torch.eye(3, dtype=torch.float64)[text[0]]
+    for k in range(1, 5):
+        q, keys, values = x[k - 1] @ model.queries, x[:k] @ model.keys, x[:k] @ model.values
+        expected = (keys @ q) @ values @ model.out / k
+        assert model(text)[0, k - 1].tolist() == pytest.approx(expected.tolist())
+
+
+def test_the_norms_are_those_of_the_theorem():
+    model = Attention(3, 5, stream(1, "initial")).double()
+    scores, values = (model.queries @ model.keys.T).detach().numpy(), (model.values @ model.out).detach().numpy()
+    printed, corrected = model.norms()
+    assert printed == pytest.approx(np.linalg.norm(scores @ values, 2) ** 2)
+    assert corrected == pytest.approx((np.linalg.norm(scores, 2) * np.linalg.norm(values, 2)) ** 2)
+    assert printed <= corrected
+
+
+def test_the_terms_are_means_over_all_windows():
+    small = language(train_length=5, test_lengths=[7], sequences=6)
+    model = Attention(small.vocabulary, small.width, stream(3, "initial")).double()
+    (row,) = measure(small, model).to_dict("records")
+    text = small.draw(6, 8, stream(0, "evaluation"))
+    target = torch.eye(4, dtype=torch.float64)[text[:, -1]]
+
+    def output(length):
+        return model(text[:, -1 - length : -1])[:, -1]
+
+    windows = [3, 4, 5]  # from l_train / 2 on
+    train = np.mean([(output(k) - target).square().sum(-1).mean().item() for k in windows])
+    pairs = [(output(i) - output(j)).square().sum(-1).mean().item() for i, j in product(windows, repeat=2)]
+    assert row["train"] == pytest.approx(train)
+    assert row["misalign"] == pytest.approx(np.mean(pairs))
+    assert row["error"] == pytest.approx((output(7) - target).square().sum(-1).mean().item())
+    assert row["rho"] == 1 - 5 / 14
+
+
+def test_the_bounds_by_hand():
+    row = Terms(length=4, error=1.0, misalign=2.0, train=4.0, rho=0.5, c0_printed=1.0, c0_corrected=9.0).row()
+    assert row["printed"] == 0.25 * 2 + 1.25 * 4 + 2 * 0.25
+    assert row["corrected"] == 5 * (0.25 * 2 + 1.25 * 4 + 10 * 0.25)
+    assert row["sharper"] == (2 + 0.5 * 3) ** 2
+    assert row["ratio"] == 0.2
+
+
+def test_training_beats_answering_with_the_tokens_shares():
+    small = language(sequences=1000, test_lengths=[16], protocol={"steps": 200})
+    (row,) = measure(small, fit(small, 0)).to_dict("records")
+    text = small.draw(4000, 2, stream(1, "evaluation"))
+    shares = torch.bincount(text.flatten(), minlength=4) / text.numel()
+    assert row["train"] < 1 - shares.square().sum().item()
+
+
+def test_seeds_stand_below_each_other():
+    table = bounds(language(sequences=10, test_lengths=[16, 20], protocol={"steps": 2}), 2)
+    assert table["seed"].tolist() == [0, 0, 1, 1]
+    assert (table["error"] <= table["corrected"]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stay": 2.0}, "language.stay=2.0: must be less than or equal to 1"),
+        ({"vocabulary": 1}, "language.vocabulary=1: must be greater than 1"),
+        ({"test_lengths": []}, "language.test_lengths=.*: List should have at least 1 item"),
+        ({"test_lengths": [0]}, "language.test_lengths.0=0: must be greater than 0"),
+        ({"train_length": 1.5}, "language.train_length=1.5: must be a valid integer"),
+        ({"protocol": {"lr": -1.0}}, "language.protocol.lr=-1.0: must be greater than 0"),
+    ],
+)
+def test_bad_settings_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        language(**changes)

@@ -1,0 +1,178 @@
+"""The ledger: every judge changes its mind, every correction passes, every derivation step agrees."""
+
+import dataclasses
+from itertools import pairwise
+
+import pytest
+import sympy
+from sympy import Matrix, Rational
+
+from theory.formulas import L, N
+from theory.judges import equals
+from theory.ledger import Entry, Status, Step, latex, plain
+from theory.results import closed_form_lines, entries, ledger, ledger_lines, propositions
+
+H, C, F = Status.HOLDS, Status.CONDITION, Status.FAILS
+# What each statement comes to, worked out by hand.
+STATUSES = {
+    "5 -> 6": H, "7": H, "7 -> 12": C, "8 = 12": H,
+    "9": C, "10": C, "11": H,
+    "13": C, "13, after": F, "13 -> 14": C, "14": H, "14 -> 15": H, "15": H, "15, as the optimum's": C, "15, order": H,
+    "16": C, "16 -> 17": F, "17, first": H, "17, second": F, "18": F, "19": F, "19 -> 20": H,
+    "20, first": F, "20, as the optimum's": F, "20, second": F, "20, const": C, "20, order": H,
+    "21": C, "21 -> 22": H, "22": H, "23, where": F, "23": F, "23, bound": H, "24": H,
+    "25": F, "26": C, "27": F, "27, after": F,
+    "28, step 1": F, "28, step 2": H, "28, step 3": F, "28, step 4": F, "28, step 5": H, "28, step 6": H,
+    "28, step 7": F, "28, step 8": F, "28, step 9": H, "28, step 10": F, "28, step 11": F, "28, 29": F, "29, ratio": H,
+    "A": H, "B": H, "C": H, "D": H, "E": H, "F": H, "G": H,
+}  # fmt: skip
+E_ = sympy.Symbol("varepsilon", real=True)
+RHO = sympy.Symbol("rho", positive=True)
+ONES = sympy.Symbol("i", integer=True)
+# For each statement that holds and is no formula: another one, that does not.
+ALTERED = {
+    "5 -> 6": lambda k: Rational(1, k + 1),
+    "7": (sympy.binomial(L - 1, ONES), sympy.binomial(L - 1, ONES)),
+    "8 = 12": lambda length, n: Rational(length, n),
+    "9": 1,
+    "10": 1,
+    "11": -1,
+    "15, order": 1,
+    "17, first": sympy.Symbol("Gamma") * sympy.binomial(L, ONES),
+    "20, order": 1,
+    "21 -> 22": dict.fromkeys((1, 2), Matrix([[0, 1], [0, 2]])),
+    "22": dict.fromkeys((1, 2), Rational(1, 100)),
+    "23, bound": 2 * E_**2,
+    "24": -1,
+    "28, step 5": lambda k: sympy.Integer(k - 1),
+    "28, step 9": sympy.Symbol("l_test", positive=True) - N,
+    "29, ratio": 1 / RHO,
+    "A": lambda outrep, n: sympy.Integer(n),
+    "B": ("identity", "sqrt", "square"),
+    "C": Rational(1, 2),
+    "D": 13,
+    "E": set(),
+    "F": {("length", "reciprocal", 1), ("sum", "reciprocal", 1)},
+    "G": lambda outrep, n: Matrix([[1, 1, 1]] * 2),
+}  # fmt: skip
+ENTRIES = {entry.equation: entry for _, entry in entries()}
+
+
+def test_every_equation_from_8_to_29_has_an_entry():
+    numbers = {word for name in ENTRIES for word in name.replace(",", " ").split() if word.isdigit()}
+    assert {str(number) for number in range(8, 30)} <= numbers
+    assert set(ENTRIES) == set(STATUSES)
+
+
+@pytest.mark.parametrize("equation", ENTRIES)
+def test_a_statement_comes_to_what_was_worked_out_by_hand(equation):
+    verdict = ENTRIES[equation].verdict
+    assert verdict.status == STATUSES[equation]
+    assert verdict.status == Status.HOLDS or verdict.detail
+
+
+def altered(entry: Entry):
+    if entry.equation in ALTERED:
+        return ALTERED[entry.equation]
+    if entry.corrected is not None:
+        return entry.corrected
+    return entry.claim + (sympy.ones(2, 2) if isinstance(entry.claim, sympy.MatrixBase) else 1)
+
+
+@pytest.mark.parametrize("equation", sorted(set(ENTRIES) - {"B"}))
+def test_a_judge_changes_its_mind_if_the_statement_is_changed(equation):
+    entry = ENTRIES[equation]
+    assert entry.judge(altered(entry)).status != entry.verdict.status
+
+
+def test_the_judge_of_maps_finds_one_that_helps(monkeypatch):
+    from theory.maps import FUNCTIONS
+
+    monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
+    monkeypatch.setattr("theory.maps.OUTREPS", {name: __import__("synthlab.outrep").outrep.Sqrt for name in FUNCTIONS})
+    assert ENTRIES["B"].judge(ALTERED["B"]).status == Status.FAILS
+
+
+@pytest.mark.parametrize("equation", [name for name, entry in ENTRIES.items() if entry.corrected is not None])
+def test_what_is_right_instead_passes_the_same_judge(equation):
+    entry = ENTRIES[equation]
+    assert entry.verdict.status != Status.HOLDS
+    assert entry.judge(entry.corrected).status == Status.HOLDS
+
+
+@pytest.mark.parametrize("equation", [name for name, status in STATUSES.items() if status == Status.FAILS])
+def test_what_fails_says_what_is_right_instead(equation):
+    entry = ENTRIES[equation]
+    assert entry.corrected is not None
+    assert entry.mended
+    assert entry.why.startswith("Counterexample: ")
+
+
+def test_an_altered_equation_gets_the_smallest_counterexample():
+    entry = ENTRIES["15"]
+    verdict = entry.judge((L - (N + 2) / 2) ** 2)
+    assert verdict.status == Status.FAILS
+    assert verdict.detail.startswith("l = 1: ")
+    # One that is right at 1 and 2 is found out at 3.
+    assert entry.judge(entry.claim + (L - 1) * (L - 2)).detail.startswith("l = 3: ")
+
+
+def test_a_formula_that_cannot_be_decided_is_no_verdict():
+    odd = sympy.prod(L - k for k in range(1, 13))
+    with pytest.raises(ArithmeticError, match="was not shown to be 0"):
+        equals(sympy.Integer(0))(odd)
+
+
+@pytest.mark.parametrize("proposition", propositions(), ids=lambda proposition: proposition.title)
+def test_every_step_of_a_derivation_is_reached_in_two_ways(proposition):
+    steps = proposition.derivation()
+    assert steps
+    for step in steps:
+        assert step.agrees(), step.left
+        wrong = sympy.ones(*step.formula.shape) if isinstance(step.formula, sympy.MatrixBase) else 1
+        assert not step._replace(formula=step.formula + wrong).agrees(), step.left
+
+
+def test_the_paper_is_the_least_of_rank_one_for_every_length():
+    from theory.propositions.length import rank_one_gap
+
+    _, first, second = rank_one_gap()
+    for n in range(2, 200):
+        assert first.subs(N, n).doit() > 0 < second.subs(N, n).doit()
+    # What the derivation's induction uses: x_n = H_n (n + 1) / n grows by 1 / (n + 1) at most.
+    x = [sympy.harmonic(n) * Rational(n + 1, n) for n in range(1, 60)]
+    assert all(4 * value - 6 <= n + 1 for n, value in enumerate(x, 1))
+    assert all(b - a <= Rational(1, n + 1) for n, (a, b) in enumerate(pairwise(x), 1))
+
+
+def test_the_table_and_its_lines():
+    table = ledger()
+    assert list(table["equation"]) == list(ENTRIES)
+    lines = ledger_lines(table)
+    assert max(map(len, lines)) <= 120
+    counts = {status: list(STATUSES.values()).count(status) for status in Status}
+    assert lines[-1] == (
+        f"{len(STATUSES)} statements; holds: {counts[H]}, holds under a condition: {counts[C]}, fails: {counts[F]}"
+    )
+    (slope,) = [line for line in lines if line.startswith("- 18 ")]
+    assert slope.endswith("FAILS: The slope of (17) in Gamma: (Gamma - l) (l + 1)/l")
+    assert any("M     = [n/H_n, " in line for line in closed_form_lines())
+
+
+def test_formulas_in_words_and_in_latex():
+    assert plain(sympy.sqrt(2)) == "1.41421"
+    assert plain(Matrix([[Rational(1, 2), sympy.harmonic(N)], [L**2, 0]])) == "[1/2, H_n; l^2, 0]"
+    assert latex(N - sympy.harmonic(N)) == "n - H_n"
+
+
+def test_a_step_that_is_wrong_does_not_agree():
+    assert not Step("", "", L, L + 1).agrees()
+    assert Step("", "", Matrix([[L, 1]]), Matrix([[L, 1]])).agrees()
+
+
+def test_an_entry_is_judged_once():
+    calls = []
+    entry = Entry("x", "says", 1, lambda claim: calls.append(claim) or ENTRIES["15"].verdict)
+    assert entry.verdict is entry.verdict
+    assert calls == [1]
+    assert dataclasses.replace(entry, claim=2).verdict == entry.verdict

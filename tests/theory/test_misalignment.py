@@ -1,0 +1,75 @@
+"""Theorem 1: what violates it, and that what is right instead is violated by nothing."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sympy import Matrix, Rational
+
+from theory.misalignment import CORRECTED, INSTANCES, PRINTED
+
+
+def test_the_violations_by_hand():
+    # Far tokens answer -e2, near ones e2: at length 4 the two cancel, and the error is that of answering 0.
+    error, bound = INSTANCES[0].error_and_bound(PRINTED, 4)
+    assert error == 1
+    # Exact and aligned in training; W^Q W^K' W^V W is 0, so C0 is rho^2 = (3/4)^2 alone.
+    assert bound == Rational(9, 16)
+    # Silent in training (error 1), -4 e2 from 2 of 4 tokens: (-2 - 1)^2.
+    error, bound = INSTANCES[1].error_and_bound(PRINTED, 4)
+    assert error == 9
+    # W^Q W^K' W^V W is [[0, 0], [0, -4]]: rho^2 (0 + 1 + 1 + 16) + 1.
+    assert bound == Rational(9, 16) * 18 + 1
+    assert error < bound
+    assert all(a < b for a, b in (instance.error_and_bound(CORRECTED, 40) for instance in INSTANCES))
+
+
+def test_mending_the_norm_alone_does_not_mend_the_bound():
+    norms_only = PRINTED._replace(rest=lambda r, a, b: CORRECTED.rest(r, a, b) / 5)
+    # At length 40 the silent model answers -4 x 38/40: (3.8 + 1)^2 against rho^2 (1 + 1 + 16) + 1, rho = 39/40.
+    error, bound = INSTANCES[1].error_and_bound(norms_only, 40)
+    assert (error, bound) == (Rational(24, 5) ** 2, Rational(39, 40) ** 2 * 18 + 1)
+    assert error > bound
+
+
+tokens = st.integers(0, 2)
+weights = st.lists(st.integers(-3, 3), min_size=9, max_size=9)
+
+
+@given(weights, weights, st.lists(tokens, min_size=9, max_size=9), tokens)
+def test_nothing_violates_the_corrected_bound_or_the_sharper_ones(first, second, text, target):
+    a, b = np.array(first).reshape(3, 3), np.array(second).reshape(3, 3)
+    x, y = np.eye(3)[text], np.eye(3)[target]
+    train_length, test_length = 4, 9
+
+    def output(length):
+        window = x[-length:]
+        return x[-1] @ a @ window.T @ window @ b / length
+
+    def error(length):
+        return ((output(length) - y) ** 2).sum()
+
+    windows = range(train_length // 2, train_length + 1)
+    train = np.mean([error(length) for length in windows])
+    misalign = np.mean([((output(i) - output(j)) ** 2).sum() for i, j in product(windows, repeat=2)])
+    rho = Fraction(1) - Fraction(train_length, 2 * test_length)
+    rest = CORRECTED.rest(Rational(rho.numerator, rho.denominator), Matrix(a.tolist()), Matrix(b.tolist()))
+    assert error(test_length) <= 5 * rho**2 * misalign + 5 * (rho**2 + 1) * train + float(rest) + 1e-9
+    norms = np.linalg.norm(a, 2) * np.linalg.norm(b, 2)
+    assert error(test_length) <= (np.sqrt(train) + float(rho) * norms) ** 2 + 1e-9
+    # Convexity: the error is at most a mean of the near one and that of the far tokens alone.
+    far = x[: test_length - train_length]
+    alone = ((x[-1] @ a @ far.T @ far @ b / len(far) - y) ** 2).sum()
+    share = len(far) / test_length
+    assert error(test_length) <= share * alone + (1 - share) * error(train_length) + 1e-9
+
+
+@pytest.mark.parametrize("length", [4, 12])
+def test_the_constants_are_those_of_equation_29(length):
+    rho = 1 - Rational(2, 2 * length)
+    assert PRINTED.misalign(rho) == rho**2
+    assert PRINTED.train(rho) - PRINTED.misalign(rho) == 1
+    assert CORRECTED.misalign(rho) / CORRECTED.train(rho) == PRINTED.misalign(rho) / PRINTED.train(rho)

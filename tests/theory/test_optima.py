@@ -1,0 +1,244 @@
+"""Exact optima: by hand, against least squares over all sequences, against searches, and against the closed forms."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+import sympy
+from sympy import Matrix, Rational
+
+import theory
+from synthlab.errors import InputError
+from theory.formulas import (
+    L,
+    N,
+    binomial_moment,
+    error_formula,
+    loss_formula,
+    optimum_error_formula,
+    optimum_formula,
+)
+from theory.linear_attention import TARGETS, expected_error, mixture, training_loss
+from theory.rank_one import Root, _lesser, minima, reduced
+
+M = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
+
+
+def dataset(task: str, train_length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every prefix length with every sequence: features of the four entries of M, target, weight."""
+    rows, targets, weights = [], [], []
+    for length in range(1, train_length + 1):
+        for x in product((0, 1), repeat=length):
+            row = np.zeros((2, 2))
+            for symbol in x:
+                row[x[-1], symbol] += 1 / length
+            rows.append(row.ravel())
+            targets.append(float(TARGETS[task](sum(x), length)))
+            weights.append(0.5**length / train_length)
+    return np.array(rows), np.array(targets), np.array(weights)
+
+
+@pytest.mark.parametrize("task", TARGETS)
+@pytest.mark.parametrize("train_length", [2, 3, 6])
+def test_the_unbound_optimum_is_least_squares_over_all_sequences(task, train_length):
+    x, y, weight = dataset(task, train_length)
+    root = np.sqrt(weight)
+    solution, *_ = np.linalg.lstsq(x * root[:, None], y * root, rcond=None)
+    best = theory.optimum(task, train_length, head_dim=2)
+    assert [float(entry) for entry in best.outputs] == pytest.approx(solution.tolist(), abs=1e-9)
+    assert float(best.loss) == pytest.approx(float(weight @ (x @ solution - y) ** 2), abs=1e-9)
+    assert best.is_unique
+
+
+@pytest.mark.parametrize("task", TARGETS)
+@pytest.mark.parametrize("train_length", [2, 3, 6])
+def test_no_direction_of_a_fine_search_beats_the_optimum_of_rank_one(task, train_length):
+    x, y, weight = dataset(task, train_length)
+    losses = []
+    for angle in np.linspace(0, np.pi, 2001):
+        kappa = np.array([np.cos(angle), np.sin(angle)])
+        shares = x.reshape(-1, 2, 2) @ kappa  # the q that belongs to each sequence multiplies its share
+        fitted = shares * ((weight[:, None] * shares * y[:, None]).sum(0) / (weight[:, None] * shares**2).sum(0))
+        losses.append(weight @ (fitted.sum(1) - y) ** 2)
+    best = theory.optimum(task, train_length, head_dim=1)
+    assert best.outputs.applyfunc(lambda entry: sympy.N(entry, 30)).det() == pytest.approx(0, abs=1e-20)
+    assert float(best.loss) <= min(losses) + 1e-12
+    assert float(best.loss) == pytest.approx(min(losses), abs=1e-4)
+
+
+def test_the_length_task_at_two_by_hand():
+    # Unbound: n / H_n = 2 / (3/2) on the diagonal, n (n - 1) / (n - H_n) - n / H_n = 4 - 4/3 beside it.
+    best = theory.optimum("length", 2, head_dim=2)
+    assert best.outputs == Matrix([[Rational(4, 3), Rational(8, 3)], [Rational(8, 3), Rational(4, 3)]])
+    # Errors: (4/3 - 1)^2 at length 1; at length 2 the answers are 4/3 and 2, so (2/3)^2 / 2.
+    assert (best.error(1), best.error(2), best.loss) == (Rational(1, 9), Rational(2, 9), Rational(1, 6))
+    one = theory.optimum("length", 2, head_dim=1)
+    assert one.outputs == Matrix([[Rational(3, 2)] * 2] * 2)
+    assert (one.loss, one.error(50)) == (Rational(1, 4), Rational(97, 2) ** 2)
+
+
+def test_the_sum_task_at_two_by_hand():
+    # Unbound: 0 and n (n - 1) / (2 (n - H_n)) = 2 after a 0; 2 - 4/3 and 4/3 after a 1.
+    best = theory.optimum("sum", 2, head_dim=8)
+    assert best.outputs == Matrix([[0, 2], [Rational(2, 3), Rational(4, 3)]])
+    paper = theory.paper_optimum("sum", 2)
+    assert paper.outputs == Matrix([[0, Rational(10, 7)], [0, Rational(10, 7)]])  # 2 x 5 / (2 (2 + 3/2))
+    assert (best.loss, paper.loss, paper.is_unique) == (Rational(1, 12), Rational(3, 28), False)
+    # (l + 1) / (4 l) (Gamma - l)^2: half of what equation 20 prints.
+    assert paper.error(5) == Rational(6, 20) * (Rational(10, 7) - 5) ** 2
+
+
+def test_the_mean_task_is_exact_and_the_papers_point():
+    for head_dim in (1, 2):
+        best = theory.optimum("mean", 10, head_dim)
+        assert best.outputs == theory.paper_optimum("mean", 10).outputs == Matrix([[0, 1], [0, 1]])
+        assert (best.loss, best.error(1000), best.is_unique) == (0, 0, True)
+
+
+@pytest.mark.parametrize("task", TARGETS)
+def test_a_single_training_length_leaves_half_of_m_open(task):
+    for head_dim in (1, 2):
+        best = theory.optimum(task, 1, head_dim)
+        assert (best.loss, best.is_unique) == (0, False)
+        assert best.outputs.rank() <= head_dim
+
+
+def test_the_paper_is_right_about_the_length_task_for_heads_of_dimension_one_alone():
+    for n in (2, 7, 30):
+        paper, one, two = theory.paper_optimum("length", n), *(theory.optimum("length", n, d) for d in (1, 2))
+        assert paper.is_unique
+        assert one.outputs == paper.outputs
+        assert two.loss < one.loss == paper.loss
+
+
+@pytest.mark.parametrize("task", TARGETS)
+def test_the_closed_forms_are_the_optima(task):
+    for n in (2, 3, 5, 12):
+        best = theory.optimum(task, n, head_dim=2)
+        assert optimum_formula(task).subs(N, n).doit() == best.outputs
+        assert sympy.expand(loss_formula(optimum_formula(task), task).subs(N, n).doit() - best.loss) == 0
+        for length in (1, 2, 9):
+            error = optimum_error_formula(task).subs({N: n, L: length}).doit()
+            assert sympy.expand(error - best.error(length)) == 0
+
+
+@pytest.mark.parametrize("task", TARGETS)
+def test_formulas_in_the_length_equal_sums_over_outcomes(task):
+    for length in range(1, 13):
+        assert sympy.expand(error_formula(M, task).subs(L, length) - expected_error(M, task, length)) == 0
+        assert sympy.expand(loss_formula(M, task).subs(N, length).doit() - training_loss(M, task, length)) == 0
+
+
+def test_binomial_moments_by_hand():
+    assert binomial_moment(0, L) == 1
+    assert binomial_moment(1, L) == L / 2
+    assert sympy.expand(binomial_moment(2, L) - L * (L + 1) / 4) == 0
+
+
+def test_a_head_of_dimension_one_changes_its_mind_about_reciprocals_at_fourteen():
+    constant, contrast = (theory.optimum("length", n, 1, outrep="reciprocal").outputs for n in (13, 14))
+    assert len(set(constant)) == 1
+    assert contrast[0, 0] == contrast[1, 1] == -contrast[0, 1] == -contrast[1, 0]
+
+
+def test_of_two_minima_both_are_found_and_neither_is_called_unique():
+    # A target of the length alone treats both symbols alike, so a minimum that does not has a mirror image.
+    heights = {1: -3, 2: -3, 3: 4}
+    found = minima(mixture(lambda ones, length: Fraction(heights[length]), 3))
+    assert len(found) == 2
+    first, second = found
+    assert first.loss == second.loss
+    mirrored = Matrix([[0, 1], [1, 0]]) * second.outputs * Matrix([[0, 1], [1, 0]])
+    assert (first.outputs - mirrored).applyfunc(lambda entry: sympy.N(entry, 30)).norm() < 1e-25
+
+
+def test_algebraic_numbers_are_told_apart_however_close():
+    t = sympy.Symbol("t")
+    close = sympy.Poly(((t**2 - 2) * (t**2 - 2 - Rational(1, 10**90))), t, domain=sympy.QQ)
+    roots = Root.all(close)
+    assert len(roots) == 4
+    two, more = sorted((root for root in roots if root.index == 1), key=lambda root: root.polynomial.LC())
+    assert two.number == sympy.CRootOf(t**2 - 2, 1, radicals=False)
+    assert _lesser(two, more) == _lesser(more, two) == two
+
+
+def test_an_algebraic_optimum_keeps_its_least_polynomial():
+    best = theory.optimum("sum", 3)
+    (root,) = best.loss.atoms(sympy.CRootOf)
+    assert sympy.Poly(root.poly).is_irreducible
+    error = best.error(7)
+    assert error == reduced(error)
+    assert float(error) == pytest.approx(float(expected_error(best.outputs.evalf(40), "sum", 7)))
+
+
+@pytest.mark.parametrize("bos", [False, True])
+def test_under_bos_and_maps_no_small_step_lowers_the_loss(bos):
+    best = theory.optimum("sum", 5, 2, outrep="sqrt", bos=bos).rounded(40)
+    rows = mixture(lambda ones, length: sympy.sqrt(ones), 5, bos=bos)
+    outputs = best.outputs
+
+    def loss(matrix):
+        return sum(row.error(matrix.row(k)) for k, row in enumerate(rows))
+
+    least = sympy.N(loss(outputs), 40)
+    assert abs(least - best.loss) < 1e-30
+    for place in range(len(outputs)):
+        step = sympy.zeros(*outputs.shape)
+        step[place] = Rational(1, 1000)
+        assert sympy.N(loss(outputs + step), 40) > least < sympy.N(loss(outputs - step), 40)
+
+
+def test_with_bos_the_shifted_reciprocal_of_the_length_is_exact():
+    best = theory.optimum("length", 10, 1, outrep="reciprocal", shift=1, bos=True)
+    assert best.outputs == Matrix([[0, 0, 1], [0, 0, 1]])
+    assert (best.loss, best.is_unique) == (0, True)
+    assert best.error(500) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("median", 10), "task=median: unknown, did you mean mean?; choose from mean, length, sum"),
+        ((3, 10), "task=3: unknown"),
+        (("sum", 0), "train_length=0: must be a whole number from 1 to 20000"),
+        (("sum", -3), "train_length=-3: must be"),
+        (("sum", 2.5), "train_length=2.5: must be"),
+        (("sum", True), "train_length=True: must be"),
+        (("sum", "10"), "train_length=10: must be"),
+        (("sum", float("nan")), "train_length=nan: must be"),
+        (("sum", 10, 0), "head_dim=0: must be a whole number from 1"),
+        (("sum", 10, 1.5), "head_dim=1.5: must be"),
+    ],
+)
+@pytest.mark.parametrize("function", [theory.optimum, theory.paper_optimum])
+def test_bad_input_is_refused_in_one_line(function, arguments, message):
+    with pytest.raises(InputError, match=f"^{message.replace('?', '[?]')}") as raised:
+        function(*arguments)
+    assert len(raised.value.lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"outrep": "cube"}, "outrep=cube: unknown"),
+        ({"outrep": "log", "shift": 0}, "shift=0: takes the least target of task=sum to 0, outside the domain"),
+        ({"outrep": "log"}, "head_dim=1: under outrep=log the best M has rank two"),
+        ({"bos": True}, "head_dim=1: with a BOS the best M has rank two"),
+        ({"outrep": "reciprocal", "shift": "x"}, "shift=x: must be a number"),
+    ],
+)
+def test_bad_options_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        theory.optimum("sum", 5, 1, **options)
+
+
+@pytest.mark.parametrize("length", [0, -1, 2.5, "3", None])
+def test_a_test_length_that_is_none_is_refused(length):
+    with pytest.raises(InputError, match=f"test_length={length}: must be a whole number"):
+        theory.optimum("mean", 3).error(length)
+
+
+def test_an_optimum_cannot_be_changed_by_its_users():
+    with pytest.raises(TypeError):
+        theory.optimum("mean", 3).outputs[0, 0] = 5

@@ -1,0 +1,94 @@
+"""Theory against training: what agrees, what does not, and two trainings that do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from synthlab.records import Store
+from synthlab.runs import ensure, execute
+from theory.results import agreement_by_case, predictions
+from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases
+
+LINEAR = {"model": "linear", "protocol": "theory"}
+HASTY = {"protocol.steps": 2, "protocol.batch": 2, "evaluation.sequences": 4}
+LENGTHS = {"train_length": 4, "test_length": 9}
+
+
+def trained_config(case: Case, **settings):
+    chosen = {"linear": LINEAR | settings, "softmax": settings}
+    return configs([case], chosen, LENGTHS, 1)[case][0]
+
+
+def with_optimum(case: Case, factor: float = 1.0):
+    """A record whose M is the exact optimum's, times ``factor``."""
+    record = execute(trained_config(case, **HASTY))
+    best = np.array(case.optimum(4).outputs.evalf(30).tolist(), dtype=float)
+    return replace(record, outputs=pd.DataFrame(best * factor, columns=record.outputs.columns))
+
+
+@pytest.mark.parametrize("case", [*plain_cases([1, 2])[:-3], *mapped_cases()], ids=str)
+def test_the_optimum_agrees_with_itself_and_what_is_off_does_not(case):
+    (exact,) = agreement({case: [with_optimum(case)]}).to_dict("records")
+    assert exact["agrees"]
+    assert exact["loss_off"] < 1e-9
+    assert exact["error_off"] < 1e-6
+    (off,) = agreement({case: [with_optimum(case, 1.2)]}).to_dict("records")
+    assert not off["agrees"]
+
+
+def test_a_comparison_has_trained_exact_and_paper_where_there_are_any():
+    cases = [Case("linear", "sum", 1), Case("softmax", "sum"), Case("linear", "length", 2, "log")]
+    runs = {case: [trained_config(case, **HASTY)] for case in cases}
+    found = {case: [execute(runs[case][0])] for case in cases[:2]}
+    table = comparison(runs, found).set_index("length")
+    linear, softmax, untrained = (table[table["model"] == m] for m in ("linear", "softmax", "linear"))
+    linear, untrained = linear[linear["outrep"] == "identity"], untrained[untrained["outrep"] == "log"]
+    assert linear[["median", "exact", "paper"]].notna().all(axis=None)
+    assert softmax["median"].tolist() == found[cases[1]][0].metrics["mse"].tolist()
+    assert untrained["median"].isna().all()
+    assert untrained["exact"].notna().all()
+    best, paper = linear["exact"], linear["paper"]
+    assert best[:4].mean() < paper[:4].mean()
+
+
+def test_runs_that_diverged_are_left_out():
+    case, softmax = Case("linear", "length", 2), [Case("softmax", task) for task in ("length", "sum", "mean")]
+    lost = replace(execute(trained_config(case, **HASTY)), diverged_at=2)
+    runs = {each: [trained_config(each, **HASTY)] for each in plain_cases([2])}
+    found = {each: [replace(lost, config=configs[0], diverged_at=2)] for each, configs in runs.items()}
+    assert comparison(runs, found)["median"].isna().all()
+    (row,) = agreement({case: [lost]}).to_dict("records")
+    assert not row["agrees"]
+    assert not predictions(comparison(runs, found), found)["survives"].any()
+    assert set(softmax) <= set(found)
+
+
+def test_predictions_are_fulfilled_by_what_they_predict():
+    runs = {case: [trained_config(case, **HASTY)] for case in plain_cases([2])}
+    found = {case: [with_optimum(case)] for case in runs if case.model == "linear"}
+    lengths = np.arange(1, 10)
+    for case in runs:
+        if case.model == "softmax":
+            linear = Case("linear", case.task, 2)
+            errors = comparison({linear: runs[linear]}, found)["median"]
+            record = execute(runs[case][0])
+            bias = (7.0 if case.task == "length" else 3.5) - lengths * (1 if case.task == "length" else 0.5)
+            found[case] = [replace(record, metrics=record.metrics.assign(mse=errors, bias=bias))]
+    table = predictions(comparison(runs, found), found)
+    assert table["survives"].all()
+    assert len(table) == 7
+
+
+@pytest.mark.parametrize(
+    "case", [Case("linear", "sum", 1), Case("linear", "length", 2, "reciprocal", 1, True)], ids=["rank one", "bos"]
+)
+def test_trained_models_reach_the_optimum(case, tmp_path):
+    config = configs([case], {"linear": LINEAR}, {"train_length": 10, "test_length": 50}, 1)[case][0]
+    records = ensure([config], Store(tmp_path), progress=False)
+    kept = Store(tmp_path).read(config.id)
+    assert kept.outputs.equals(records[0].outputs)  # the record holds M
+    table = agreement({case: records})
+    assert table["agrees"].all()
+    assert agreement_by_case(table)["agree"].tolist() == [1]

@@ -1,0 +1,80 @@
+"""``python -m theory``: check the paper's appendix B, train what is missing, and write ``results/theory/``."""
+
+import os
+import shlex
+import sys
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, PositiveInt
+
+from synthlab import cli
+from synthlab.errors import InputError
+from synthlab.registry import STRICT, validated
+
+HeadDim = Annotated[int, Field(gt=0, le=1024)]
+
+
+class Settings(BaseModel):
+    """What can be set; each key is described in ``conf/theory.yaml``."""
+
+    model_config = STRICT
+    train_length: Annotated[int, Field(gt=1, le=100)]
+    test_length: Annotated[int, Field(gt=1, le=1000)]
+    head_dims: Annotated[list[HeadDim], Field(min_length=1)]
+    seeds: Annotated[int, Field(gt=0, le=10_000)]
+    workers: PositiveInt | None
+    results: str
+    trained: dict[str, dict[str, Any]]
+    language: dict[str, Any]
+
+
+def task(raw: dict[str, Any], command: str) -> bool:
+    """Judge, train, compare, draw and write; print what was found and the files. ``command`` is as typed. False if a
+    run diverged."""
+    from experiments.drawing import Folder
+    from synthlab.records import Store
+    from synthlab.runs import ensure
+    from theory import language, results, trained
+    from theory.page import write_all
+
+    settings = validated(Settings, raw, "")
+    if settings.test_length <= settings.train_length:
+        raise InputError(f"test_length={settings.test_length}: must be more than train_length={settings.train_length}")
+    text = language.Language.checked(settings.language)
+    lengths = {"train_length": settings.train_length, "test_length": settings.test_length}
+    plain, mapped = trained.plain_cases(settings.head_dims), trained.mapped_cases()
+    runs = trained.configs(dict.fromkeys([*plain, *mapped]), settings.trained, lengths, settings.seeds)
+    store = Store(settings.results)
+    folder = Folder(store.make_writable("theory"))
+
+    tables = {"ledger": results.ledger()}
+    print(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "", sep="\n", flush=True)
+    wanted = [case for case in runs if case in plain or case.outrep in trained.TRAINED_MAPS[case.bos]]
+    configs = [config for case in wanted for config in runs[case]]
+    records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
+    found = {case: [records[config.id] for config in runs[case]] for case in wanted}
+
+    tables["optima"] = results.optima(sorted({1, 2, 3, 5, 10, settings.train_length}), settings.test_length)
+    tables["agreement"] = trained.agreement(found)
+    tables["training"] = trained.comparison({case: runs[case] for case in plain}, found)
+    tables["maps"] = trained.comparison({case: runs[case] for case in mapped}, found)
+    tables["predictions"] = results.predictions(tables["training"], found)
+    tables["theorem1"] = language.bounds(text, settings.seeds)
+    try:
+        files = write_all(folder, tables, command)
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
+    print(*results.training_lines(tables), "written:", *(f"  {file}" for file in files), sep="\n")
+    diverged = [record for record in records.values() if record.diverged_at is not None]
+    print(*(f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged), sep="\n")
+    return not diverged
+
+
+def main() -> None:
+    command = shlex.join(["python", "-m", "theory", *sys.argv[1:]])
+    cli.main(partial(task, command=command), "theory", "the theory is not swept; give one value for each key")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""What the theory's tables look like."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from experiments.plots import Drawing
+from synthlab.plots import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
+
+# The theory's curves: exact ones are lines, what is trained is marked.
+PAPER = Style("paper's optimum", BLACK, DASHES, "")
+HEADS = {1: Style("head dimension 1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
+SOFTMAX = Style("softmax Transformer, trained", GREEN, DOTS, "^")
+ROOM = 1e-2  # the least upper end of the scale, so that the legend finds room
+FLOOR = 1e-9  # errors below are drawn here: they are 0 but for rounding
+
+
+class Optima(Drawing):
+    """Error against length on one task: the exact optima of linear attention, the paper's, and trained models."""
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        _shade(axes, drawn)
+        linear, softmax = drawn[drawn["model"] == "linear"], drawn[drawn["model"] == "softmax"]
+        for head_dim, rows in linear.groupby("head_dim"):
+            style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
+            if head_dim <= 2:
+                label = "exact, " + ("head dimension 1" if head_dim == 1 else "2 or more")
+                axes.plot(rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, lw=1.4, label=label)
+            _marked(axes, rows, style, every=(3 * head_dim % 7, 7), label=f"trained, {head_dim}")
+        one = linear[linear["head_dim"] == linear["head_dim"].min()]
+        axes.plot(
+            one["length"], one["paper"].clip(lower=FLOOR), color=PAPER.colour, linestyle=PAPER.line, label=PAPER.label
+        )
+        if len(softmax):
+            _marked(axes, softmax, SOFTMAX, every=(5, 7), label=SOFTMAX.label, line=True)
+        _finish(axes, drawn)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return (
+            f"trained on the shaded lengths; marks: median of {int(drawn['seeds'].max())} seeds, bars from least to "
+            f"greatest; lines: exact; errors below {FLOOR:g} are drawn there"
+        )
+
+
+class OverPaper(Drawing):
+    """The same errors of linear attention over those of the paper's optimum, which shows what a logarithmic scale
+    hides."""
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        _shade(axes, drawn)
+        linear = drawn[(drawn["model"] == "linear") & (drawn["length"] > drawn["train_length"])]
+        for head_dim, rows in linear.groupby("head_dim"):
+            style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
+            over = rows.assign(**{name: rows[name] / rows["paper"] for name in ("exact", "median", "low", "high")})
+            if head_dim <= 2:
+                label = "exact, " + ("head dimension 1" if head_dim == 1 else "2 or more")
+                axes.plot(over["length"], over["exact"], color=style.colour, lw=1.4, label=label)
+            _marked(axes, over, style, every=(3 * head_dim % 5, 5), label=f"trained, {head_dim}")
+        axes.axhline(1, color=PAPER.colour, linestyle=PAPER.line, lw=1, label=PAPER.label)
+        axes.set_xlim(0.5, drawn["length"].max() + 0.5)
+        axes.set_xlabel("sequence length")
+        axes.set_ylabel("error / error of the paper's optimum")
+        axes.legend(fontsize="x-small", framealpha=0.85)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return "over the paper's: lengths beyond training alone"
+
+
+class Maps(Drawing):
+    """Error against length on the length task under maps: exact lines, trained marks."""
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        _shade(axes, drawn)
+        for turn, (outrep, rows) in enumerate(drawn.groupby("outrep", sort=False)):
+            style, shift = STYLES[outrep], int(rows["shift"].iloc[0])
+            label = style.label.removeprefix("plain: ") if not shift else style.label.replace("x", f"(x+{shift})")
+            axes.plot(
+                rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, linestyle=style.line, label=label
+            )
+            if rows["median"].notna().any():
+                _marked(axes, rows, style, every=(2 * turn, 7), label=None)
+        _finish(axes, drawn)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return (
+            f"lines: exact; marks: trained, median of {int(drawn['seeds'].max())} seeds, bars from least to greatest; "
+            f"trained on the shaded lengths; errors below {FLOOR:g} are drawn there"
+        )
+
+
+class Bounds(Drawing):
+    """Theorem 1 on the trained language model: the error and what is said to bound it, against test length."""
+
+    LINES = (
+        ("error", "error", BLUE, "-", "o"),
+        ("printed", "bound as printed", RED, DASHES, "s"),
+        ("corrected", "bound, corrected", ORANGE, "-", "D"),
+        ("sharper", "bound without misalignment", GREEN, DOTS, "^"),
+    )
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        by_length = drawn.groupby("length")
+        for column, label, colour, line, marker in self.LINES:
+            median = by_length[column].median()
+            axes.fill_between(
+                median.index, by_length[column].min(), by_length[column].max(), color=colour, alpha=0.15, lw=0
+            )
+            axes.plot(median.index, median, label=label, color=colour, linestyle=line, marker=marker, markersize=4)
+        axes.axhline(1, color="0.5", lw=0.8, linestyle=":", label="error of answering 0")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xlabel("test length")
+        axes.set_ylabel("mean squared distance")
+        axes.legend(fontsize="x-small", loc="lower right", bbox_to_anchor=(1, 0.13), ncols=2)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return f"{_models(drawn)}, trained on windows of up to {int(drawn['train_length'].max())} tokens"
+
+
+class Ratio(Drawing):
+    """C1/C2 against test length."""
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        ratio = drawn.groupby("length")["ratio"].first()
+        axes.plot(ratio.index, ratio, color=BLUE, marker="o", markersize=4)
+        axes.axhline(0.5, color="0.5", lw=0.8, linestyle=":")
+        axes.annotate("its limit, 1/2", (ratio.index[0], 0.5), fontsize="small", va="bottom")
+        axes.set_xscale("log", base=2)
+        axes.set_ylim(0, 0.56)
+        axes.set_xlabel("test length")
+        axes.set_ylabel("$C_1 / C_2$")
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return "the ratio is the same as printed and corrected"
+
+
+def _models(drawn: pd.DataFrame) -> str:
+    seeds = drawn["seed"].nunique()
+    return "one model" if seeds == 1 else f"median of {seeds} models, band from least to greatest"
+
+
+def _shade(axes: Axes, drawn: pd.DataFrame) -> None:
+    axes.axvspan(0.5, drawn["train_length"].max() + 0.5, color="0.2", alpha=0.1, lw=0, zorder=0)
+
+
+def _marked(
+    axes: Axes, rows: pd.DataFrame, style: Style, every: tuple[int, int], label: str | None, line: bool = False
+):
+    start, step = every
+    median, low, high = (rows[name].clip(lower=FLOOR) for name in ("median", "low", "high"))
+    if line:
+        axes.plot(rows["length"], median, color=style.colour, linestyle=style.line, lw=1.2)
+    few = slice(start, None, step)
+    axes.errorbar(
+        rows["length"].iloc[few],
+        median.iloc[few],
+        ((median - low).iloc[few], (high - median).iloc[few]),
+        fmt=style.marker,
+        color=style.colour,
+        markersize=5,
+        mfc="none",
+        lw=1,
+        label=label,
+    )
+
+
+def _finish(axes: Axes, drawn: pd.DataFrame) -> None:
+    axes.set_yscale("log")
+    if axes.get_ylim()[1] < ROOM:
+        axes.set_ylim(top=ROOM)
+    axes.set_xlim(0.5, drawn["length"].max() + 0.5)
+    axes.set_xlabel("sequence length")
+    axes.set_ylabel("mean squared error, natural units")
+    axes.legend(fontsize="x-small", framealpha=0.85)

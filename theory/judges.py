@@ -1,0 +1,135 @@
+"""Judges: what the ledger's statements are held against.
+
+Each takes the truth, which it knows in a way of its own (enumeration, exact optima, symbolic moments), and returns a
+function from a statement to a verdict.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import sympy
+from sympy import Expr, Matrix
+
+from theory.formulas import L, N, is_zero
+from theory.ledger import Judge, Status, Verdict, dims, plain
+from theory.linear_attention import TARGETS, mixture, readout, training_loss
+from theory.optima import Optimum, optimum
+
+LENGTHS = range(1, 13)  # where a formula is tried for its smallest counterexample
+
+
+def equals(truth: Expr, symbol: Expr = L) -> Judge:
+    """A formula holds if it equals ``truth`` for every value of its symbols; else the least ``symbol`` where it does
+    not is its counterexample."""
+
+    def judge(claim: Expr) -> Verdict:
+        if is_zero(truth - claim):
+            return Verdict(Status.HOLDS)
+        for value in LENGTHS:
+            right, said = (sympy.factor(sympy.expand(side.subs(symbol, value).doit())) for side in (truth, claim))
+            if sympy.expand(right - said) != 0:
+                name = "l_train" if symbol == N else "l"
+                return Verdict(Status.FAILS, f"{name} = {value}: {plain(right)}, not {plain(said)}")
+        raise ArithmeticError(f"{truth - claim} is 0 at {LENGTHS} but was not shown to be 0")
+
+    return judge
+
+
+def only_zero_of_error(task: str) -> Judge:
+    """M(l) is said to be the only M whose error at length l is 0: it must solve the equations readout = target, one for
+    each outcome, and they must determine all four entries."""
+    entries = sympy.symbols("m00 m01 m10 m11")
+    unknown = Matrix(2, 2, entries)
+
+    def judge(claim: Matrix) -> Verdict:
+        several = []
+        for length in LENGTHS:
+            equations = [
+                readout(unknown, last, others + last, length) - TARGETS[task](others + last, length)
+                for last in (0, 1)
+                for others in range(length)
+            ]
+            given = dict(zip(entries, claim.subs(L, length), strict=True))
+            if any(sympy.sympify(equation).subs(given) != 0 for equation in equations):
+                return Verdict(Status.FAILS, f"l = {length}: the error is not 0 there")
+            if Matrix([[sympy.diff(equation, entry) for entry in entries] for equation in equations]).rank() < 4:
+                several.append(length)
+        if several:
+            return Verdict(
+                Status.CONDITION,
+                f"l other than {', '.join(map(str, several))}, where only M[0, 0] and M[1, 1] are determined",
+            )
+        return Verdict(Status.HOLDS)
+
+    return judge
+
+
+def least_loss(task: str, lengths: Iterable[int] = range(2, 9)) -> Judge:
+    """For each head dimension an M(l_train) is said to have the least training loss: it is compared with the exact
+    optimum."""
+
+    def judge(claim: Mapping[int, Matrix]) -> Verdict:
+        def beaten(head_dim: int) -> str:
+            for length in lengths:
+                said = training_loss(claim[head_dim].subs(N, length).doit(), task, length)
+                best = optimum(task, length, head_dim)
+                if best.loss != said:
+                    how = "" if _stationary(best, claim[head_dim].subs(N, length).doit()) else ", and not stationary"
+                    return f"l_train = {length}: loss {plain(said)}{how}, the least is {plain(best.loss)}"
+            return ""
+
+        return by_head_dim(claim, beaten)
+
+    return judge
+
+
+def error_of_least_loss(task: str, lengths: Iterable[int] = range(2, 6)) -> Judge:
+    """For each head dimension an error(l_train, l) is said to be the optimum's."""
+
+    def judge(claim: Mapping[int, Expr]) -> Verdict:
+        def wrong(head_dim: int) -> str:
+            for length in lengths:
+                best = optimum(task, length, head_dim)
+                for test_length in LENGTHS:
+                    said = sympy.expand(claim[head_dim].subs({N: length, L: test_length}).doit())
+                    right = best.error(test_length)
+                    if said != right:
+                        return f"l_train = {length}, l = {test_length}: {plain(right)}, not {plain(said)}"
+            return ""
+
+        return by_head_dim(claim, wrong)
+
+    return judge
+
+
+def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str]) -> Verdict:
+    """Holds, fails, or holds for some head dimensions, by what ``problem`` says of each."""
+    found = {head_dim: problem(head_dim) for head_dim in head_dims}
+    names = {head_dim: f"head dimension {dims(head_dim)}" for head_dim in found}
+    failing = "; ".join(f"{names[head_dim]}, {text}" for head_dim, text in found.items() if text)
+    holding = ", ".join(names[head_dim] for head_dim, text in found.items() if not text)
+    if not failing:
+        return Verdict(Status.HOLDS)
+    return Verdict(Status.CONDITION, f"{holding}. At {failing}") if holding else Verdict(Status.FAILS, failing)
+
+
+def _stationary(best: Optimum, outputs: Matrix) -> bool:
+    """Whether the loss has no slope at ``outputs``, along all M or, for a head of dimension 1, along those of rank
+    one."""
+    rows = mixture(TARGETS[best.task], best.train_length)
+    slope = Matrix.vstack(*((2 * (row.gram * outputs.row(k).T - row.cross)).T for k, row in enumerate(rows)))
+    if best.head_dim > 1:
+        return slope.is_zero_matrix
+    kappa = outputs.row(1) / outputs[1, 1]  # M = q kappa; dq and dkappa change it by dq kappa + q dkappa
+    return (slope * kappa.T).is_zero_matrix and (outputs[:, 1].T * slope).is_zero_matrix
+
+
+def grows_as(error: Expr, symbol: Expr = L) -> Judge:
+    """The error is said to be O(l^power): its ratio to that must have a finite limit as l grows, for every M."""
+
+    def judge(power: int) -> Verdict:
+        limit = sympy.limit(error / symbol**power, symbol, sympy.oo)
+        if limit.is_infinite or limit.has(sympy.oo):
+            return Verdict(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
+        return Verdict(Status.HOLDS)
+
+    return judge

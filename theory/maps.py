@@ -1,0 +1,94 @@
+"""The lab's output maps for exact arithmetic: the same functions as ``synthlab.outrep``, over sympy's numbers.
+
+Domain, image, direction and default shift are the bench's own; a test holds the two to each other.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy import Expr, Rational
+
+from synthlab.composition import compose
+from synthlab.errors import InputError
+from synthlab.outrep import OUTREPS, OutRep
+from synthlab.registry import unknown
+from synthlab.tasks import TASKS
+
+# f and its inverse.
+FUNCTIONS: dict[str, tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]] = {
+    "identity": (lambda x: x, lambda z: z),
+    "sqrt": (sympy.sqrt, lambda z: z**2),
+    "log": (sympy.log, sympy.exp),
+    "rsqrt": (lambda x: 1 / sympy.sqrt(x), lambda z: z**-2),
+    "reciprocal": (lambda x: 1 / x, lambda z: 1 / z),
+    "rlog": (lambda x: 1 / sympy.log(x + 1), lambda z: sympy.exp(1 / z) - 1),
+}
+RATIONAL = ("identity", "reciprocal")  # those that take rational numbers to rational numbers
+
+
+@dataclass(frozen=True)
+class Map:
+    """f acting on y + ``shift``, with the bench's policy for outputs that stand for no answer."""
+
+    name: str
+    shift: Expr
+
+    @property
+    def bench(self) -> OutRep:
+        """The same map of the bench's."""
+        return OUTREPS[self.name](float(self.shift))
+
+    @classmethod
+    def of(cls, name: Any, task: str, shift: Any = None) -> "Map":
+        """The map ``name`` for the targets of ``task``; a ``shift`` of None is the bench's default. Raises InputError
+        for an unknown map, or a shift that is no number or leaves targets outside its domain."""
+        if not isinstance(name, str) or name not in FUNCTIONS:
+            raise InputError(unknown("outrep", name, FUNCTIONS))
+        smallest = TASKS[task]().span(1)[0]
+        if shift is None:
+            shift = OUTREPS[name](None).default_shift(smallest)
+        if isinstance(shift, bool) or not isinstance(shift, int | float | Rational) or not math.isfinite(shift):
+            raise InputError(f"shift={shift}: must be a number")
+        chosen = cls(name, sympy.nsimplify(shift))
+        bench = chosen.bench
+        if not bench.domain.contains(_tensor(smallest + bench.shift)):
+            raise InputError(
+                f"shift={shift}: takes the least target of task={task} to {smallest + bench.shift:g}, "
+                f"outside the domain {bench.domain} of outrep={name}"
+            )
+        return chosen
+
+    @property
+    def rational(self) -> bool:
+        """Whether rational targets stay rational."""
+        return self.name in RATIONAL
+
+    def forward(self, y: Any) -> Expr:
+        """f(y + c)."""
+        return FUNCTIONS[self.name][0](sympy.sympify(y) + self.shift)
+
+    def answer(self, z: Expr) -> Expr:
+        """f^-1(z) - c, after the output ``z`` is clipped to what stands for an answer of at most
+        ``evaluation.largest`` (``OutRep.clip``)."""
+        if self.name == "identity" and abs(z) <= largest():
+            return z - self.shift
+        end = self.forward(largest())
+        low, high = (self.bench.image.low, end) if self.bench.increasing else (end, self.bench.image.high)
+        clipped = sympy.sympify(low) if z < low else sympy.sympify(high) if z > high else z
+        return FUNCTIONS[self.name][1](clipped) - self.shift
+
+
+@cache
+def largest() -> Expr:
+    """The largest answer of the bench's evaluation."""
+    return sympy.Integer(int(compose([])["evaluation"]["largest"]))
+
+
+def _tensor(value: float) -> Any:
+    import torch
+
+    return torch.tensor(value)

@@ -1,0 +1,156 @@
+"""The least training loss that linear attention can reach, exact, and the M that reaches it.
+
+``optimum`` proves its minimum global. Without a binding rank the loss is a convex quadratic in each row of M, so its
+stationary point is the minimum; for a head of dimension 1 see ``rank_one``. ``paper_optimum`` is what the paper takes
+for the optimum (between equations 14 and 22), measured by the same means.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import sympy
+from sympy import Expr, ImmutableMatrix, Matrix, Rational
+
+from synthlab.errors import InputError
+from theory import rank_one
+from theory.linear_attention import (
+    TARGETS,
+    Moments,
+    Target,
+    checked_length,
+    mixture,
+    moments,
+    outcomes,
+    readout,
+    target_of,
+)
+from theory.maps import RATIONAL, Map
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Outputs M of linear attention and what they are worth; entries, loss and errors are exact.
+
+    ``loss`` is the training loss (equation 8), in representation space where a map was trained on. ``is_unique`` says
+    whether no other M, of those the head can form, has a loss as low. Where several do, ``outputs`` is the one of
+    least norm, or of the finitely many the one whose entries are the first in order.
+    """
+
+    task: str
+    train_length: int
+    head_dim: int
+    outputs: Matrix
+    loss: Expr
+    is_unique: bool
+    outrep: Map
+
+    @property
+    def bos(self) -> bool:
+        """Whether a BOS is attended to."""
+        return self.outputs.cols == 3
+
+    def error(self, test_length: int) -> Expr:
+        """E (answer - y)^2 at ``test_length``, in natural units, exact. Under a map the answer is f^-1 of the output,
+        clipped as the bench does."""
+        length = checked_length("test_length", test_length)
+        if self.outrep.name == "identity":
+            rows = moments(TARGETS[self.task], length, bos=self.bos)
+            return rank_one.reduced(_loss(self.outputs, rows))
+        total = sympy.Integer(0)
+        for last in (0, 1):
+            for ones, weight in outcomes(length, last):
+                answer = self.outrep.answer(readout(self.outputs, last, ones, length))
+                total += weight * (answer - TARGETS[self.task](ones, length)) ** 2
+        return total / 2**length
+
+    def rounded(self, digits: int = 50) -> "Optimum":
+        """The same with outputs as decimal numbers: for drawing, since exact sums of radicals take long."""
+        return replace(self, outputs=self.outputs.evalf(digits), loss=sympy.N(self.loss, digits))
+
+
+def optimum(
+    task: str,
+    train_length: int,
+    head_dim: int = 1,
+    *,
+    outrep: str = "identity",
+    shift: Any = None,
+    bos: bool = False,
+) -> Optimum:
+    """The global minimum of the training loss on fair symbols and lengths 1..``train_length``.
+
+    ``head_dim`` 1 means M of rank one; from 2 on the rank binds nothing. ``outrep`` and ``shift`` train on f(y + c);
+    ``bos`` lets readouts attend to a BOS too. Raises InputError for an unknown task or map, a train_length or head_dim
+    that is no whole number of 1 or more, and for the cases that are not solved here: head_dim 1 where the best M has
+    rank two and either a map takes rational numbers to irrational ones or there is a BOS.
+    """
+    target_of(task)
+    length = checked_length("train_length", train_length)
+    return _solved(task, length, checked_length("head_dim", head_dim, most=16_384), Map.of(outrep, task, shift), bos)
+
+
+@cache
+def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Optimum:
+    rows = mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
+
+    def made(outputs: Matrix, loss: Expr, is_unique: bool) -> Optimum:
+        return Optimum(task, length, head_dim, ImmutableMatrix(outputs), loss, is_unique, chosen)
+
+    free = Matrix.vstack(*((row.gram.pinv() * row.cross).T for row in rows))
+    determined = all(row.gram.rank() == row.gram.rows for row in rows)
+    if head_dim >= 2 or (determined and free.rank() == 1):
+        return made(free, _loss(free, rows), determined)
+    if not determined and not bos:  # train_length 1: a prefix is its own last symbol, the other column is never seen
+        outputs = _completed(*free.diagonal())
+        return made(outputs, _loss(outputs, rows), False)
+    if bos or not chosen.rational:
+        reason = "with a BOS" if bos else f"under outrep={chosen.name}"
+        raise InputError(
+            f"head_dim=1: {reason} the best M has rank two, and the best of rank one is not solved; give 2"
+        )
+    least = sorted(rank_one.minima(rows), key=lambda minimum: list(minimum.outputs))
+    return made(*least[0], len(least) == 1)
+
+
+def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
+    """What the paper takes for the optimum: Gamma for the length task (equation 14), for the sum task with kappa'' = 0
+    (equation 19), and the exact solution of the mean task (equation 21).
+
+    Loss and errors are those that these outputs have. The errors the paper prints for the sum task (equation 20) are
+    twice as large. Raises InputError as ``optimum`` does.
+    """
+    best = optimum(task, train_length, head_dim)
+    n = best.train_length
+    harmonic = sum((Rational(1, k) for k in range(1, n + 1)), Rational(0))
+    zero, one = {
+        "length": (Rational(n + 1, 2), Rational(n + 1, 2)),
+        "sum": (Rational(0), n * (n + 3) / (2 * (n + harmonic))),
+        "mean": (Rational(0), Rational(1)),
+    }[task]
+    outputs = Matrix([[zero, one], [zero, one]])
+    loss = _loss(outputs, mixture(TARGETS[task], n))
+    return replace(best, outputs=ImmutableMatrix(outputs), loss=loss, is_unique=best.is_unique and loss == best.loss)
+
+
+def _loss(outputs: Matrix, rows: list[Moments]) -> Expr:
+    return rank_one.reduced(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
+
+
+def _mapped(plain: Target, chosen: Map) -> Target:
+    if chosen.name == "identity" and chosen.shift == 0:
+        return plain
+    if chosen.name in RATIONAL:
+        return lambda ones, length: _as_fraction(chosen.forward(plain(ones, length)))
+    return lambda ones, length: chosen.forward(plain(ones, length))
+
+
+def _as_fraction(value: Expr) -> Fraction:
+    return Fraction(int(value.p), int(value.q))
+
+
+def _completed(zero: Expr, one: Expr) -> Matrix:
+    """The rank-one M of least norm with the diagonal ``zero``, ``one``; of two, the one with a positive M[0, 1]."""
+    side = sympy.sqrt(abs(zero * one))
+    return Matrix([[zero, side], [sympy.sign(zero * one) * side, one]])

@@ -1,0 +1,106 @@
+"""What the theory leaves behind: CSVs, figures, a page that needs nothing beside it, and the same in LaTeX."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from latex2mathml.converter import convert
+from markupsafe import Markup
+
+from experiments.drawing import Drawn, Folder
+from experiments.pages import template
+from experiments.report import Picture
+from synthlab.records import write_whole
+from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
+from theory.ledger import latex
+from theory.results import agreement_by_case, bound_words, closed_forms, propositions
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
+    """Write the tables, the figures, ``theory.tex`` and ``theory.html`` into ``folder``; returns all files."""
+    written = []
+    for name, table in tables.items():
+        path = folder.path / f"{name}.csv"
+        write_whole(path, table.to_csv(index=False))
+        written.append(path)
+    pictures = [
+        Picture(
+            name,
+            title,
+            [panel.title for panel in panels.values()],
+            [*folder.save_sheet(name, title, panels), folder.path / f"{table}.csv"],
+        )
+        for name, (title, table, panels) in _sheets(tables).items()
+    ]
+    tex, page = folder.path / "theory.tex", folder.path / "theory.html"
+    forms = {task: {name: latex(form) for name, form in each.items()} for task, each in closed_forms().items()}
+    known = {"propositions": propositions(), "forms": forms}
+    write_whole(tex, template("theory", "theory.tex.j2", markup=False, escape=_escaped).render(known))
+    shown = {
+        **known,
+        "tables": {**tables, "agreement": agreement_by_case(tables["agreement"])},
+        "pictures": {picture.name: picture for picture in pictures},
+        "command": command,
+        "test_length": int(tables["training"]["length"].max()),
+        "bound_words": bound_words(tables["theorem1"]),
+        "latex": tex,
+    }
+    write_whole(page, template("theory", "theory.html.j2", markup=True, math=_mathml, number=_number).render(shown))
+    return list(dict.fromkeys([*written, *(file for picture in pictures for file in picture.files), tex, page]))
+
+
+def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
+    """Each figure's title, the table that its numbers are in, and its panels."""
+    training, maps, bounds = tables["training"], tables["maps"], tables["theorem1"]
+    by_task = {task: training[training["task"] == task] for task in ("length", "sum", "mean")}
+    return {
+        "optima": (
+            "Linear attention: exact optima, the paper's, and trained models",
+            "training",
+            {
+                "a": Drawn("(a) length task", Optima(), by_task["length"]),
+                "b": Drawn("(b) sum task", Optima(), by_task["sum"]),
+                "c": Drawn("(c) length task, over the paper's optimum", OverPaper(), by_task["length"]),
+                "d": Drawn("(d) sum task, over the paper's optimum", OverPaper(), by_task["sum"]),
+                "e": Drawn("(e) mean task", Optima(), by_task["mean"]),
+            },
+        ),
+        "maps": (
+            "Linear attention on the length task under maps",
+            "maps",
+            {
+                "a": Drawn("(a) without BOS", Maps(), maps[~maps["bos"]]),
+                "b": Drawn("(b) with BOS", Maps(), maps[maps["bos"]]),
+            },
+        ),
+        "bounds": (
+            "Theorem 1 on a trained language model",
+            "theorem1",
+            {
+                "a": Drawn("(a) error and bounds", Bounds(), bounds),
+                "b": Drawn("(b) weight of misalignment", Ratio(), bounds),
+            },
+        ),
+    }
+
+
+def _mathml(tex: str) -> Markup:
+    """LaTeX as MathML, which browsers draw by themselves. The parentheses of matrices are the page's own: those of
+    fonts that are not made for mathematics do not stretch."""
+    return Markup(convert(tex.replace("pmatrix", "matrix"), display="block"))
+
+
+def _number(value: Any) -> str:
+    """A number or a truth, short; empty for what is missing."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if pd.isna(value) else f"{value:.4g}"
+
+
+def _escaped(text: str) -> str:
+    """Words for LaTeX."""
+    special = {c: f"\\{c}" for c in "_&%#{}$"} | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+    return "".join(special.get(character, character) for character in text)

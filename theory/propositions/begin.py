@@ -1,0 +1,131 @@
+"""Beyond the paper: linear attention that also attends to a BOS.
+
+With BOS a readout averages over l + 1 tokens, one of which is always there: its weight 1/(l + 1) tells the length
+exactly. This is the w = 1/(a + bk) that softmax attention without position encoding gives BOS, with a = b = 1. So the
+targets that are exact at every length are those linear in 1/(l + 1): 1/(x + 1) makes the length task exact. Nothing
+makes the sum task exact, and the mean no longer is.
+"""
+
+from typing import Any
+
+import sympy
+from sympy import Matrix, Rational
+
+from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.linear_attention import TARGETS
+from theory.maps import FUNCTIONS, Map
+from theory.optima import optimum
+
+ALPHA, BETA, GAMMA, LENGTH, ONES = sympy.symbols("alpha beta gamma l o")
+Case = tuple[str, str, int]  # task, map, shift
+CASES: list[Case] = [
+    (task, outrep, shift)
+    for task in TARGETS
+    for outrep in FUNCTIONS
+    for shift in (0, 1)
+    if not (task != "length" and outrep in ("log", "rsqrt", "reciprocal", "rlog") and shift == 0)
+]
+EXACT_WITHOUT = {("mean", "identity", 0), ("mean", "identity", 1)}
+EXACT_WITH = {("length", "reciprocal", 1)}
+
+
+def _exact(bos: bool) -> Any:
+    """The cases said to be exact at every length are those with the loss 0; of the others the loss is above 0 already
+    on the lengths 1 to 4."""
+
+    def judge(claim: set[Case]) -> Verdict:
+        for case in CASES:
+            task, outrep, shift = case
+            loss = optimum(task, 4, 2, outrep=outrep, shift=shift, bos=bos).loss
+            exact = sympy.N(loss, 40, chop=True) < Rational(1, 10**30)
+            if exact and optimum(task, 12, 2, outrep=outrep, shift=shift, bos=bos).loss != 0:
+                raise ArithmeticError(f"{case}: exact to length 4, not to 12")
+            if exact != (case in claim):
+                return Verdict(Status.FAILS, f"{task} under {outrep}, shift {shift}: the least loss is {loss}")
+        return Verdict(Status.HOLDS)
+
+    return judge
+
+
+def _least_squares(claim: Any) -> Verdict:
+    """The optimum for the length task is said to read ``claim``: the best line in 1/(l + 1), whatever the symbols."""
+    for outrep in FUNCTIONS:
+        for n in range(3, 6):
+            outputs = optimum("length", n, 2, outrep=outrep, bos=True).outputs
+            if (outputs - claim(outrep, n)).evalf(30).norm() > Rational(1, 10**25):
+                return Verdict(Status.FAILS, f"{outrep}, l_train = {n}")
+    return Verdict(Status.HOLDS)
+
+
+def line_in_bos_weight(outrep: str, train_length: int) -> Matrix:
+    """M of the least-squares line through (1/(l + 1), f(l)), l = 1..``train_length``: its value at weight 0 for
+    symbols, at weight 1 for BOS."""
+    chosen = Map.of(outrep, "length")
+    lengths = range(1, train_length + 1)
+    design = Matrix([[1 - Rational(1, length + 1), Rational(1, length + 1)] for length in lengths])
+    targets = Matrix([chosen.forward(length) for length in lengths])
+    symbol, bos = (design.T * design).inv() * design.T * targets
+    return Matrix([[symbol, symbol, bos]] * 2)
+
+
+def _derivation() -> list[Step]:
+    g = (ALPHA + BETA * ONES + GAMMA * LENGTH) / (LENGTH + 1)
+    return [
+        Step(
+            "With BOS the output, for either last symbol, is (alpha + beta o + gamma l)/(l + 1), o being the number of "
+            "ones. A target of the length alone needs beta = 0; what is left is linear in 1/(l + 1):",
+            "g",
+            GAMMA + (ALPHA - GAMMA) / (LENGTH + 1),
+            sympy.apart(g.subs(BETA, 0), LENGTH),
+        ),
+        Step(
+            "so f(l) = 1/(l + 1), and what is affine in it, is exact: alpha = 1, beta = gamma = 0.",
+            "g",
+            1 / (LENGTH + 1),
+            g.subs({ALPHA: 1, BETA: 0, GAMMA: 0}),
+        ),
+        Step(
+            "For the sum task f(o) must not change with l: the derivative of g in l is 0 for all o only if beta = 0 "
+            "and alpha = gamma, which leaves a constant. No map makes the sum exact.",
+            r"(l + 1)^2 \frac{\partial g}{\partial l}",
+            GAMMA - ALPHA - BETA * ONES,
+            sympy.cancel(sympy.diff(g, LENGTH) * (LENGTH + 1) ** 2),
+        ),
+        Step(
+            "For the mean o/l needs (l + 1) o = l (alpha + beta o + gamma l) for all l: the coefficient of o alone, 1, "
+            "cannot vanish. The mean, exact without BOS, no longer is.",
+            r"l (l + 1) \left(\tfrac{o}{l} - g\right)",
+            sympy.expand(ONES * (LENGTH + 1) - LENGTH * (ALPHA + BETA * ONES + GAMMA * LENGTH)),
+            sympy.expand(sympy.cancel((ONES / LENGTH - g) * LENGTH * (LENGTH + 1))),
+        ),
+    ]
+
+
+PROPOSITION = Proposition(
+    "Linear attention with BOS",
+    "beyond the paper",
+    [
+        Entry(
+            "E",
+            "Without BOS only the mean is exact at every length, and only as it is.",
+            EXACT_WITHOUT,
+            _exact(bos=False),
+            tex=r"g = \frac{\beta o + \gamma l}{l}",
+        ),
+        Entry(
+            "F",
+            "With BOS only the length is, and only under 1/(x + 1).",
+            EXACT_WITH,
+            _exact(bos=True),
+            tex=r"g = \frac{\alpha + \beta o + \gamma l}{l + 1}",
+        ),
+        Entry(
+            "G",
+            "With BOS the optimum of the length task under any map is the least-squares line of f(l) in 1/(l + 1).",
+            line_in_bos_weight,
+            _least_squares,
+            tex=r"g = c_0 + \frac{c_1}{l + 1}",
+        ),
+    ],
+    _derivation,
+)

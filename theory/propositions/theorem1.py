@@ -1,0 +1,243 @@
+"""Theorem 1 (paper, section 4 and appendix B.2, equations 25 to 29): generalization bounded by misalignment.
+
+Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 with C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V
+W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1.
+Found: as printed it is false. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a matrix out of the middle
+of a product. Mended, all three constants are five times as large, and C0 holds a product of two norms. What is left
+says little: the error itself is a mean of two errors, one of which is that of the far context alone.
+"""
+
+import sympy
+from sympy import Matrix
+
+from theory.formulas import L, N
+from theory.judges import equals
+from theory.ledger import Entry, Proposition, Step
+from theory.misalignment import (
+    CORRECTED,
+    LT,
+    PRINTED,
+    RHO,
+    K,
+    P,
+    at_most_l,
+    bound,
+    coupling,
+    gram_norm,
+    grows,
+    loss_differs_by_constant,
+    none_for_equal,
+    norm,
+    normalized,
+    pulled_out,
+    triangle,
+    truncation,
+)
+
+
+def _derivation() -> list[Step]:
+    near, far, other, target = sympy.symbols("g_l r g_m y")  # g(l), g on the far context alone, g(l - l'), y
+    mixed = (K * far + L * near) / (K + L)
+    share = K / (K + L)
+    return [
+        Step(
+            "With k = l_test - l far tokens, the output at l_test is a mean of that on the far tokens alone, r, and "
+            "that on the near ones:",
+            r"g(l_\mathrm{test})",
+            share * far + (1 - share) * near,
+            sympy.expand(mixed),
+        ),
+        Step(
+            "The paper's chain, as one sum of five vectors, m being the length l - l':",
+            r"g(l_\mathrm{test}) - y",
+            (near - target) + share * far - share * (near - other) - share * (other - target) - share * target,
+            mixed - target,
+        ),
+        Step(
+            "The square of a sum of five is at most five times the sum of squares, with equality for equal vectors, so "
+            "that C1, C2 and C0 are five times those printed; r has norm at most ||W^Q W^K'|| ||W^V W||.",
+            r"5 I - 1 1^\top \succeq 0: \; \lambda",
+            Matrix([[0, 5]]),
+            Matrix([sorted((5 * sympy.eye(5) - sympy.ones(5)).eigenvals())]),
+        ),
+        Step(
+            "A sharper bound needs no misalignment: squares are convex, so the error at l_test is at most the same "
+            "mean of the two errors. Their difference is",
+            r"\tfrac{k}{l_\mathrm{test}} (r - y)^2 + \tfrac{l}{l_\mathrm{test}} (g_l - y)^2 "
+            r"- (g(l_\mathrm{test}) - y)^2",
+            sympy.factor(share * (1 - share) * (far - near) ** 2),
+            sympy.factor(share * (far - target) ** 2 + (1 - share) * (near - target) ** 2 - (mixed - target) ** 2),
+        ),
+        Step(
+            "Nor is the chain needed for a bound by the norms alone: g(l_test) - g(l) is k/l_test times the difference "
+            "of two means of x x', of norm at most 1, between the weights. So the error at l_test is at most "
+            "(sqrt(E_train) + (k/l_test) ||W^Q W^K'|| ||W^V W||)^2.",
+            r"g(l_\mathrm{test}) - g(l)",
+            sympy.factor(share * (far - near)),
+            mixed - near,
+        ),
+        Step(
+            "The ratio of the constants is the same in print and mended:",
+            r"\frac{C_1}{C_2}",
+            RHO**2 / (1 + RHO**2),
+            sympy.cancel(CORRECTED.misalign(RHO) / CORRECTED.train(RHO)),
+        ),
+    ]
+
+
+_SQUARES = r"\|a + b\|^2 \le \|a\|^2 + \|b\|^2"
+
+PROPOSITION = Proposition(
+    "Theorem 1",
+    "section 4 and appendix B.2, equations 25 to 29",
+    [
+        Entry(
+            "25",
+            "Each token, output and target is normalized.",
+            "outputs",
+            normalized,
+            tex=r"\|g_\theta(x)\| = 1",
+            corrected="tokens and targets",
+            mended="An assumption that (25) does not bring about for outputs; only tokens and targets need it.",
+        ),
+        Entry(
+            "26",
+            "Cutting the input changes the target of no sequence.",
+            ("independent symbols", "a Markov chain", "a hidden Markov chain"),
+            truncation,
+            tex=r"\Pr(y(x_{[:l_1]}) \ne y(x_{[:l_2]})) = 0",
+            corrected=("independent symbols", "a Markov chain"),
+            mended="True of the next token itself, of its distribution only where short windows decide it.",
+        ),
+        Entry(
+            "27",
+            "The squared distance stands for the symmetric cross-entropy of (2): outputs that agree have none of it.",
+            "cross-entropy",
+            none_for_equal,
+            tex=r"g_\theta(x_{[-l_1:]}) = g_\theta(x_{[-l_2:]}) \implies \mathcal{L}_\mathrm{misalign} = 0",
+            corrected="excess",
+            mended="It does of the excess over the two entropies, the symmetric divergence; cross-entropy itself can "
+            "be lowered by sharper outputs that agree no better.",
+        ),
+        Entry(
+            "27, after",
+            "Cross-entropy and squared distance differ by a constant when output and target are normalized.",
+            -sympy.log(P),
+            loss_differs_by_constant,
+            tex=r"-\log p = \|g - y\|^2 + \mathrm{const}",
+            corrected=-2 * P,
+            mended="Between vectors of norm 1 the squared distance is 2 - 2p, affine in p, not in its logarithm.",
+        ),
+        Entry(
+            "28, step 1",
+            "The error at l_test is at most the squared change of output plus the error at l.",
+            1,
+            triangle(2),
+            tex=_SQUARES,
+            corrected=2,
+            mended="A factor 2.",
+        ),
+        Entry(
+            "28, step 2",
+            "The gram matrix of all tokens over l_test, minus that of the near ones over l, splits into far and near: "
+            "the near part's factor is",
+            -(LT - L) / (L * LT),
+            equals(sympy.together(1 / LT - 1 / L)),
+            left=r"\frac{1}{l_\mathrm{test}} - \frac{1}{l}",
+        ),
+        Entry(
+            "28, step 3",
+            "The square of the two parts' sum is at most the sum of their squares.",
+            1,
+            triangle(2),
+            tex=_SQUARES,
+            corrected=2,
+            mended="A factor 2.",
+        ),
+        Entry(
+            "28, step 4",
+            "The far part is at most the norm of the product of all weights times that of the gram matrix.",
+            lambda a, b: norm(a * b),
+            pulled_out,
+            tex=r"\|x_0 W^Q (W^K)^\top G W^V W\|^2 \le \|W^Q (W^K)^\top W^V W\|^2 \, \|G\|^2",
+            corrected=lambda a, b: norm(a) * norm(b),
+            mended="The gram matrix G stands between the weights: the product of the two norms.",
+        ),
+        Entry(
+            "28, step 5",
+            "The gram matrix of k tokens of norm 1 has norm at most k.",
+            lambda k: sympy.Integer(k),
+            gram_norm,
+            tex=r"\|X^\top X\| \le k",
+        ),
+        Entry(
+            "28, step 6",
+            "The near part is k/l_test times the output at l.",
+            K / LT / L,
+            equals((LT - L).subs(LT, K + L) / (L * LT)),
+            left=r"\frac{l_\mathrm{test} - l}{l \, l_\mathrm{test}}",
+        ),
+        Entry(
+            "28, step 7",
+            "The output at l is at most its difference from that at l - l' and the latter, squared each.",
+            1,
+            triangle(2),
+            tex=_SQUARES,
+            corrected=2,
+            mended="A factor 2.",
+        ),
+        Entry(
+            "28, step 8",
+            "The output at l - l' is at most its error and the target's norm 1, squared each.",
+            1,
+            triangle(2),
+            tex=_SQUARES,
+            corrected=2,
+            mended="A factor 2.",
+        ),
+        Entry(
+            "28, step 9",
+            "No more than L = l_test - l_train/2 tokens are far.",
+            LT - N / 2,
+            at_most_l,
+            tex=r"k \le l_\mathrm{test} - \tfrac{1}{2} l_\mathrm{train}",
+        ),
+        Entry(
+            "28, step 10",
+            "Together: the error is at most the sum of the five squares.",
+            1,
+            triangle(5),
+            tex=r"\|a_1 + \dots + a_5\|^2 \le \|a_1\|^2 + \dots + \|a_5\|^2",
+            corrected=5,
+            mended="A factor 5.",
+        ),
+        Entry(
+            "28, step 11",
+            "l and l - l', with l' not negative, are both drawn as in training.",
+            "not negative",
+            coupling,
+            tex=r"l, \; l - l' \sim U[l_\mathrm{train}/2, l_\mathrm{train}], \; l' \ge 0",
+            corrected="either sign",
+            mended="Let l' have either sign, as the proof allows, and draw the two independently. L_train is then the "
+            "loss at these lengths, not at all of (8).",
+        ),
+        Entry(
+            "28, 29",
+            "The bound with the constants C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + C) rho^2.",
+            PRINTED,
+            bound,
+            tex=r"\mathcal{E}_\mathrm{gen} \le \rho^2 \mathcal{L}_\mathrm{misalign} "
+            r"+ (\rho^2 + 1) \mathcal{L}_\mathrm{train} + (1 + \|W^Q (W^K)^\top W^V W\|^2) \rho^2",
+            corrected=CORRECTED,
+            mended="All three constants times 5, and in C0 the norm of W^Q W^K' times that of W^V W.",
+        ),
+        Entry(
+            "29, ratio",
+            "C1/C2 grows with l_test.",
+            RHO**2 / (RHO**2 + 1),
+            grows,
+            left=r"\frac{C_1}{C_2}",
+        ),
+    ],
+    _derivation,
+)

@@ -1,0 +1,238 @@
+"""The theory's tables: the ledger, exact optima, agreement of training with theory, and what survives outside it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import sympy
+
+from synthlab.records import Record
+from theory.formulas import loss_formula, optimum_error_formula, optimum_formula
+from theory.ledger import Entry, Proposition, Status, plain
+from theory.linear_attention import TARGETS
+from theory.optima import optimum, paper_optimum
+from theory.trained import Case
+
+# In the order of the paper's equations; what goes beyond the paper comes last.
+PROPOSITIONS = ("definitions", "theorem2", "length", "sums", "mean", "theorem1", "output_maps", "begin")
+SLOPE = 0.1  # how far the growth of an error's root may lie from the theory's, relatively
+MARKS = {Status.HOLDS: "+", Status.CONDITION: "o", Status.FAILS: "-"}
+LINE = 120
+FLAT = 0.1  # growth of an answer for each unit of length that counts as none
+
+
+def propositions() -> list[Proposition]:
+    """All propositions, whose files are imported here."""
+    return [import_module(f"theory.propositions.{name}").PROPOSITION for name in PROPOSITIONS]
+
+
+def entries() -> list[tuple[Proposition, Entry]]:
+    """The ledger: each statement with the proposition it belongs to."""
+    return [(proposition, entry) for proposition in propositions() for entry in proposition.entries]
+
+
+def ledger() -> pd.DataFrame:
+    """A row for each statement: where it stands, what it says, its status, why, and what is right instead."""
+    return pd.DataFrame(
+        {
+            "equation": entry.equation,
+            "proposition": proposition.title,
+            "says": entry.words,
+            "status": str(entry.verdict.status),
+            "why": entry.why,
+            "mended": entry.mended_words,
+            "printed_latex": entry.printed,
+            "mended_latex": "; ".join(entry.corrections),
+        }
+        for proposition, entry in entries()
+    )
+
+
+def ledger_lines(table: pd.DataFrame) -> list[str]:
+    """The ledger for a terminal."""
+    width = max(map(len, table["equation"]))
+    lines = [line for row in table.itertuples() for line in _lines(row, width)]
+    counts = table["status"].value_counts()
+    summary = ", ".join(f"{status}: {counts.get(str(status), 0)}" for status in Status)
+    return [*lines, f"{len(table)} statements; {summary}"]
+
+
+def _lines(row: Any, width: int) -> list[str]:
+    indent = " " * (width + 4)
+    head = f"{MARKS[Status(row.status)]} {row.equation:<{width}}  "
+    lines = wrap(f"{row.status.upper()}: {row.says}", LINE, initial_indent=head, subsequent_indent=indent)
+    notes = [row.why, row.mended]
+    return lines + [
+        line for note in notes for line in wrap(note, LINE, initial_indent=indent, subsequent_indent=indent)
+    ]
+
+
+def optima(train_lengths: Sequence[int], test_length: int) -> pd.DataFrame:
+    """A row for each task, training length and head dimension (2 stands for 2 or more): the exact least loss, M, and
+    the error at ``test_length``, beside the paper's loss and error."""
+    rows = []
+    for task in TARGETS:
+        for length in train_lengths:
+            paper = paper_optimum(task, length)
+            for head_dim in (1, 2):
+                best = optimum(task, length, head_dim)
+                rows.append(
+                    {
+                        "task": task,
+                        "train_length": length,
+                        "head_dim": head_dim,
+                        "is_unique": best.is_unique,
+                        "loss": str(best.loss),
+                        "paper_loss": plain(paper.loss),
+                        **{f"M{i}{j}": plain(best.outputs[i, j]) for i in (0, 1) for j in (0, 1)},
+                        "test_length": test_length,
+                        "error": plain(best.error(test_length)),
+                        "paper_error": plain(paper.error(test_length)),
+                        **{f"M{i}{j}_decimal": float(best.outputs[i, j]) for i in (0, 1) for j in (0, 1)},
+                        "loss_decimal": float(best.loss),
+                        "paper_loss_decimal": float(paper.loss),
+                        "error_decimal": float(best.error(test_length)),
+                        "paper_error_decimal": float(paper.error(test_length)),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def agreement_by_case(agreement: pd.DataFrame) -> pd.DataFrame:
+    """``trained.agreement`` with a row for each case: the largest differences over seeds."""
+    keys = ["task", "head_dim", "outrep", "shift", "bos"]
+    grouped = agreement.groupby(keys, sort=False, as_index=False)
+    return grouped.agg(
+        exact_loss=("exact_loss", "first"),
+        loss=("loss", "max"),
+        loss_off=("loss_off", "max"),
+        error_off=("error_off", "max"),
+        agree=("agrees", "sum"),
+        seeds=("agrees", "size"),
+    )
+
+
+def predictions(comparison: pd.DataFrame, found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
+    """What linear attention predicts for the softmax Transformer, and whether it comes true: medians over seeds."""
+    test_length, train_length = int(comparison["length"].max()), int(comparison["train_length"].max())
+    before = max(train_length + 1, round(0.8 * test_length))
+    rows: list[dict[str, Any]] = []
+
+    def add(task: str, what: str, exact: float, softmax: float, survives: bool) -> None:
+        rows.append({"task": task, "prediction": what, "theory": exact, "softmax": softmax, "survives": survives})
+
+    for task in ("length", "sum"):
+        linear, softmax = _errors(comparison, task, "linear", "exact"), _errors(comparison, task, "softmax", "median")
+        slopes = [
+            (errors[test_length - 1] ** 0.5 - errors[before - 1] ** 0.5) / (test_length - before)
+            for errors in (linear, softmax)
+        ]
+        add(
+            task,
+            f"quadratic growth: the root of the error grows, from {before} to {test_length}, per unit of length, by",
+            *slopes,
+            abs(slopes[1] / slopes[0] - 1) <= SLOPE,
+        )
+        losses = [errors[:train_length].mean() for errors in (linear, softmax)]
+        add(task, "the training lengths cannot be fitted: the loss is", *losses, losses[1] > losses[0] / 2)
+        answers = _answers(found, Case("softmax", task))
+        growth = (answers[test_length - 1] - answers[before - 1]) / (test_length - before)
+        add(
+            task,
+            f"the answer no longer grows: from {before} to {test_length}, for each unit of length",
+            0.0,
+            growth,
+            abs(growth) <= FLAT,
+        )
+    mean = _errors(comparison, "mean", "softmax", "median")
+    add(
+        "mean",
+        f"the error does not grow: at {test_length} it is",
+        0.0,
+        mean[test_length - 1],
+        mean[test_length - 1] < 1e-4,
+    )
+    return pd.DataFrame(rows)
+
+
+def _errors(comparison: pd.DataFrame, task: str, model: str, column: str) -> np.ndarray:
+    rows = comparison[(comparison["task"] == task) & (comparison["model"] == model)]
+    if model == "linear":
+        rows = rows[rows["head_dim"] == rows["head_dim"].max()]
+    return rows[column].to_numpy()
+
+
+def _answers(found: Mapping[Case, Sequence[Record]], case: Case) -> np.ndarray:
+    """The mean answer at each length: the mean target, in expectation, and the bias."""
+    biases = [record.metrics["bias"].to_numpy() for record in found[case] if record.diverged_at is None]
+    if not biases:
+        return np.full(found[case][0].config.test_length, np.nan)
+    lengths = np.arange(1, len(biases[0]) + 1)
+    return np.median(biases, 0) + (lengths if case.task == "length" else lengths / 2)
+
+
+@cache
+def closed_forms() -> dict[str, dict[str, Any]]:
+    """For each task: M, the loss and the error of the optimum from head dimension 2 on, as formulas in n = l_train."""
+    return {
+        task: {
+            "M": optimum_formula(task),
+            "loss": sympy.factor(loss_formula(optimum_formula(task), task)),
+            "error": optimum_error_formula(task),
+        }
+        for task in TARGETS
+    }
+
+
+def closed_form_lines() -> list[str]:
+    """The closed forms for a terminal."""
+    lines = ["Optima from head dimension 2 on, n = l_train >= 2, H_n harmonic numbers, M[last symbol, symbol seen]:"]
+    for task, forms in closed_forms().items():
+        for name, form in forms.items():
+            head = f"  {task if name == 'M' else '':<8}{name:<6}= "
+            lines += wrap(plain(form), LINE, initial_indent=head, subsequent_indent=" " * len(head))
+    return lines
+
+
+def training_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Theory against training, for a terminal."""
+    lines = ["Linear attention trained, against the exact optima (largest differences over seeds and lengths):"]
+    for row in agreement_by_case(tables["agreement"]).itertuples():
+        what = f"{row.task}, head dimension {row.head_dim}"
+        if row.outrep != "identity" or row.bos:
+            what += f", {row.outrep}{f', shift {row.shift}' if row.shift else ''}{', with BOS' if row.bos else ''}"
+        lines.append(
+            f"  {what:<52} loss {row.exact_loss:<8.4g} off by {row.loss_off:.1e}, error off by {row.error_off:.1e}: "
+            f"{row.agree} of {row.seeds} agree"
+        )
+    lines += ["", "Predictions for the softmax Transformer:"]
+    for row in tables["predictions"].itertuples():
+        lines.append(
+            f"  {'+' if row.survives else '-'} {row.task}: {row.prediction}: theory {row.theory:.3g}, "
+            f"softmax {row.softmax:.3g}"
+        )
+    return [*lines, "", *wrap(bound_words(tables["theorem1"]), LINE), ""]
+
+
+def bound_words(bounds: pd.DataFrame) -> str:
+    """What was measured of theorem 1, in words."""
+    last = bounds[bounds["length"] == bounds["length"].max()]
+    violated = {name: int((bounds["error"] > bounds[name]).sum()) for name in ("printed", "corrected", "sharper")}
+    loose = {name: (last[name] / last["error"]).median() for name in violated}
+    ratio = bounds["ratio"].agg(["min", "max"])
+    at, error = int(last["length"].iloc[0]), last["error"].median()
+    from_misalign = (last["rho"] ** 2 * last["misalign"] / last["printed"]).median()
+    from_rest = ((1 + last["c0_printed"]) * last["rho"] ** 2 / last["printed"]).median()
+    return (
+        f"Theorem 1 on {bounds['seed'].nunique()} trained language models and {bounds['length'].nunique()} test "
+        f"lengths: the bound as printed is violated {violated['printed']} times, as corrected {violated['corrected']} "
+        f"times. At length {at} the error is {error:.3f} (always answering 0: 1); the bound as printed is "
+        f"{loose['printed']:.0f} times that, as corrected {loose['corrected']:.0f} times, the one without misalignment "
+        f"{loose['sharper']:.0f} times. C1/C2 grows from {ratio['min']:.2f} to {ratio['max']:.2f}, towards 1/2. But "
+        f"L_misalign is {last['misalign'].median():.1g}: of the printed bound at that length, C1 L_misalign is "
+        f"{from_misalign:.1e} and C0 {from_rest:.0%}."
+    )

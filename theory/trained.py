@@ -1,0 +1,148 @@
+"""Exact optima against models that the bench trains and tests."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sympy import Matrix
+
+from synthlab.assembly import resolve
+from synthlab.composition import Composed, compose
+from synthlab.config import RunConfig
+from synthlab.outrep import OUTREPS
+from synthlab.records import Record
+from theory.linear_attention import TARGETS
+from theory.maps import FUNCTIONS
+from theory.numeric import expected_errors
+from theory.optima import Optimum, optimum, paper_optimum
+
+LOSS_AGREES, ERROR_AGREES = 0.01, 0.02  # relative differences within which training and theory agree
+ZERO = 1e-9  # what counts as a loss or an error of 0
+# Of the length task, without and with BOS: what is trained, the rest is drawn from theory alone.
+TRAINED_MAPS = {False: ("identity", "rsqrt", "reciprocal"), True: ("identity", "reciprocal")}
+
+
+class Case(NamedTuple):
+    """A model and what it is trained on."""
+
+    model: str  # linear or softmax
+    task: str
+    head_dim: int = 0
+    outrep: str = "identity"
+    shift: int = 0
+    bos: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """As on the command line of ``python -m synthlab``."""
+        common = {"task": self.task, "outrep": self.outrep, "outrep.shift": float(self.shift)}
+        return common | ({"model.head_dim": self.head_dim, "model.bos": self.bos} if self.model == "linear" else {})
+
+    def optimum(self, train_length: int) -> Optimum:
+        """The exact optimum of the linear model."""
+        return optimum(self.task, train_length, self.head_dim, outrep=self.outrep, shift=self.shift, bos=self.bos)
+
+
+def plain_cases(head_dims: Iterable[int]) -> list[Case]:
+    """Every task with linear attention of each head dimension, and with softmax attention."""
+    linear = [Case("linear", task, head_dim) for task in TARGETS for head_dim in head_dims]
+    return linear + [Case("softmax", task) for task in TARGETS]
+
+
+def mapped_cases() -> list[Case]:
+    """The length task under every map, linear attention without and with BOS; 1/x with the shift that makes it exact
+    where there is a BOS."""
+    return [
+        Case("linear", "length", 2, outrep, int(bos and outrep == "reciprocal"), bos)
+        for bos in (False, True)
+        for outrep in FUNCTIONS
+    ]
+
+
+def configs(
+    cases: Sequence[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
+) -> dict[Case, list[RunConfig]]:
+    """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
+    training and test length. Raises InputError."""
+    base = Composed(compose([]))
+    runs = {}
+    for case in cases:
+        settings = {**trained[case.model], **lengths, **case.settings()}
+        config = resolve(base.with_settings(settings))
+        runs[case] = [config.with_seed(seed) for seed in range(seeds)]
+    return runs
+
+
+def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
+    """A row for each case of ``runs`` and each length: the median error over the seeds ``found``, with its range, in
+    natural units, and beside linear attention the exact optimum's and, for plain targets, that of the paper's.
+
+    For linear attention the error is the expected one, computed from M; for softmax it is that on the test sequences.
+    """
+    tables = [_compared(case, configs[0], found.get(case, ())) for case, configs in runs.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _compared(case: Case, config: RunConfig, records: Sequence[Record]) -> pd.DataFrame:
+    finished = [record for record in records if record.diverged_at is None]
+    frame = pd.DataFrame({**case._asdict(), "length": range(1, config.test_length + 1)})
+    frame = frame.assign(median=np.nan, low=np.nan, high=np.nan, seeds=len(finished), train_length=config.train_length)
+    if finished:
+        errors = [
+            record.metrics["mse"] if record.outputs is None else _errors(record.outputs, case, config)[0]
+            for record in finished
+        ]
+        frame = frame.assign(median=np.median(errors, 0), low=np.min(errors, 0), high=np.max(errors, 0))
+    if case.model == "linear":
+        frame["exact"] = _errors(case.optimum(config.train_length).outputs, case, config)[0]
+        if case.outrep == "identity" and not case.bos:
+            frame["paper"] = _errors(paper_optimum(case.task, config.train_length).outputs, case, config)[0]
+    return frame
+
+
+def agreement(found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
+    """A row for each run of linear attention: M as trained, its expected training loss (in representation space) beside
+    the exact least one, and the largest relative difference of its error from the exact one over all lengths.
+
+    Where the exact value is 0 (less than ``ZERO``) the trained value itself, or 0 if it is that small too, stands in
+    place of a relative difference.
+    """
+    rows = [_agreement(case, record) for case, runs in found.items() if case.model == "linear" for record in runs]
+    return pd.DataFrame(rows)
+
+
+def _agreement(case: Case, record: Record) -> dict[str, Any]:
+    config, best = record.config, case.optimum(record.config.train_length)
+    row = case._asdict() | {"seed": config.seed, "is_unique": best.is_unique, "exact_loss": float(best.loss)}
+    if record.diverged_at is not None:
+        return row | {"agrees": False}
+    errors, represented = _errors(record.outputs, case, config)
+    loss = float(represented[: config.train_length].mean())
+    error_off = _off(errors, _errors(best.outputs, case, config)[0])
+    loss_off = float(_off(loss, float(best.loss)))
+    named = {f"M{row}{column}": record.outputs.iloc[row][column] for row in (0, 1) for column in record.outputs}
+    return (
+        row
+        | named
+        | {
+            "loss": loss,
+            "loss_off": loss_off,
+            "error_off": float(error_off.max()),
+            "at_length": int(error_off.argmax()) + 1,
+            "agrees": bool(loss_off <= LOSS_AGREES and error_off.max() <= ERROR_AGREES),
+        }
+    )
+
+
+def _errors(outputs: Any, case: Case, config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Expected errors of M, in natural units and in representation space."""
+    matrix = np.array(outputs.tolist() if isinstance(outputs, Matrix) else outputs, dtype=float)
+    return expected_errors(
+        matrix, case.task, OUTREPS.build(config.outrep), config.evaluation.largest, config.test_length
+    )
+
+
+def _off(value: Any, exact: Any) -> Any:
+    value, exact = np.abs(value), np.abs(exact)
+    relative = np.abs(value / np.where(exact < ZERO, 1, exact) - 1)
+    return np.where(exact < ZERO, np.where(value < ZERO, 0.0, value), relative)
