@@ -38,6 +38,7 @@ theory: $(READY)
 reference: $(READY)
 	@$(BIN)/python -m experiments figure=maps results=results/reference
 	@$(BIN)/python -m experiments figure=all results=results/reference
+	@$(BIN)/python -m theory results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
 	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
 	@$(BIN)/python -m experiments.reference results/reference results/recipe

@@ -2,8 +2,8 @@
 put its tables into the README.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
-drawn, and one in which ``figure=ablation`` and then ``figure=recipe`` were; without folders it renews the README's
-tables alone.
+drawn and ``python -m theory`` has written, and one in which ``figure=ablation`` and then ``figure=recipe`` were drawn;
+with RESULTS alone it takes the theory alone, and without folders it renews the README's tables.
 """
 
 import re
@@ -33,6 +33,14 @@ def keep(results: Path, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
 
 
+def keep_theory(results: Path, folder: Path) -> None:
+    """Copy the theory's tables and sheets (PNG) of ``results`` to ``folder``, over what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in (*(results / "theory").glob("*.csv"), *(results / "theory").glob("*.png")):
+        shutil.copyfile(path, folder / path.name)
+
+
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     """By claim: the ``verdict`` of a reference run, and what its ``failing`` checks measured."""
     checks = pd.read_csv(folder / "claims.csv")
@@ -59,11 +67,14 @@ def renewed(readme: str) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) == 3:
-        keep(Path(sys.argv[1]), REFERENCE)
-        keep(Path(sys.argv[2]), REFERENCE / "recipe")
-    elif len(sys.argv) != 1:
-        sys.exit("error: give the results folder of figure=all and that of figure=recipe, or nothing")
+    folders = [Path(folder) for folder in sys.argv[1:]]
+    if len(folders) == 2:
+        keep(folders[0], REFERENCE)
+        keep(folders[1], REFERENCE / "recipe")
+    elif len(folders) > 2:
+        sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
+    if folders:
+        keep_theory(folders[0], REFERENCE / "theory")
     readme = ROOT / "README.md"
     readme.write_text(renewed(readme.read_text()))
 

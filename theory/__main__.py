@@ -15,6 +15,14 @@ from synthlab.registry import STRICT, validated
 HeadDim = Annotated[int, Field(gt=0, le=1024)]
 
 
+class Trained(BaseModel):
+    """Settings of the runs of either model: of its protocol, its model and its evaluation."""
+
+    model_config = STRICT
+    linear: dict[str, Any]
+    softmax: dict[str, Any]
+
+
 class Settings(BaseModel):
     """What can be set; each key is described in ``conf/theory.yaml``."""
 
@@ -25,7 +33,7 @@ class Settings(BaseModel):
     seeds: Annotated[int, Field(gt=0, le=10_000)]
     workers: PositiveInt | None
     results: str
-    trained: dict[str, dict[str, Any]]
+    trained: Trained
     language: dict[str, Any]
 
 
@@ -39,17 +47,20 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from theory.page import write_all
 
     settings = validated(Settings, raw, "")
-    if settings.test_length <= settings.train_length:
-        raise InputError(f"test_length={settings.test_length}: must be more than train_length={settings.train_length}")
+    if settings.test_length < settings.train_length + 2:
+        raise InputError(
+            f"test_length={settings.test_length}: must be at least 2 more than train_length={settings.train_length}"
+        )
     text = language.Language.checked(settings.language)
     lengths = {"train_length": settings.train_length, "test_length": settings.test_length}
     plain, mapped = trained.plain_cases(settings.head_dims), trained.mapped_cases()
-    runs = trained.configs(dict.fromkeys([*plain, *mapped]), settings.trained, lengths, settings.seeds)
+    runs = trained.configs(dict.fromkeys([*plain, *mapped]), settings.trained.model_dump(), lengths, settings.seeds)
     store = Store(settings.results)
     folder = Folder(store.make_writable("theory"))
 
     tables = {"ledger": results.ledger()}
     print(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "", sep="\n", flush=True)
+    tables["theorem1"] = language.bounds(text, settings.seeds)
     wanted = [case for case in runs if case in plain or case.outrep in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
     records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
@@ -60,7 +71,6 @@ def task(raw: dict[str, Any], command: str) -> bool:
     tables["training"] = trained.comparison({case: runs[case] for case in plain}, found)
     tables["maps"] = trained.comparison({case: runs[case] for case in mapped}, found)
     tables["predictions"] = results.predictions(tables["training"], found)
-    tables["theorem1"] = language.bounds(text, settings.seeds)
     try:
         files = write_all(folder, tables, command)
     except OSError as error:

@@ -22,8 +22,8 @@ class Optima(Drawing):
         linear, softmax = drawn[drawn["model"] == "linear"], drawn[drawn["model"] == "softmax"]
         for head_dim, rows in linear.groupby("head_dim"):
             style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
-            if head_dim <= 2:
-                label = "exact, " + ("head dimension 1" if head_dim == 1 else "2 or more")
+            if head_dim in _told_apart(linear):
+                label = _exact(head_dim)
                 axes.plot(rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, lw=1.4, label=label)
             _marked(axes, rows, style, every=(3 * head_dim % 7, 7), label=f"trained, {head_dim}")
         one = linear[linear["head_dim"] == linear["head_dim"].min()]
@@ -51,9 +51,8 @@ class OverPaper(Drawing):
         for head_dim, rows in linear.groupby("head_dim"):
             style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
             over = rows.assign(**{name: rows[name] / rows["paper"] for name in ("exact", "median", "low", "high")})
-            if head_dim <= 2:
-                label = "exact, " + ("head dimension 1" if head_dim == 1 else "2 or more")
-                axes.plot(over["length"], over["exact"], color=style.colour, lw=1.4, label=label)
+            if head_dim in _told_apart(linear):
+                axes.plot(over["length"], over["exact"], color=style.colour, lw=1.4, label=_exact(head_dim))
             _marked(axes, over, style, every=(3 * head_dim % 5, 5), label=f"trained, {head_dim}")
         axes.axhline(1, color=PAPER.colour, linestyle=PAPER.line, lw=1, label=PAPER.label)
         axes.set_xlim(0.5, drawn["length"].max() + 0.5)
@@ -131,6 +130,16 @@ class Ratio(Drawing):
 
     def note(self, drawn: pd.DataFrame) -> str:
         return "the ratio is the same as printed and corrected"
+
+
+def _told_apart(linear: pd.DataFrame) -> set[int]:
+    """Head dimensions whose optima differ: 1, and the first of 2 or more."""
+    dims = linear["head_dim"].unique()
+    return {1, min((dim for dim in dims if dim > 1), default=1)}
+
+
+def _exact(head_dim: int) -> str:
+    return "exact, head dimension 1" if head_dim == 1 else "exact, 2 or more"
 
 
 def _models(drawn: pd.DataFrame) -> str:

@@ -14,6 +14,7 @@ from theory.linear_attention import Moments
 L = sympy.Symbol("l", positive=True, integer=True)  # a prefix's length
 N = sympy.Symbol("n", positive=True, integer=True)  # l_train
 H = sympy.harmonic(N)
+FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))  # any M
 
 
 @cache

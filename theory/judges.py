@@ -5,6 +5,7 @@ function from a statement to a verdict.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 import sympy
 from sympy import Expr, Matrix
@@ -58,57 +59,82 @@ def only_zero_of_error(task: str) -> Judge:
                 Status.CONDITION,
                 f"l other than {', '.join(map(str, several))}, where only M[0, 0] and M[1, 1] are determined",
             )
-        return Verdict(Status.HOLDS)
+        return Verdict(Status.HOLDS, f"for l = 1 to {LENGTHS[-1]}")
 
     return judge
 
 
-def least_loss(task: str, lengths: Iterable[int] = range(2, 9)) -> Judge:
+class ForHeads(NamedTuple):
+    """A formula in l_train (and in the length) for each head dimension, said for l_train from ``least`` on."""
+
+    formulas: Mapping[int, Any]
+    least: int = 1
+
+    @classmethod
+    def all(cls, formula: Any) -> "ForHeads":
+        """The same for every head, as the paper has it."""
+        return cls(dict.fromkeys((1, 2), formula))
+
+
+def least_loss(task: str, longest: int = 8) -> Judge:
     """For each head dimension an M(l_train) is said to have the least training loss: it is compared with the exact
-    optimum."""
+    optimum up to l_train = ``longest``."""
 
-    def judge(claim: Mapping[int, Matrix]) -> Verdict:
+    def judge(said: ForHeads) -> Verdict:
+        claim = said.formulas
+
         def beaten(head_dim: int) -> str:
-            for length in lengths:
-                said = training_loss(claim[head_dim].subs(N, length).doit(), task, length)
+            for length in range(said.least, longest + 1):
+                theirs = training_loss(claim[head_dim].subs(N, length).doit(), task, length)
                 best = optimum(task, length, head_dim)
-                if best.loss != said:
+                if best.loss != theirs:
                     how = "" if _stationary(best, claim[head_dim].subs(N, length).doit()) else ", and not stationary"
-                    return f"l_train = {length}: loss {plain(said)}{how}, the least is {plain(best.loss)}"
+                    return f"l_train = {length}: loss {plain(theirs)}{how}, the least is {plain(best.loss)}"
             return ""
 
-        return by_head_dim(claim, beaten)
+        return by_head_dim(claim, beaten, f"compared for l_train = {said.least} to {longest}")
 
     return judge
 
 
-def error_of_least_loss(task: str, lengths: Iterable[int] = range(2, 6)) -> Judge:
-    """For each head dimension an error(l_train, l) is said to be the optimum's."""
+def error_of_least_loss(task: str, longest: int = 5) -> Judge:
+    """For each head dimension an error(l_train, l) is said to be the optimum's, up to l_train = ``longest``. Where the
+    optimum is not unique there is no such error."""
 
-    def judge(claim: Mapping[int, Expr]) -> Verdict:
+    def judge(said: ForHeads) -> Verdict:
+        claim = said.formulas
+
         def wrong(head_dim: int) -> str:
-            for length in lengths:
+            for length in range(said.least, longest + 1):
                 best = optimum(task, length, head_dim)
+                if not best.is_unique:
+                    continue
                 for test_length in LENGTHS:
-                    said = sympy.expand(claim[head_dim].subs({N: length, L: test_length}).doit())
+                    theirs = sympy.expand(claim[head_dim].subs({N: length, L: test_length}).doit())
                     right = best.error(test_length)
-                    if said != right:
-                        return f"l_train = {length}, l = {test_length}: {plain(right)}, not {plain(said)}"
+                    if theirs != right:
+                        return f"l_train = {length}, l = {test_length}: {plain(right)}, not {plain(theirs)}"
             return ""
 
-        return by_head_dim(claim, wrong)
+        verdict = by_head_dim(claim, wrong, f"compared for l_train = {said.least} to {longest}, l = 1 to {LENGTHS[-1]}")
+        open_at = [n for n in range(said.least, longest + 1) if not optimum(task, n, max(claim)).is_unique]
+        if verdict.status == Status.FAILS or not open_at:
+            return verdict
+        unique = f"l_train other than {', '.join(map(str, open_at))}, where several M have the least loss"
+        detail = f"{unique}; {verdict.detail}" if verdict.status == Status.CONDITION else unique
+        return Verdict(Status.CONDITION, detail)
 
     return judge
 
 
-def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str]) -> Verdict:
-    """Holds, fails, or holds for some head dimensions, by what ``problem`` says of each."""
+def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: str) -> Verdict:
+    """Holds, fails, or holds for some head dimensions, by what ``problem`` says of each; ``scope`` is what it tried."""
     found = {head_dim: problem(head_dim) for head_dim in head_dims}
     names = {head_dim: f"head dimension {dims(head_dim)}" for head_dim in found}
     failing = "; ".join(f"{names[head_dim]}, {text}" for head_dim, text in found.items() if text)
     holding = ", ".join(names[head_dim] for head_dim, text in found.items() if not text)
     if not failing:
-        return Verdict(Status.HOLDS)
+        return Verdict(Status.HOLDS, scope)
     return Verdict(Status.CONDITION, f"{holding}. At {failing}") if holding else Verdict(Status.FAILS, failing)
 
 
@@ -128,7 +154,7 @@ def grows_as(error: Expr, symbol: Expr = L) -> Judge:
 
     def judge(power: int) -> Verdict:
         limit = sympy.limit(error / symbol**power, symbol, sympy.oo)
-        if limit.is_infinite or limit.has(sympy.oo):
+        if limit.has(sympy.oo):
             return Verdict(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
         return Verdict(Status.HOLDS)
 

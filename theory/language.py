@@ -16,11 +16,13 @@ from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.config import Protocol
+from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
 from synthlab.streams import stream
 from synthlab.training import train
 
 Length = Annotated[int, Field(gt=0, le=20_000)]
+ENTRIES = 10**8  # of one-hot tokens held at once
 
 
 class Language(BaseModel):
@@ -39,7 +41,20 @@ class Language(BaseModel):
     @classmethod
     def checked(cls, raw: Any) -> "Language":
         """The language that ``raw`` describes; raises InputError."""
-        return validated(cls, raw, "language")
+        language = validated(cls, raw, "language")
+        for length in language.test_lengths:
+            if length <= language.train_length:
+                raise InputError(
+                    f"language.test_lengths={language.test_lengths}: must be more than "
+                    f"language.train_length={language.train_length} each"
+                )
+        for name, rows in (("sequences", language.sequences), ("protocol.batch", language.protocol.batch)):
+            if rows * max(language.test_lengths) * language.vocabulary > ENTRIES:
+                raise InputError(
+                    f"language.{name}={rows}: times the longest of test_lengths and vocabulary must be at most "
+                    f"{ENTRIES}"
+                )
+        return language
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
         """``batch`` texts of ``length`` tokens."""
@@ -93,7 +108,7 @@ class Attention(nn.Module):
 
 
 def fit(language: Language, seed: int) -> Attention:
-    """A model trained on all prefixes of windows of ``train_length``."""
+    """A model trained on all prefixes of windows of ``train_length``. Raises InputError if it diverges."""
     model = Attention(language.vocabulary, language.width, stream(seed, "initial"))
     generator = stream(seed, "training")
 
@@ -102,7 +117,12 @@ def fit(language: Language, seed: int) -> Attention:
         target = nn.functional.one_hot(x[:, 1:], language.vocabulary)
         return (model(x[:, :-1]) - target).square().sum(-1).mean()
 
-    train(model.parameters(), loss, language.protocol)
+    diverged_at = train(model.parameters(), loss, language.protocol).diverged_at
+    if diverged_at is not None:
+        raise InputError(
+            f"language.protocol.lr={language.protocol.lr:g}: the model diverged at step {diverged_at}; give a "
+            f"smaller one"
+        )
     return model.double()
 
 
@@ -121,7 +141,7 @@ class Terms(NamedTuple):
         """The terms with what they amount to: the bound as printed, as corrected, and one without misalignment."""
         square = self.rho**2
         printed = square * self.misalign + (square + 1) * self.train + (1 + self.c0_printed) * square
-        corrected = 5 * (square * self.misalign + (square + 1) * self.train + (1 + self.c0_corrected) * square)
+        corrected = 3 * (square * self.misalign + (square + 1) * self.train + (1 + self.c0_corrected) * square)
         sharper = (math.sqrt(self.train) + self.rho * math.sqrt(self.c0_corrected)) ** 2
         return self._asdict() | {
             "printed": printed,

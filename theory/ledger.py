@@ -5,7 +5,7 @@ mended. The judge knows the truth by a way of its own (enumeration, exact optima
 it another statement and it says something else. The mended statement must pass the same judge.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -64,19 +64,17 @@ class Entry:
     @property
     def corrections(self) -> list[str]:
         """The mended statement in LaTeX, where it is a formula; one for each head dimension that it is about."""
-        if isinstance(self.corrected, Mapping):
-            matrices = isinstance(self.corrected[max(self.corrected)], sympy.MatrixBase)
-            name = "M" if matrices else r"\mathcal{E}(l)"
+        if formulas := getattr(self.corrected, "formulas", None):
+            name = "M" if isinstance(formulas[max(formulas)], sympy.MatrixBase) else r"\mathcal{E}(l)"
             return [
-                rf"\text{{head dimension {dims(dim)}: }} {name} = {latex(value)}"
-                for dim, value in self.corrected.items()
+                rf"\text{{head dimension {dims(dim)}: }} {name} = {latex(value)}" for dim, value in formulas.items()
             ]
         return [self._formula(self.corrected)] if self.left and self.corrected is not None else []
 
     @property
     def why(self) -> str:
         """The verdict's detail with what it is: a condition, a counterexample."""
-        kind = {Status.HOLDS: "", Status.CONDITION: "Condition: ", Status.FAILS: "Counterexample: "}
+        kind = {Status.HOLDS: "Checked: ", Status.CONDITION: "Condition: ", Status.FAILS: "Counterexample: "}
         return f"{kind[self.verdict.status]}{self.verdict.detail}." if self.verdict.detail else ""
 
     @property
@@ -87,8 +85,8 @@ class Entry:
     @property
     def mended_words(self) -> str:
         """What is right instead, for a line of text."""
-        if isinstance(self.corrected, Mapping):
-            parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in self.corrected.items()]
+        if formulas := getattr(self.corrected, "formulas", None):
+            parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in formulas.items()]
             return " ".join([self.mended, *parts])
         if self.left and self.corrected is not None:
             return f"{self.mended} Right: {plain(self.corrected)}."
@@ -140,7 +138,9 @@ def plain(value: Expr) -> str:
         return f"[{'; '.join(', '.join(plain(entry) for entry in row) for row in value.tolist())}]"
     if value.is_number and not value.is_rational:
         return str(sympy.N(value, 6))
-    return str(value).replace("harmonic(n)", "H_n").replace("**", "^").replace("*", " ")
+    return (
+        str(value).replace("harmonic(n)", "H_n").replace("varepsilon", "epsilon").replace("**", "^").replace("*", " ")
+    )
 
 
 def dims(head_dim: int) -> str:

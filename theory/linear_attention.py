@@ -6,19 +6,22 @@ way g depends on the last symbol and on the number of ones alone, so an expectat
 those two; and g is linear in M, so the expected squared error is a quadratic form in each row of M.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import comb
-from numbers import Integral
+from numbers import Integral, Real
+from numbers import Rational as RationalNumber
 from typing import Any, NamedTuple
 
 import sympy
 from sympy import Expr, Matrix, Rational
 
 from synthlab.errors import InputError
-from synthlab.registry import unknown
+from synthlab.registry import shown, unknown
 
 HALF = Fraction(1, 2)
+LONGEST = 1000  # training length: losses are sums over its square
 Target = Callable[[int, int], Any]
 # What each task asks of a prefix, given its number of ones and its length.
 TARGETS: dict[str, Target] = {
@@ -92,17 +95,19 @@ def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Ration
     """E (g(x) - y(x))^2 over sequences of ``length`` independent symbols, each 1 with probability ``p`` (equation 12).
 
     ``outputs`` is M, 2 x 2, or 2 x 3 with BOS: row the last symbol, column the symbol attended to. Its entries may be
-    symbols of sympy's; the result is then a quadratic polynomial in them. Raises InputError for an unknown task or a
-    length that is no whole number of 1 or more.
+    symbols of sympy's; the result is then a quadratic polynomial in them. Raises InputError for an unknown task, a
+    length that is no whole number of 1 or more, a p outside [0, 1], and outputs of another shape.
     """
-    rows = moments(target_of(task), checked_length("length", length), _fraction(p), outputs.cols == 3)
+    outputs, p = _checked_outputs(outputs), _checked_probability(p)
+    rows = moments(target_of(task), checked_length("length", length), p, outputs.cols == 3)
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
 def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = HALF) -> Expr:
     """The training loss: the mean of ``expected_error`` over the lengths 1..``train_length`` (equations 8 and 12)."""
-    length = checked_length("train_length", train_length)
-    rows = mixture(target_of(task), length, _fraction(p), outputs.cols == 3)
+    outputs, p = _checked_outputs(outputs), _checked_probability(p)
+    length = checked_length("train_length", train_length, most=LONGEST)
+    rows = mixture(target_of(task), length, p, outputs.cols == 3)
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
@@ -113,13 +118,34 @@ def target_of(task: Any) -> Target:
     return TARGETS[task]
 
 
-def checked_length(field: str, value: Any, most: int = 20_000) -> int:
-    """``value`` as a whole number from 1 on; raises InputError, naming ``field``."""
+def checked_length(field: str, value: Any, most: int = 5000) -> int:
+    """``value`` as a whole number from 1 to ``most``; raises InputError, naming ``field``."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or not 1 <= value <= most:
-        raise InputError(f"{field}={value}: must be a whole number from 1 to {most:,}".replace(",", ""))
+        raise InputError(f"{field}={shown(value)}: must be a whole number from 1 to {most}")
     return int(value)
 
 
-def _fraction(p: Any) -> Fraction:
-    return p if isinstance(p, Fraction) else Fraction(sympy.Rational(p).p, sympy.Rational(p).q)
+def checked_number(field: str, value: Any) -> Rational:
+    """``value`` as the rational number that it is written as; raises InputError, naming ``field``."""
+    try:
+        real = isinstance(value, Real | Rational) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        real = False
+    if not real:
+        raise InputError(f"{field}={shown(value)}: must be a number")
+    return sympy.Rational(value) if isinstance(value, RationalNumber | Rational) else sympy.Rational(str(float(value)))
+
+
+def _checked_probability(p: Any) -> Fraction:
+    number = p if isinstance(p, Fraction) else checked_number("p", p)
+    if not 0 <= number <= 1:
+        raise InputError(f"p={p}: must be from 0 to 1")
+    return Fraction(int(number.numerator), int(number.denominator))
+
+
+def _checked_outputs(outputs: Any) -> Matrix:
+    if not isinstance(outputs, sympy.MatrixBase) or outputs.shape not in ((2, 2), (2, 3)):
+        shape = getattr(outputs, "shape", type(outputs).__name__)
+        raise InputError(f"outputs={shape}: must be a matrix of sympy's, 2 x 2, or 2 x 3 with BOS")
+    return outputs

@@ -3,20 +3,20 @@
 Domain, image, direction and default shift are the bench's own; a test holds the two to each other.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import sympy
-from sympy import Expr, Rational
+from sympy import Expr
 
 from synthlab.composition import compose
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS, OutRep
 from synthlab.registry import unknown
 from synthlab.tasks import TASKS
+from theory.linear_attention import checked_number
 
 # f and its inverse.
 FUNCTIONS: dict[str, tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]] = {
@@ -51,9 +51,7 @@ class Map:
         smallest = TASKS[task]().span(1)[0]
         if shift is None:
             shift = OUTREPS[name](None).default_shift(smallest)
-        if isinstance(shift, bool) or not isinstance(shift, int | float | Rational) or not math.isfinite(shift):
-            raise InputError(f"shift={shift}: must be a number")
-        chosen = cls(name, sympy.nsimplify(shift))
+        chosen = cls(name, checked_number("shift", shift))
         bench = chosen.bench
         if not bench.domain.contains(_tensor(smallest + bench.shift)):
             raise InputError(
@@ -61,6 +59,11 @@ class Map:
                 f"outside the domain {bench.domain} of outrep={name}"
             )
         return chosen
+
+    @property
+    def plain(self) -> bool:
+        """Whether it leaves targets as they are."""
+        return self.name == "identity" and self.shift == 0
 
     @property
     def rational(self) -> bool:

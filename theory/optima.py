@@ -14,8 +14,11 @@ import sympy
 from sympy import Expr, ImmutableMatrix, Matrix, Rational
 
 from synthlab.errors import InputError
+from synthlab.registry import shown
 from theory import rank_one
+from theory.formulas import H, L, N, mixture_formula, moments_formula
 from theory.linear_attention import (
+    LONGEST,
     TARGETS,
     Moments,
     Target,
@@ -28,14 +31,16 @@ from theory.linear_attention import (
 )
 from theory.maps import RATIONAL, Map
 
+SUMMED = 100  # lengths up to which moments are summed; beyond, formulas serve where there are any
+MAPPED = 200  # the longest training length under a map or with BOS, for which there are none
+
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """Outputs M of linear attention and what they are worth; entries, loss and errors are exact.
 
     ``loss`` is the training loss (equation 8), in representation space where a map was trained on. ``is_unique`` says
-    whether no other M, of those the head can form, has a loss as low. Where several do, ``outputs`` is the one of
-    least norm, or of the finitely many the one whose entries are the first in order.
+    whether no other M, of those the head can form, has a loss as low; where several do, ``outputs`` is one of them.
     """
 
     task: str
@@ -55,9 +60,12 @@ class Optimum:
         """E (answer - y)^2 at ``test_length``, in natural units, exact. Under a map the answer is f^-1 of the output,
         clipped as the bench does."""
         length = checked_length("test_length", test_length)
-        if self.outrep.name == "identity":
-            rows = moments(TARGETS[self.task], length, bos=self.bos)
-            return rank_one.reduced(_loss(self.outputs, rows))
+        if self.outrep.plain:
+            if length > SUMMED and not self.bos:
+                rows = [Moments(*(part.subs(L, length) for part in row)) for row in moments_formula(self.task)]
+            else:
+                rows = moments(TARGETS[self.task], length, bos=self.bos)
+            return _loss(self.outputs, rows)
         total = sympy.Integer(0)
         for last in (0, 1):
             for ones, weight in outcomes(length, last):
@@ -82,18 +90,26 @@ def optimum(
     """The global minimum of the training loss on fair symbols and lengths 1..``train_length``.
 
     ``head_dim`` 1 means M of rank one; from 2 on the rank binds nothing. ``outrep`` and ``shift`` train on f(y + c);
-    ``bos`` lets readouts attend to a BOS too. Raises InputError for an unknown task or map, a train_length or head_dim
-    that is no whole number of 1 or more, and for the cases that are not solved here: head_dim 1 where the best M has
-    rank two and either a map takes rational numbers to irrational ones or there is a BOS.
+    ``bos`` lets readouts attend to a BOS too. Raises InputError for an unknown task or map, a train_length (to 1000;
+    under a map or with BOS to 200) or head_dim that is no whole number in its range, and for the cases that are not
+    solved here: head_dim 1 where the best M has rank two and either a map takes rational numbers to irrational ones or
+    there is a BOS.
     """
     target_of(task)
-    length = checked_length("train_length", train_length)
-    return _solved(task, length, checked_length("head_dim", head_dim, most=16_384), Map.of(outrep, task, shift), bos)
+    chosen = Map.of(outrep, task, shift)
+    if not isinstance(bos, bool):
+        raise InputError(f"bos={shown(bos)}: must be true or false")
+    length = checked_length("train_length", train_length, LONGEST if chosen.plain and not bos else MAPPED)
+    return _solved(task, length, checked_length("head_dim", head_dim, most=16_384), chosen, bos)
 
 
 @cache
 def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Optimum:
-    rows = mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
+    if length > SUMMED and chosen.plain and not bos:
+        harmonic = sympy.harmonic(length)
+        rows = [Moments(*(part.subs(H, harmonic).subs(N, length) for part in row)) for row in mixture_formula(task)]
+    else:
+        rows = mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
 
     def made(outputs: Matrix, loss: Expr, is_unique: bool) -> Optimum:
         return Optimum(task, length, head_dim, ImmutableMatrix(outputs), loss, is_unique, chosen)
@@ -102,8 +118,9 @@ def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Op
     determined = all(row.gram.rank() == row.gram.rows for row in rows)
     if head_dim >= 2 or (determined and free.rank() == 1):
         return made(free, _loss(free, rows), determined)
-    if not determined and not bos:  # train_length 1: a prefix is its own last symbol, the other column is never seen
-        outputs = _completed(*free.diagonal())
+    if not determined:  # train_length 1: a prefix is its own last symbol, the other column is never seen
+        answers = [sum(free.row(last)[column] for column in (last, *[2] * bos)) for last in (0, 1)]
+        outputs = Matrix([[0, 0, answer] for answer in answers]) if bos else _completed(*answers)
         return made(outputs, _loss(outputs, rows), False)
     if bos or not chosen.rational:
         reason = "with a BOS" if bos else f"under outrep={chosen.name}"
@@ -139,7 +156,7 @@ def _loss(outputs: Matrix, rows: list[Moments]) -> Expr:
 
 
 def _mapped(plain: Target, chosen: Map) -> Target:
-    if chosen.name == "identity" and chosen.shift == 0:
+    if chosen.plain:
         return plain
     if chosen.name in RATIONAL:
         return lambda ones, length: _as_fraction(chosen.forward(plain(ones, length)))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 from latex2mathml.converter import convert
-from markupsafe import Markup
 
 from experiments.drawing import Drawn, Folder
 from experiments.pages import template
@@ -87,10 +86,10 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
     }
 
 
-def _mathml(tex: str) -> Markup:
+def _mathml(tex: str) -> str:
     """LaTeX as MathML, which browsers draw by themselves. The parentheses of matrices are the page's own: those of
     fonts that are not made for mathematics do not stretch."""
-    return Markup(convert(tex.replace("pmatrix", "matrix"), display="block"))
+    return convert(tex.replace("pmatrix", "matrix"), display="block")
 
 
 def _number(value: Any) -> str:
@@ -102,5 +101,6 @@ def _number(value: Any) -> str:
 
 def _escaped(text: str) -> str:
     """Words for LaTeX."""
-    special = {c: f"\\{c}" for c in "_&%#{}$"} | {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
+    special = {c: f"\\{c}" for c in "_&%#{}$"} | {c: rf"\ensuremath{{{c}}}" for c in "<>|"}
+    special |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
     return "".join(special.get(character, character) for character in text)

@@ -58,7 +58,7 @@ class Root(NamedTuple):
 
 def minima(rows: Sequence[Moments]) -> list[Minimum]:
     """All global minimizers among the M of rank one or less, for rows whose moments are rational and whose gram
-    matrices are positive definite."""
+    matrices are positive definite. Raises ArithmeticError if there are infinitely many: the loss is then constant."""
     kappa = Matrix([1, T])
     (b0, a0), (b1, a1) = (((row.cross.T * kappa)[0], (kappa.T * row.gram * kappa)[0]) for row in rows)
     squares = sum(row.square for row in rows)
@@ -67,7 +67,10 @@ def minima(rows: Sequence[Moments]) -> list[Minimum]:
     at_infinity = squares - sum(row.cross[1] ** 2 / row.gram[1, 1] for row in rows)
     points: list[Root | None] = [None]
     losses = [Root.all(Poly(V - at_infinity, V, domain=QQ))[0]]
-    for point in Root.all(numerator.diff() * denominator - numerator * denominator.diff()):
+    stationary = numerator.diff() * denominator - numerator * denominator.diff()
+    if stationary.is_zero:
+        raise ArithmeticError("the loss is the same in every direction: there is no least of finitely many")
+    for point in Root.all(stationary):
         points.append(point)
         losses.append(_value(numerator, denominator, point))
     least = losses[0]

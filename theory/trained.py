@@ -10,14 +10,18 @@ from sympy import Matrix
 from synthlab.assembly import resolve
 from synthlab.composition import Composed, compose
 from synthlab.config import RunConfig
+from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
 from synthlab.records import Record
+from synthlab.registry import shown
 from theory.linear_attention import TARGETS
 from theory.maps import FUNCTIONS
 from theory.numeric import expected_errors
 from theory.optima import Optimum, optimum, paper_optimum
 
 LOSS_AGREES, ERROR_AGREES = 0.01, 0.02  # relative differences within which training and theory agree
+SETTABLE = ("protocol", "model", "evaluation")  # groups of the runs that the theory does not set itself
+MODELS_OF = {"linear": "linear", "softmax": "transformer"}
 ZERO = 1e-9  # what counts as a loss or an error of 0
 # Of the length task, without and with BOS: what is trained, the rest is drawn from theory alone.
 TRAINED_MAPS = {False: ("identity", "rsqrt", "reciprocal"), True: ("identity", "reciprocal")}
@@ -64,6 +68,13 @@ def configs(
 ) -> dict[Case, list[RunConfig]]:
     """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
     training and test length. Raises InputError."""
+    for model, settings in trained.items():
+        for key, value in settings.items():
+            if key.split(".")[0] not in SETTABLE or (key == "model" and value != MODELS_OF[model]):
+                raise InputError(
+                    f"trained.{model}.{key}={shown(value)}: must be a setting of {', '.join(SETTABLE)} "
+                    f"for model={MODELS_OF[model]}"
+                )
     base = Composed(compose([]))
     runs = {}
     for case in cases:

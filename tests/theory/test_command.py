@@ -14,7 +14,7 @@ HASTY = [
     "workers=1",
     "+trained.linear={protocol.steps:2,protocol.batch:2,evaluation.sequences:4}",
     "+trained.softmax={protocol.steps:2,protocol.batch:2,evaluation.sequences:4}",
-    "language.test_lengths=[16,32]",
+    "language.test_lengths=[17,32]",
     "language.sequences=16",
     "language.protocol.steps=3",
 ]
@@ -46,7 +46,7 @@ def the_tables_are_whole(folder):
     assert set(training["model"]) == {"linear", "softmax"}
     assert training["length"].max() == 9
     assert set(pd.read_csv(folder / "maps.csv")["outrep"]) >= {"identity", "log", "reciprocal"}
-    assert pd.read_csv(folder / "theorem1.csv")["length"].tolist() == [16, 32]
+    assert pd.read_csv(folder / "theorem1.csv")["length"].tolist() == [17, 32]
 
 
 def the_page_needs_nothing_beside_it(page):
@@ -69,7 +69,12 @@ def the_latex_is_balanced(text):
     [
         ("train_length=1", "train_length=1: must be greater than 1"),
         ("train_length=2.5", "train_length=2.5: must be a valid integer"),
-        ("test_length=10", "test_length=10: must be more than train_length=10"),
+        ("test_length=11", "test_length=11: must be at least 2 more than train_length=10"),
+        ("~trained.softmax", "trained.softmax: missing; must be given"),
+        ("+trained.other={a:1}", "trained.other={'a': 1}: unknown key; choose from linear, softmax"),
+        ("+trained.linear.inputs=uniform_count", "trained.linear.inputs=uniform_count: must be a setting of protocol,"),
+        ("+trained.softmax.model=linear", "trained.softmax.model=linear: must be a setting of"),
+        ("language.test_lengths=[1]", "language.test_lengths=[1]: must be more than language.train_length=16 each"),
         ("head_dims=[]", "head_dims=[]: List should have at least 1 item"),
         ("head_dims=[0]", "head_dims.0=0: must be greater than 0"),
         ("head_dims=2", "head_dims=2: must be a valid list"),

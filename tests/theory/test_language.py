@@ -22,7 +22,7 @@ def language(**changes) -> Language:
 
 
 def test_topics_stay_and_prefer_their_tokens():
-    text = language(vocabulary=2, topics=2, stay=0.75, test_lengths=[8]).draw(4000, 9, stream(0, "evaluation"))
+    text = language(vocabulary=2, topics=2, stay=0.75).draw(4000, 9, stream(0, "evaluation"))
     # Topic t emits token t with probability 2/3. Two neighbours share their topic with probability 3/4, so they are
     # equal with probability 3/4 (4/9 + 1/9) + 1/4 (2 x 2/9) = 19/36.
     same = (text[:, 1:] == text[:, :-1]).double().mean().item()
@@ -77,13 +77,13 @@ def test_the_terms_are_means_over_all_windows():
 def test_the_bounds_by_hand():
     row = Terms(length=4, error=1.0, misalign=2.0, train=4.0, rho=0.5, c0_printed=1.0, c0_corrected=9.0).row()
     assert row["printed"] == 0.25 * 2 + 1.25 * 4 + 2 * 0.25
-    assert row["corrected"] == 5 * (0.25 * 2 + 1.25 * 4 + 10 * 0.25)
+    assert row["corrected"] == 3 * (0.25 * 2 + 1.25 * 4 + 10 * 0.25)
     assert row["sharper"] == (2 + 0.5 * 3) ** 2
     assert row["ratio"] == 0.2
 
 
 def test_training_beats_answering_with_the_tokens_shares():
-    small = language(sequences=1000, test_lengths=[16], protocol={"steps": 200})
+    small = language(sequences=1000, test_lengths=[17], protocol={"steps": 200})
     (row,) = measure(small, fit(small, 0)).to_dict("records")
     text = small.draw(4000, 2, stream(1, "evaluation"))
     shares = torch.bincount(text.flatten(), minlength=4) / text.numel()
@@ -91,7 +91,7 @@ def test_training_beats_answering_with_the_tokens_shares():
 
 
 def test_seeds_stand_below_each_other():
-    table = bounds(language(sequences=10, test_lengths=[16, 20], protocol={"steps": 2}), 2)
+    table = bounds(language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2}), 2)
     assert table["seed"].tolist() == [0, 0, 1, 1]
     assert (table["error"] <= table["corrected"]).all()
 
@@ -104,9 +104,18 @@ def test_seeds_stand_below_each_other():
         ({"test_lengths": []}, "language.test_lengths=.*: List should have at least 1 item"),
         ({"test_lengths": [0]}, "language.test_lengths.0=0: must be greater than 0"),
         ({"train_length": 1.5}, "language.train_length=1.5: must be a valid integer"),
+        ({"test_lengths": [4, 512]}, "language.test_lengths=.4, 512.: must be more than language.train_length=16 each"),
+        ({"sequences": 10**12}, "language.sequences=1000000000000: times the longest of test_lengths and vocabulary"),
+        ({"protocol": {"batch": 10**6}}, "language.protocol.batch=1000000: times the longest"),
         ({"protocol": {"lr": -1.0}}, "language.protocol.lr=-1.0: must be greater than 0"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         language(**changes)
+
+
+def test_a_model_that_diverges_is_refused_in_one_line():
+    wild = language(protocol={"lr": 1e30, "optimizer": "sgd", "steps": 30})
+    with pytest.raises(InputError, match="language.protocol.lr=1e.30: the model diverged at step"):
+        fit(wild, 0)

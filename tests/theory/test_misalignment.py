@@ -9,30 +9,51 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sympy import Matrix, Rational
 
-from theory.misalignment import CORRECTED, INSTANCES, PRINTED
+from theory.ledger import Status
+from theory.misalignment import CORRECTED, INSTANCES, PRINTED, bound, chain, norm
 
 
 def test_the_violations_by_hand():
-    # Far tokens answer -e2, near ones e2: at length 4 the two cancel, and the error is that of answering 0.
-    error, bound = INSTANCES[0].error_and_bound(PRINTED, 4)
-    assert error == 1
-    # Exact and aligned in training; W^Q W^K' W^V W is 0, so C0 is rho^2 = (3/4)^2 alone.
-    assert bound == Rational(9, 16)
-    # Silent in training (error 1), -4 e2 from 2 of 4 tokens: (-2 - 1)^2.
-    error, bound = INSTANCES[1].error_and_bound(PRINTED, 4)
-    assert error == 9
-    # W^Q W^K' W^V W is [[0, 0], [0, -4]]: rho^2 (0 + 1 + 1 + 16) + 1.
-    assert bound == Rational(9, 16) * 18 + 1
-    assert error < bound
-    assert all(a < b for a, b in (instance.error_and_bound(CORRECTED, 40) for instance in INSTANCES))
+    twice, thrice, silent = INSTANCES
+    # Right in training; one far token of three answers -2 e2: (1 + 1 - 2)/3 = 0, the error of answering nothing.
+    # W^Q W^K' W^V W is [[0, 0], [0, -1]], so the bound is (2/3)^2 (1 + 1).
+    assert twice.error_and_bound(PRINTED, 3) == (1, Rational(8, 9))
+    # Two far ones of four answer -3 e2: (2 - 6)/4 = -1, an output of norm 1, against (3/4)^2 (1 + 4).
+    assert thrice.error_and_bound(PRINTED, 4) == (4, Rational(45, 16))
+    # Silent in training (error 1), -4 e2 from 2 of 4 tokens: (-2 - 1)^2 against rho^2 (0 + 1 + 1 + 16) + 1.
+    assert silent.error_and_bound(PRINTED, 4) == (9, Rational(9, 16) * 18 + 1)
+    for instance in INSTANCES:
+        error, bounded = instance.error_and_bound(CORRECTED, 40)
+        assert error < bounded
 
 
 def test_mending_the_norm_alone_does_not_mend_the_bound():
-    norms_only = PRINTED._replace(rest=lambda r, a, b: CORRECTED.rest(r, a, b) / 5)
+    norms_only = PRINTED._replace(rest=lambda r, a, b: CORRECTED.rest(r, a, b) / 3)
     # At length 40 the silent model answers -4 x 38/40: (3.8 + 1)^2 against rho^2 (1 + 1 + 16) + 1, rho = 39/40.
-    error, bound = INSTANCES[1].error_and_bound(norms_only, 40)
-    assert (error, bound) == (Rational(24, 5) ** 2, Rational(39, 40) ** 2 * 18 + 1)
-    assert error > bound
+    error, bounded = INSTANCES[2].error_and_bound(norms_only, 40)
+    assert (error, bounded) == (Rational(24, 5) ** 2, Rational(39, 40) ** 2 * 18 + 1)
+    assert error > bounded
+    assert bound(norms_only).status == Status.FAILS
+
+
+def test_constants_that_are_too_small_in_any_part_fail():
+    assert bound(CORRECTED).status == Status.HOLDS
+    for part in (
+        {"misalign": lambda r: 2 * r**2},
+        {"train": lambda r: 2 * (r**2 + 1)},
+        {"rest": lambda r, a, b: 3 * (1 + 2 * norm(a * b)) * r**2},  # A B = 0 leaves far outputs unbounded
+        {"rest": lambda r, a, b: 3 * norm(a) * norm(b) * r**2},
+    ):
+        assert bound(CORRECTED._replace(**part)).status == Status.FAILS
+
+
+def test_three_is_the_least_factor_of_the_chain():
+    assert chain(3).status == Status.HOLDS
+    assert chain(Rational(299, 100)).status == Status.FAILS
+    # The vectors that need nearly 3: s small, e = s r = -s y, and the third and fourth half of -s e each.
+    s, e = Rational(1, 1000), 1 / (1 + Rational(1, 2 * 10**6))
+    vectors = [e, 1, -s * e / 2, -s * e / 2, 1]
+    assert sum(vectors) ** 2 / sum(v**2 for v in vectors) > Rational(299, 100)
 
 
 tokens = st.integers(0, 2)
@@ -57,7 +78,7 @@ def test_nothing_violates_the_corrected_bound_or_the_sharper_ones(first, second,
     misalign = np.mean([((output(i) - output(j)) ** 2).sum() for i, j in product(windows, repeat=2)])
     rho = Fraction(1) - Fraction(train_length, 2 * test_length)
     rest = CORRECTED.rest(Rational(rho.numerator, rho.denominator), Matrix(a.tolist()), Matrix(b.tolist()))
-    assert error(test_length) <= 5 * rho**2 * misalign + 5 * (rho**2 + 1) * train + float(rest) + 1e-9
+    assert error(test_length) <= 3 * rho**2 * misalign + 3 * (rho**2 + 1) * train + float(rest) + 1e-9
     norms = np.linalg.norm(a, 2) * np.linalg.norm(b, 2)
     assert error(test_length) <= (np.sqrt(train) + float(rho) * norms) ** 2 + 1e-9
     # Convexity: the error is at most a mean of the near one and that of the far tokens alone.

@@ -12,11 +12,10 @@ from itertools import product
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from theory.formulas import H, L, N, mixture_formula, moments_formula
+from theory.formulas import FREE, H, L, N, mixture_formula, moments_formula
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
 from theory.linear_attention import expected_error
 
-M = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 ONES = sympy.Symbol("i", integer=True)
 
 
@@ -59,9 +58,9 @@ def _length_weights(claim: Callable[[int, int], Expr]) -> Verdict:
         whole = sympy.Integer(0)
         for x in product((0, 1), repeat=n):
             for k in range(1, n + 1):
-                g = sum(M[x[k - 1], symbol] for symbol in x[:k]) / k
+                g = sum(FREE[x[k - 1], symbol] for symbol in x[:k]) / k
                 whole += (g - sum(x[:k])) ** 2
-        parts = sum(claim(length, n) * expected_error(M, "sum", length) for length in range(1, n + 1))
+        parts = sum(claim(length, n) * expected_error(FREE, "sum", length) for length in range(1, n + 1))
         if sympy.expand(whole / (n * 2**n) - parts) != 0:
             return Verdict(Status.FAILS, f"l_train = {n}")
     return Verdict(Status.HOLDS)
@@ -128,7 +127,7 @@ PROPOSITION = Proposition(
         ),
         Entry(
             "7",
-            "The output depends on the last symbol and the number of ones alone; so many sequences share it (the sums "
+            "The output depends on the last symbol and the number of ones alone; how many sequences share it (the sums "
             "before 13, 16 and 21).",
             (sympy.binomial(L - 1, ONES - 1), sympy.binomial(L - 1, ONES)),
             _counting,

@@ -10,6 +10,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.formulas import (
+    FREE,
     H,
     L,
     N,
@@ -19,11 +20,10 @@ from theory.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
+from theory.judges import ForHeads, equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
 
 GAMMA = sympy.Symbol("Gamma")
-FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 
 
 def constant(value: Expr) -> Matrix:
@@ -31,20 +31,23 @@ def constant(value: Expr) -> Matrix:
     return Matrix([[value, value], [value, value]])
 
 
-def _stationary_of_one_length(claim: str) -> Verdict:
-    """Where the gradient of the error at one length vanishes, for scalars q and kappa, the error is said to be 0."""
-    q0, q1, k0, k1 = symbols = sympy.symbols("q0 q1 k0 k1")
+def _stationary_of_one_length(claim: Matrix) -> Verdict:
+    """With M written in whatever parameters, every stationary point of the error at one length is said to be a zero. So
+    it is where the error is convex in them; else the origin is tried."""
+    symbols = sorted(claim.free_symbols, key=str)
     for length in (1, 2):
-        error = error_formula(Matrix([[q0 * k0, q0 * k1], [q1 * k0, q1 * k1]]), "length").subs(L, length)
+        error = error_formula(claim, "length").subs(L, length)
+        hessian = sympy.hessian(error, symbols)
+        if not hessian.free_symbols and hessian.is_positive_semidefinite:
+            continue
         at = dict.fromkeys(symbols, 0)
-        stationary = all(sympy.diff(error, symbol).subs(at) == 0 for symbol in symbols)
-        if claim == "every stationary point" and stationary and error.subs(at) != 0:
+        if all(sympy.diff(error, symbol).subs(at) == 0 for symbol in symbols) and error.subs(at) != 0:
+            kind = "a minimum" if hessian.subs(at).is_positive_semidefinite else "a saddle"
             return Verdict(
-                Status.FAILS, f"l = {length}, q = kappa = 0: stationary (a saddle), with the error {error.subs(at)}"
+                Status.FAILS, f"l = {length}, q = kappa = 0: stationary ({kind}), with the error {error.subs(at)}"
             )
-    # In M itself the error is convex, so there every stationary point is a minimum.
-    hessian = sympy.hessian(error_formula(FREE, "length").subs(L, 2), list(FREE))
-    return Verdict(Status.HOLDS if hessian.is_positive_definite else Status.FAILS)
+        raise ArithmeticError(f"{claim}: neither convex nor stationary at the origin")
+    return Verdict(Status.HOLDS)
 
 
 def _root(claim: Expr) -> Verdict:
@@ -148,19 +151,19 @@ PROPOSITION = Proposition(
         Entry(
             "13, after",
             "Every stationary point of the error at one length is such a zero.",
-            "every stationary point",
+            Matrix(2, 2, [q * k for q in sympy.symbols("q0 q1") for k in sympy.symbols("k0 k1")]),
             _stationary_of_one_length,
             tex=r"\partial \ell(g; l) = 0 \implies \ell(g; l) = 0",
-            corrected="in M",
+            corrected=FREE,
             mended="In M the error is convex and it is so; in q and kappa the origin is a saddle.",
         ),
         Entry(
             "13 -> 14",
             "So the optimum over all lengths has four equal products too.",
-            dict.fromkeys((1, 2), constant((N + 1) / 2)),
+            ForHeads.all(constant((N + 1) / 2)),
             least_loss("length"),
             tex=r"\operatorname{arg\,min} \mathcal{L}(g; l_\mathrm{train}): \; q' = q'', \; \kappa' = \kappa''",
-            corrected={1: constant((N + 1) / 2), 2: optimum_formula("length")},
+            corrected=ForHeads({1: constant((N + 1) / 2), 2: optimum_formula("length")}, least=2),
             mended="True for a head of dimension 1, though it does not follow: that the minimizers of all terms share "
             "a property does not give it to the minimizer of their sum. The derivation has a proof.",
         ),
@@ -182,10 +185,10 @@ PROPOSITION = Proposition(
         Entry(
             "15, as the optimum's",
             "That is the error of the optimum.",
-            dict.fromkeys((1, 2), (L - (N + 1) / 2) ** 2),
+            ForHeads.all((L - (N + 1) / 2) ** 2),
             error_of_least_loss("length"),
             tex=r"\mathcal{E}_\mathrm{length}(g^{n}; l) = \left(l - \frac{n + 1}{2}\right)^2",
-            corrected={1: (L - (N + 1) / 2) ** 2, 2: optimum_error_formula("length")},
+            corrected=ForHeads({1: (L - (N + 1) / 2) ** 2, 2: optimum_error_formula("length")}, least=2),
             mended="For a head of dimension 1; not from 2 on.",
         ),
         Entry(

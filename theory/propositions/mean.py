@@ -8,12 +8,11 @@ unbounded error.
 import sympy
 from sympy import Expr, Matrix
 
-from theory.formulas import L, error_formula, moments_formula, optimum_formula
-from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
+from theory.formulas import FREE, L, error_formula, moments_formula, optimum_formula
+from theory.judges import ForHeads, equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
 
 EPSILON = sympy.Symbol("varepsilon", real=True)
-FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 EXACT = Matrix([[0, 1], [0, 1]])
 NEAR = Matrix([[0, 1 + EPSILON], [0, 1 + EPSILON]])
 
@@ -77,14 +76,14 @@ PROPOSITION = Proposition(
         Entry(
             "21 -> 22",
             "This does not depend on l, so it is the optimum over all lengths, with the loss 0.",
-            dict.fromkeys((1, 2), EXACT),
+            ForHeads.all(EXACT),
             least_loss("mean"),
             tex=r"\min \mathcal{L}(g; l_\mathrm{train}) = 0",
         ),
         Entry(
             "22",
             "Its error is 0 at every length (printed with the label of the sum task).",
-            dict.fromkeys((1, 2), sympy.Integer(0)),
+            ForHeads.all(sympy.Integer(0)),
             error_of_least_loss("mean"),
             tex=r"\mathcal{E}_\mathrm{mean}(g^{n}; l) = 0",
         ),

@@ -9,14 +9,13 @@ true one.
 import sympy
 from sympy import Expr, Matrix
 
-from theory.formulas import H, L, N, error_formula, loss_formula, optimum_error_formula, optimum_formula
-from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
+from theory.formulas import FREE, H, L, N, error_formula, loss_formula, optimum_error_formula, optimum_formula
+from theory.judges import ForHeads, equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
 
 GAMMA = sympy.Symbol("Gamma")
 CONST = sympy.Symbol("const")
 ONES = sympy.Symbol("i", integer=True)
-FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 BEST = N * (N + 3) / (2 * (N + H))  # the paper's Gamma
 
 
@@ -65,6 +64,12 @@ def _root(claim: Expr) -> Verdict:
     return equals(sympy.solve(SLOPE, GAMMA)[0], N)(claim)
 
 
+def _slope_along_kappa() -> Expr:
+    loss = loss_formula(FREE, "sum")
+    slope = sympy.diff(loss, FREE[0, 0]) + sympy.diff(loss, FREE[1, 0])
+    return slope.subs(dict(zip(FREE, share_of_ones(BEST), strict=True)))
+
+
 def _derivation() -> list[Step]:
     best = optimum_formula("sum")
     limit = N * (N - 1) / (2 * (N - H))
@@ -89,11 +94,11 @@ def _derivation() -> list[Step]:
             sympy.solve(SLOPE, GAMMA)[0],
         ),
         Step(
-            "But at that point the loss still has a slope: along M[1, 0], the weight that the symbol 1 gives to zeros, "
-            "it is negative for n >= 2.",
-            r"\frac{\partial \mathcal{L}}{\partial M_{10}}",
-            (1 - H / N) * BEST / 4 - (N - 1) / 8,
-            sympy.diff(loss_formula(FREE, "sum"), FREE[1, 0]).subs(dict(zip(FREE, share_of_ones(BEST), strict=True))),
+            "But at that point the loss still has a slope: along kappa'', which moves M[0, 0] and M[1, 0] together and "
+            "leaves the rank at one, it is negative for n >= 2.",
+            r"\frac{\partial \mathcal{L}}{\partial M_{00}} + \frac{\partial \mathcal{L}}{\partial M_{10}}",
+            (1 - H / N) * BEST / 2 - (N - 1) / 4,
+            _slope_along_kappa(),
         ),
         Step(
             "Head of dimension 2 or more. The normal equations give the global minimum: a readout at 0 ignores zeros, "
@@ -125,10 +130,10 @@ PROPOSITION = Proposition(
         Entry(
             "16 -> 17",
             "So the optimum over all lengths has kappa'' = 0 and equal products with kappa' too.",
-            dict.fromkeys((1, 2), share_of_ones(BEST)),
+            ForHeads.all(share_of_ones(BEST)),
             least_loss("sum"),
             tex=r"\operatorname{arg\,min} \mathcal{L}(g; l_\mathrm{train}): \; \kappa'' = 0, \; q' = q''",
-            corrected={2: optimum_formula("sum")},
+            corrected=ForHeads({2: optimum_formula("sum")}, least=2),
             mended="For head dimension 1 the direction kappa of the optimum is a root of a polynomial of degree 6, "
             "which theory.optimum isolates.",
         ),
@@ -164,7 +169,7 @@ PROPOSITION = Proposition(
             equals(SLOPE, N),
             left=r"\frac{\partial \mathcal{L}}{\partial \Gamma}",
             corrected=((N + H) * GAMMA - N * (N + 3) / 2) / (2 * N),
-            mended="The same factor.",
+            mended="The factor of (17) again.",
         ),
         Entry("19 -> 20", "The slope vanishes at", BEST, _root, left=r"\Gamma"),
         Entry(
@@ -174,16 +179,16 @@ PROPOSITION = Proposition(
             equals(ERROR.subs(GAMMA, BEST)),
             left=r"\ell(g^{n}; l)",
             corrected=(L + 1) / (4 * L) * (BEST - L) ** 2,
-            mended="The same factor.",
+            mended="The factor of (17) again.",
         ),
         Entry(
             "20, as the optimum's",
             "That is the error of the optimum.",
-            dict.fromkeys((1, 2), (L + 1) / (2 * L) * (BEST - L) ** 2),
+            ForHeads.all((L + 1) / (2 * L) * (BEST - L) ** 2),
             error_of_least_loss("sum"),
             tex=r"\mathcal{E}_\mathrm{sum}(g^{n}; l) = \frac{l + 1}{2 l} "
             r"\left(\frac{n (n + 3)}{2 (n + H_n)} - l\right)^2",
-            corrected={2: optimum_error_formula("sum")},
+            corrected=ForHeads({2: optimum_error_formula("sum")}, least=2),
             mended="Neither the factor nor the point is right.",
         ),
         Entry(
@@ -193,7 +198,7 @@ PROPOSITION = Proposition(
             _tends_to,
             left=r"\mathcal{E}_\mathrm{sum}(g^{n}; l)",
             corrected=((N + 3) / (2 + CONST) - L) ** 2 / 4,
-            mended="The same factor.",
+            mended="The factor of (17) again.",
         ),
         Entry(
             "20, const",

@@ -3,12 +3,11 @@
 Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 with C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V
 W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1.
 Found: as printed it is false. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a matrix out of the middle
-of a product. Mended, all three constants are five times as large, and C0 holds a product of two norms. What is left
+of a product. Mended, all three constants are three times as large, and C0 holds a product of two norms. What is left
 says little: the error itself is a mean of two errors, one of which is that of the far context alone.
 """
 
 import sympy
-from sympy import Matrix
 
 from theory.formulas import L, N
 from theory.judges import equals
@@ -22,7 +21,9 @@ from theory.misalignment import (
     P,
     at_most_l,
     bound,
+    chain,
     coupling,
+    entropies,
     gram_norm,
     grows,
     loss_differs_by_constant,
@@ -30,6 +31,7 @@ from theory.misalignment import (
     norm,
     normalized,
     pulled_out,
+    symmetric_cross_entropy,
     triangle,
     truncation,
 )
@@ -38,6 +40,7 @@ from theory.misalignment import (
 def _derivation() -> list[Step]:
     near, far, other, target = sympy.symbols("g_l r g_m y")  # g(l), g on the far context alone, g(l - l'), y
     mixed = (K * far + L * near) / (K + L)
+    s = sympy.Symbol("s")
     share = K / (K + L)
     return [
         Step(
@@ -54,11 +57,20 @@ def _derivation() -> list[Step]:
             mixed - target,
         ),
         Step(
-            "The square of a sum of five is at most five times the sum of squares, with equality for equal vectors, so "
-            "that C1, C2 and C0 are five times those printed; r has norm at most ||W^Q W^K'|| ||W^V W||.",
-            r"5 I - 1 1^\top \succeq 0: \; \lambda",
-            Matrix([[0, 5]]),
-            Matrix([sorted((5 * sympy.eye(5) - sympy.ones(5)).eigenvals())]),
+            "Of these the third and the fourth, for a share s = k/l_test of far tokens, add up to -s times the first, "
+            "e, so their squares are at least s^2 e^2 / 2, and the whole is (1 - s) e + s r - s y:",
+            r"g(l_\mathrm{test}) - y",
+            (1 - share) * (near - target) + share * far - share * target,
+            mixed - target,
+        ),
+        Step(
+            "By Cauchy and Schwarz its square is at most (1 - s)^2 / (1 + s^2/2) + 1 + 1 times the sum of the five "
+            "squares, which is 3 where s is 0 and less beyond: C1, C2 and C0 are three times those printed; r "
+            "has norm at "
+            "most ||W^Q W^K'|| ||W^V W||. The slope of that factor is never positive for s from 0 to 1:",
+            r"\frac{\partial}{\partial s} \frac{(1 - s)^2}{1 + s^2/2}",
+            -4 * (1 - s) * (2 + s) / (2 + s**2) ** 2,
+            sympy.factor(sympy.diff((1 - s) ** 2 / (1 + s**2 / 2), s)),
         ),
         Step(
             "A sharper bound needs no misalignment: squares are convex, so the error at l_test is at most the same "
@@ -94,10 +106,10 @@ PROPOSITION = Proposition(
         Entry(
             "25",
             "Each token, output and target is normalized.",
-            "outputs",
+            {"tokens", "targets", "outputs"},
             normalized,
             tex=r"\|g_\theta(x)\| = 1",
-            corrected="tokens and targets",
+            corrected={"tokens", "targets"},
             mended="An assumption that (25) does not bring about for outputs; only tokens and targets need it.",
         ),
         Entry(
@@ -112,10 +124,10 @@ PROPOSITION = Proposition(
         Entry(
             "27",
             "The squared distance stands for the symmetric cross-entropy of (2): outputs that agree have none of it.",
-            "cross-entropy",
+            symmetric_cross_entropy(),
             none_for_equal,
             tex=r"g_\theta(x_{[-l_1:]}) = g_\theta(x_{[-l_2:]}) \implies \mathcal{L}_\mathrm{misalign} = 0",
-            corrected="excess",
+            corrected=symmetric_cross_entropy() - entropies(),
             mended="It does of the excess over the two entropies, the symmetric divergence; cross-entropy itself can "
             "be lowered by sharper outputs that agree no better.",
         ),
@@ -132,7 +144,7 @@ PROPOSITION = Proposition(
             "28, step 1",
             "The error at l_test is at most the squared change of output plus the error at l.",
             1,
-            triangle(2),
+            triangle,
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
@@ -149,7 +161,7 @@ PROPOSITION = Proposition(
             "28, step 3",
             "The square of the two parts' sum is at most the sum of their squares.",
             1,
-            triangle(2),
+            triangle,
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
@@ -181,7 +193,7 @@ PROPOSITION = Proposition(
             "28, step 7",
             "The output at l is at most its difference from that at l - l' and the latter, squared each.",
             1,
-            triangle(2),
+            triangle,
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
@@ -190,7 +202,7 @@ PROPOSITION = Proposition(
             "28, step 8",
             "The output at l - l' is at most its error and the target's norm 1, squared each.",
             1,
-            triangle(2),
+            triangle,
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
@@ -206,18 +218,18 @@ PROPOSITION = Proposition(
             "28, step 10",
             "Together: the error is at most the sum of the five squares.",
             1,
-            triangle(5),
+            chain,
             tex=r"\|a_1 + \dots + a_5\|^2 \le \|a_1\|^2 + \dots + \|a_5\|^2",
-            corrected=5,
-            mended="A factor 5.",
+            corrected=3,
+            mended="A factor 3: the third and the fourth are no vectors of their own (derivation).",
         ),
         Entry(
             "28, step 11",
             "l and l - l', with l' not negative, are both drawn as in training.",
-            "not negative",
+            lambda length, short: short <= length,
             coupling,
             tex=r"l, \; l - l' \sim U[l_\mathrm{train}/2, l_\mathrm{train}], \; l' \ge 0",
-            corrected="either sign",
+            corrected=lambda length, short: True,
             mended="Let l' have either sign, as the proof allows, and draw the two independently. L_train is then the "
             "loss at these lengths, not at all of (8).",
         ),
@@ -229,7 +241,7 @@ PROPOSITION = Proposition(
             tex=r"\mathcal{E}_\mathrm{gen} \le \rho^2 \mathcal{L}_\mathrm{misalign} "
             r"+ (\rho^2 + 1) \mathcal{L}_\mathrm{train} + (1 + \|W^Q (W^K)^\top W^V W\|^2) \rho^2",
             corrected=CORRECTED,
-            mended="All three constants times 5, and in C0 the norm of W^Q W^K' times that of W^V W.",
+            mended="All three constants times 3, and in C0 the norm of W^Q W^K' times that of W^V W.",
         ),
         Entry(
             "29, ratio",

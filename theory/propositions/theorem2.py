@@ -7,13 +7,11 @@ l_train the error is not small.
 """
 
 import sympy
-from sympy import Expr, Matrix
+from sympy import Expr
 
-from theory.formulas import H, L, N, error_formula
+from theory.formulas import FREE, H, L, N, error_formula
 from theory.ledger import Entry, Judge, Proposition, Status, Step, Verdict
 from theory.propositions import length, sums
-
-FREE = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 
 
 def _order(task: str) -> Judge:
@@ -87,7 +85,7 @@ PROPOSITION = Proposition(
         ),
         Entry(
             "10",
-            "Sum task: so has this.",
+            "Sum task: the error has a quadratic relationship with the predicted length.",
             2,
             _order("sum"),
             tex=r"\mathcal{E}_\mathrm{sum} = \mathcal{O}((l_\mathrm{test} - l_\mathrm{train})^2)",
