@@ -2,7 +2,7 @@
 #   make figures            the paper's figures, the verdicts on its claims, results/report.html
 #   make figures-all        the same with the figures beyond the paper
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
-#   make test               the whole test suite
+#   make test               the tests that take minutes together; make test-slow, those that take long by themselves
 #   make bench              time a run and memory on this machine
 #   make reference          train the committed reference run again (hours); make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
@@ -13,7 +13,7 @@ READY := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory test bench reference readme lint clean
+.PHONY: setup figures figures-all theory test test-slow bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -48,7 +48,10 @@ readme: $(READY)
 	@$(BIN)/python -m experiments.reference
 
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto $(ARGS)
+	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+
+test-slow: $(READY)
+	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
 
 bench: $(READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)

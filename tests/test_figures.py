@@ -79,7 +79,11 @@ def hasty(monkeypatch):
     monkeypatch.setattr("synthlab.runs.ensure", ensure)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+# Those of the paper with every test, the many panels of the others apart.
+BY_SIZE = [name if name.isdigit() else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
+
+
+@pytest.mark.parametrize("name", BY_SIZE)
 def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_alone(invoke, hasty, tmp_path, name):
     outcome = invoke("experiments", f"figure={name}", "seeds=1", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err

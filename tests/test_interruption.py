@@ -18,7 +18,14 @@ def start(results: Path, steps: int = 200) -> subprocess.Popen:
     command = [sys.executable, "-m", "experiments", "figure=1", "seeds=1", "workers=2", f"results={results}"]
     settings = [f"protocol.steps={steps}", "protocol.batch=8", "evaluation.sequences=8"]
     # A session of its own: signals then reach the command and its workers, as Ctrl-C in a terminal does, and not us.
-    return subprocess.Popen([*command, *settings], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # A shell that starts the tests in the background has them ignore SIGINT; the command must not inherit that.
+    return subprocess.Popen(
+        [*command, *settings],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def finished(results: Path) -> set[str]:
@@ -51,6 +58,7 @@ def workers_of(parent: int) -> list[int]:
     return [pid for pid, command in commands.items() if b"popen_loky" in command]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 @pytest.mark.parametrize("how", ["ctrl-c", "kill -9 of all", "kill -9 of the parent"])
 def test_an_interrupted_figure_goes_on_where_it_was(tmp_path, how):
@@ -84,6 +92,7 @@ def test_an_interrupted_figure_goes_on_where_it_was(tmp_path, how):
         assert (tmp_path / "runs" / identity).stat().st_mtime_ns == time_written
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 def test_a_killed_worker_ends_in_one_line_and_keeps_what_is_finished(tmp_path):
     process = start(tmp_path)

@@ -11,6 +11,7 @@ def test_the_line_through_the_training_lengths_by_hand():
     assert line_from_training(bent) == pytest.approx(152.0)  # what lies beyond training has no say
 
 
+@pytest.mark.slow
 def test_a_trained_nope_model_attends_to_bos_in_inverse_proportion_to_length():
     for values in inverse_weights("reciprocal"):
         assert line_from_training(values) == pytest.approx(values[-1], rel=0.05)

@@ -52,6 +52,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
     assert not any(name.startswith("tests/") for name in names)
 
 
+@pytest.mark.slow
 def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
     quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", f"results={tmp_path}/results"]
     run = python(installed, "synthlab", "task=sum", *quick, cwd=tmp_path)

@@ -20,6 +20,7 @@ HASTY = [
 ]
 
 
+@pytest.mark.slow
 def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path, monkeypatch):
     arguments, folder = [*HASTY, f"results={tmp_path}"], tmp_path / "theory"
     outcome = invoke("theory", *arguments)
