@@ -8,7 +8,7 @@ import pandas as pd
 from sympy import Matrix
 
 from synthlab.assembly import resolve
-from synthlab.composition import Composed, compose
+from synthlab.composition import Composed, compose, settings_of
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
@@ -68,7 +68,8 @@ def configs(
 ) -> dict[Case, list[RunConfig]]:
     """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
     training and test length. Raises InputError."""
-    for model, settings in trained.items():
+    chosen = {model: dict(settings_of(settings)) for model, settings in trained.items()}
+    for model, settings in chosen.items():
         for key, value in settings.items():
             if key.split(".")[0] not in SETTABLE or (key == "model" and value != MODELS_OF[model]):
                 raise InputError(
@@ -78,7 +79,7 @@ def configs(
     base = Composed(compose([]))
     runs = {}
     for case in cases:
-        settings = {**trained[case.model], **lengths, **case.settings()}
+        settings = {**chosen[case.model], **lengths, **case.settings()}
         config = resolve(base.with_settings(settings))
         runs[case] = [config.with_seed(seed) for seed in range(seeds)]
     return runs
@@ -126,7 +127,7 @@ def _agreement(case: Case, record: Record) -> dict[str, Any]:
     config, best = record.config, case.optimum(record.config.train_length)
     row = case._asdict() | {"seed": config.seed, "is_unique": best.is_unique, "exact_loss": float(best.loss)}
     if record.diverged_at is not None:
-        return row | {"agrees": False}
+        return row | {"loss": np.nan, "loss_off": np.nan, "error_off": np.nan, "agrees": False}
     errors, represented = _errors(record.outputs, case, config)
     loss = float(represented[: config.train_length].mean())
     error_off = _off(errors, _errors(best.outputs, case, config)[0])

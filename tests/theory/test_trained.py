@@ -59,8 +59,8 @@ def test_runs_that_diverged_are_left_out():
     runs = {each: [trained_config(each, **HASTY)] for each in plain_cases([2])}
     found = {each: [replace(lost, config=configs[0], diverged_at=2)] for each, configs in runs.items()}
     assert comparison(runs, found)["median"].isna().all()
-    (row,) = agreement({case: [lost]}).to_dict("records")
-    assert not row["agrees"]
+    table = agreement({case: [lost]})
+    assert agreement_by_case(table)["agree"].tolist() == [0]
     assert not predictions(comparison(runs, found), found)["survives"].any()
     assert set(softmax) <= set(found)
 
