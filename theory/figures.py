@@ -8,7 +8,8 @@ from synthlab.plots import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED
 
 # The theory's curves: exact ones are lines, what is trained is marked.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")
-HEADS = {1: Style("head dimension 1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
+HEADS = {1: Style("1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
+OTHER_HEAD = Style("another", PURPLE, "-", "D")
 SOFTMAX = Style("softmax Transformer, trained", GREEN, DOTS, "^")
 ROOM = 1e-2  # the least upper end of the scale, so that the legend finds room
 FLOOR = 1e-9  # errors below are drawn here: they are 0 but for rounding
@@ -20,12 +21,7 @@ class Optima(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         _shade(axes, drawn)
         linear, softmax = drawn[drawn["model"] == "linear"], drawn[drawn["model"] == "softmax"]
-        for head_dim, rows in linear.groupby("head_dim"):
-            style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
-            if head_dim in _told_apart(linear):
-                label = _exact(head_dim)
-                axes.plot(rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, lw=1.4, label=label)
-            _marked(axes, rows, style, every=(3 * head_dim % 7, 7), label=f"trained, {head_dim}")
+        _draw_heads(axes, linear, step=7)
         one = linear[linear["head_dim"] == linear["head_dim"].min()]
         axes.plot(
             one["length"], one["paper"].clip(lower=FLOOR), color=PAPER.colour, linestyle=PAPER.line, label=PAPER.label
@@ -48,12 +44,8 @@ class OverPaper(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         _shade(axes, drawn)
         linear = drawn[(drawn["model"] == "linear") & (drawn["length"] > drawn["train_length"])]
-        for head_dim, rows in linear.groupby("head_dim"):
-            style = HEADS.get(head_dim, Style(str(head_dim), PURPLE, "-", "D"))
-            over = rows.assign(**{name: rows[name] / rows["paper"] for name in ("exact", "median", "low", "high")})
-            if head_dim in _told_apart(linear):
-                axes.plot(over["length"], over["exact"], color=style.colour, lw=1.4, label=_exact(head_dim))
-            _marked(axes, over, style, every=(3 * head_dim % 5, 5), label=f"trained, {head_dim}")
+        over = linear.assign(**{name: linear[name] / linear["paper"] for name in ("exact", "median", "low", "high")})
+        _draw_heads(axes, over, step=5)
         axes.axhline(1, color=PAPER.colour, linestyle=PAPER.line, lw=1, label=PAPER.label)
         axes.set_xlim(0.5, drawn["length"].max() + 0.5)
         axes.set_xlabel("sequence length")
@@ -132,14 +124,16 @@ class Ratio(Drawing):
         return "the ratio is the same as printed and corrected"
 
 
-def _told_apart(linear: pd.DataFrame) -> set[int]:
-    """Head dimensions whose optima differ: 1, and the first of 2 or more."""
-    dims = linear["head_dim"].unique()
-    return {1, min((dim for dim in dims if dim > 1), default=1)}
-
-
-def _exact(head_dim: int) -> str:
-    return "exact, head dimension 1" if head_dim == 1 else "exact, 2 or more"
+def _draw_heads(axes: Axes, linear: pd.DataFrame, step: int) -> None:
+    """Each head dimension's trained models as marks, at every ``step``-th length; the optima, of which there are two, 1
+    and 2 or more, as lines."""
+    first_of_more = min((dim for dim in linear["head_dim"].unique() if dim > 1), default=1)
+    for head_dim, rows in linear.groupby("head_dim"):
+        style = HEADS.get(head_dim, OTHER_HEAD)
+        if head_dim in (1, first_of_more):
+            label = "exact, head dimension 1" if head_dim == 1 else "exact, 2 or more"
+            axes.plot(rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, lw=1.4, label=label)
+        _marked(axes, rows, style, every=(3 * head_dim % step, step), label=f"trained, {head_dim}")
 
 
 def _models(drawn: pd.DataFrame) -> str:

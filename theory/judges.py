@@ -4,14 +4,13 @@ Each takes the truth, which it knows in a way of its own (enumeration, exact opt
 function from a statement to a verdict.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
 
 import sympy
 from sympy import Expr, Matrix
 
 from theory.formulas import L, N, is_zero
-from theory.ledger import Judge, Status, Verdict, dims, plain
+from theory.ledger import ForHeads, Judge, Status, Verdict, dims, plain
 from theory.linear_attention import TARGETS, mixture, readout, training_loss
 from theory.optima import Optimum, optimum
 
@@ -62,18 +61,6 @@ def only_zero_of_error(task: str) -> Judge:
         return Verdict(Status.HOLDS, f"for l = 1 to {LENGTHS[-1]}")
 
     return judge
-
-
-class ForHeads(NamedTuple):
-    """A formula in l_train (and in the length) for each head dimension, said for l_train from ``least`` on."""
-
-    formulas: Mapping[int, Any]
-    least: int = 1
-
-    @classmethod
-    def all(cls, formula: Any) -> "ForHeads":
-        """The same for every head, as the paper has it."""
-        return cls(dict.fromkeys((1, 2), formula))
 
 
 def least_loss(task: str, longest: int = 8) -> Judge:
@@ -149,11 +136,11 @@ def _stationary(best: Optimum, outputs: Matrix) -> bool:
     return (slope * kappa.T).is_zero_matrix and (outputs[:, 1].T * slope).is_zero_matrix
 
 
-def grows_as(error: Expr, symbol: Expr = L) -> Judge:
+def grows_as(error: Expr) -> Judge:
     """The error is said to be O(l^power): its ratio to that must have a finite limit as l grows, for every M."""
 
     def judge(power: int) -> Verdict:
-        limit = sympy.limit(error / symbol**power, symbol, sympy.oo)
+        limit = sympy.limit(error / L**power, L, sympy.oo)
         if limit.has(sympy.oo):
             return Verdict(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
         return Verdict(Status.HOLDS)

@@ -5,7 +5,7 @@ mended. The judge knows the truth by a way of its own (enumeration, exact optima
 it another statement and it says something else. The mended statement must pass the same judge.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -33,6 +33,18 @@ class Verdict(NamedTuple):
 
 
 Judge = Callable[[Any], Verdict]
+
+
+class ForHeads(NamedTuple):
+    """A formula in l_train (and in the length) for each head dimension, said for l_train from ``least`` on."""
+
+    formulas: Mapping[int, Any]
+    least: int = 1
+
+    @classmethod
+    def all(cls, formula: Any) -> "ForHeads":
+        """The same for every head, as the paper has it."""
+        return cls(dict.fromkeys((1, 2), formula))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +76,8 @@ class Entry:
     @property
     def corrections(self) -> list[str]:
         """The mended statement in LaTeX, where it is a formula; one for each head dimension that it is about."""
-        if formulas := getattr(self.corrected, "formulas", None):
+        if isinstance(self.corrected, ForHeads):
+            formulas = self.corrected.formulas
             name = "M" if isinstance(formulas[max(formulas)], sympy.MatrixBase) else r"\mathcal{E}(l)"
             return [
                 rf"\text{{head dimension {dims(dim)}: }} {name} = {latex(value)}" for dim, value in formulas.items()
@@ -85,8 +98,8 @@ class Entry:
     @property
     def mended_words(self) -> str:
         """What is right instead, for a line of text."""
-        if formulas := getattr(self.corrected, "formulas", None):
-            parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in formulas.items()]
+        if isinstance(self.corrected, ForHeads):
+            parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in self.corrected.formulas.items()]
             return " ".join([self.mended, *parts])
         if self.left and self.corrected is not None:
             return f"{self.mended} Right: {plain(self.corrected)}."

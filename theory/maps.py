@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 import sympy
+import torch
 from sympy import Expr
 
 from synthlab.composition import compose
@@ -53,7 +54,7 @@ class Map:
             shift = OUTREPS[name](None).default_shift(smallest)
         chosen = cls(name, checked_number("shift", shift))
         bench = chosen.bench
-        if not bench.domain.contains(_tensor(smallest + bench.shift)):
+        if not bench.domain.contains(torch.tensor(smallest + bench.shift)):
             raise InputError(
                 f"shift={shift}: takes the least target of task={task} to {smallest + bench.shift:g}, "
                 f"outside the domain {bench.domain} of outrep={name}"
@@ -89,9 +90,3 @@ class Map:
 def largest() -> Expr:
     """The largest answer of the bench's evaluation."""
     return sympy.Integer(int(compose([])["evaluation"]["largest"]))
-
-
-def _tensor(value: float) -> Any:
-    import torch
-
-    return torch.tensor(value)

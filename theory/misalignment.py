@@ -16,6 +16,7 @@ from theory.ledger import Status, Verdict
 K, LT, RHO = sympy.symbols("k l_test rho", positive=True)
 P, Q = sympy.symbols("p q", positive=True)  # of two tokens, the output's entry at the first; that of another output
 UNIT = [Matrix([[1, 0]]), Matrix([[0, 1]]), Matrix([[Rational(3, 5), Rational(4, 5)]])]  # tokens of norm 1
+WEIGHTS = [Matrix(2, 2, entries) for entries in product((-1, 0, 1), repeat=4)][::4]
 
 
 class Constants(NamedTuple):
@@ -53,30 +54,26 @@ def chain(claim: int) -> Verdict:
     needed = 2 + (1 - s) ** 2 / (1 + s**2 / 2)
     if claim >= sympy.calculus.util.maximum(needed, s, sympy.Interval(0, 1)):
         return Verdict(Status.HOLDS)
-    over = next(
-        share for share in (Rational(1, 2), Rational(1, 10), Rational(1, 1000)) if needed.subs(s, share) > claim
-    )
     if claim < 2:
         return Verdict(
             Status.FAILS,
             f"right in training (g(l) = g(m) = y), the opposite from far tokens alone (r = -y): 4 s^2, not at most "
             f"{2 * claim} s^2",
         )
+    over = Rational(1, 2)
+    while needed.subs(s, over) <= claim:
+        over /= 2
     return Verdict(
         Status.FAILS, f"s = {over}: up to {needed.subs(s, over)} times the sum of squares, not {claim} times"
     )
 
 
-def _weights() -> list[Matrix]:
-    return [Matrix(2, 2, entries) for entries in product((-1, 0, 1), repeat=4)]
-
-
 def pulled_out(claim: Callable[[Matrix, Matrix], Expr]) -> Verdict:
     """||x A G B||^2 <= claim(A, B) ||G||^2 for a token x of norm 1 and the gram matrix G of tokens of norm 1: tried on
-    A and B with entries -1, 0, 1 (every fourth) and small G. The mended claim is the norm's submultiplicativity."""
+    A and B among ``WEIGHTS`` and small G. The mended claim is the norm's submultiplicativity."""
     x = Matrix([[1, 0]])
     for g in (token.T * token for token in UNIT):
-        for a, b in product(_weights()[::4], repeat=2):
+        for a, b in product(WEIGHTS, repeat=2):
             if norm(x * a * g * b) > claim(a, b) * norm(g):
                 return Verdict(
                     Status.FAILS,

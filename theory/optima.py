@@ -29,7 +29,7 @@ from theory.linear_attention import (
     readout,
     target_of,
 )
-from theory.maps import RATIONAL, Map
+from theory.maps import Map
 
 SUMMED = 100  # lengths up to which moments are summed; beyond, formulas serve where there are any
 MAPPED = 200  # the longest training length under a map or with BOS, for which there are none
@@ -61,11 +61,7 @@ class Optimum:
         clipped as the bench does."""
         length = checked_length("test_length", test_length)
         if self.outrep.plain:
-            if length > SUMMED and not self.bos:
-                rows = [Moments(*(part.subs(L, length) for part in row)) for row in moments_formula(self.task)]
-            else:
-                rows = moments(TARGETS[self.task], length, bos=self.bos)
-            return _loss(self.outputs, rows)
+            return _loss(self.outputs, _at_length(self.task, length, self.bos))
         total = sympy.Integer(0)
         for last in (0, 1):
             for ones, weight in outcomes(length, last):
@@ -105,11 +101,7 @@ def optimum(
 
 @cache
 def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Optimum:
-    if length > SUMMED and chosen.plain and not bos:
-        harmonic = sympy.harmonic(length)
-        rows = [Moments(*(part.subs(H, harmonic).subs(N, length) for part in row)) for row in mixture_formula(task)]
-    else:
-        rows = mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
+    rows = _in_training(task, length, bos) if chosen.plain else mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
 
     def made(outputs: Matrix, loss: Expr, is_unique: bool) -> Optimum:
         return Optimum(task, length, head_dim, ImmutableMatrix(outputs), loss, is_unique, chosen)
@@ -140,14 +132,13 @@ def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
     """
     best = optimum(task, train_length, head_dim)
     n = best.train_length
-    harmonic = sum((Rational(1, k) for k in range(1, n + 1)), Rational(0))
     zero, one = {
         "length": (Rational(n + 1, 2), Rational(n + 1, 2)),
-        "sum": (Rational(0), n * (n + 3) / (2 * (n + harmonic))),
+        "sum": (Rational(0), n * (n + 3) / (2 * (n + sympy.harmonic(n)))),
         "mean": (Rational(0), Rational(1)),
     }[task]
     outputs = Matrix([[zero, one], [zero, one]])
-    loss = _loss(outputs, mixture(TARGETS[task], n))
+    loss = _loss(outputs, _in_training(task, n))
     return replace(best, outputs=ImmutableMatrix(outputs), loss=loss, is_unique=best.is_unique and loss == best.loss)
 
 
@@ -155,10 +146,23 @@ def _loss(outputs: Matrix, rows: list[Moments]) -> Expr:
     return rank_one.reduced(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
+def _at_length(task: str, length: int, bos: bool) -> list[Moments]:
+    """The moments at one length, by sums or, for a long one, by the formula that there is without BOS."""
+    if bos or length <= SUMMED:
+        return moments(TARGETS[task], length, bos=bos)
+    return [Moments(*(part.subs(L, length) for part in row)) for row in moments_formula(task)]
+
+
+def _in_training(task: str, train_length: int, bos: bool = False) -> list[Moments]:
+    """The same for the mixture of training lengths."""
+    if bos or train_length <= SUMMED:
+        return mixture(TARGETS[task], train_length, bos=bos)
+    values = {H: sympy.harmonic(train_length), N: train_length}
+    return [Moments(*(part.subs(values) for part in row)) for row in mixture_formula(task)]
+
+
 def _mapped(plain: Target, chosen: Map) -> Target:
-    if chosen.plain:
-        return plain
-    if chosen.name in RATIONAL:
+    if chosen.rational:
         return lambda ones, length: _as_fraction(chosen.forward(plain(ones, length)))
     return lambda ones, length: chosen.forward(plain(ones, length))
 

@@ -36,7 +36,8 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
     ]
     tex, page = folder.path / "theory.tex", folder.path / "theory.html"
     forms = {task: {name: latex(form) for name, form in each.items()} for task, each in closed_forms().items()}
-    known = {"propositions": propositions(), "forms": forms}
+    derivations = {proposition.title: proposition.derivation() for proposition in propositions()}
+    known = {"propositions": propositions(), "derivations": derivations, "forms": forms}
     write_whole(tex, template("theory", "theory.tex.j2", markup=False, escape=_escaped).render(known))
     shown = {
         **known,

@@ -10,8 +10,8 @@ from sympy import Matrix, Rational
 
 from experiments.reference import REFERENCE
 from theory.formulas import L, N
-from theory.judges import ForHeads, equals
-from theory.ledger import Entry, Status, Step, latex, plain
+from theory.judges import equals
+from theory.ledger import Entry, ForHeads, Status, Step, latex, plain
 from theory.results import closed_form_lines, entries, ledger, ledger_lines, propositions
 
 H, C, F = Status.HOLDS, Status.CONDITION, Status.FAILS

@@ -20,8 +20,8 @@ from theory.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.judges import ForHeads, equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
+from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
 
 GAMMA = sympy.Symbol("Gamma")
 

@@ -9,8 +9,8 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.formulas import FREE, L, error_formula, moments_formula, optimum_formula
-from theory.judges import ForHeads, equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
+from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
 
 EPSILON = sympy.Symbol("varepsilon", real=True)
 EXACT = Matrix([[0, 1], [0, 1]])

@@ -10,6 +10,7 @@ import sympy
 from sympy import Expr
 
 from theory.formulas import FREE, H, L, N, error_formula
+from theory.judges import grows_as
 from theory.ledger import Entry, Judge, Proposition, Status, Step, Verdict
 from theory.propositions import length, sums
 
@@ -18,12 +19,9 @@ def _order(task: str) -> Judge:
     """The error of any M over (l_test - l_train)^power: bounded as l_test grows; and with one bound for all l_train?"""
 
     def judge(power: int) -> Verdict:
-        error = error_formula(FREE, task)
-        limit = sympy.limit(error / L**power, L, sympy.oo)
-        if limit.has(sympy.oo):
-            return Verdict(Status.FAILS, f"for every l_train: the error over l_test^{power} grows beyond all bounds")
-        if power == 0:
-            return Verdict(Status.HOLDS)
+        growth = grows_as(error_formula(FREE, task))(power)
+        if growth.status == Status.FAILS or power == 0:
+            return growth
         # One step beyond training, where (l_test - l_train)^power is 1, the paper's own error grows with l_train. H_n
         # is replaced by 0: that takes Gamma towards l_test, and so the error down.
         near = papers_error(task).subs(L, N + 1)
