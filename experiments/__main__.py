@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab import cli
+from synthlab.config import BOOKKEEPING
 from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
 
@@ -23,6 +24,7 @@ class Settings(BaseModel):
     workers: PositiveInt | None
     replot: bool
     results: str
+    device: str
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
@@ -37,7 +39,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     chosen, store = figures(settings.figure), Store(settings.results)
     runs_own, changes = _overrides()
-    run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key == "results"}
+    run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key in BOOKKEEPING}
     base = Composed(run, runs_own)
     grids = {
         name: {key: cells(panel, base, settings.seeds) for key, panel in figure.panels.items()}
@@ -48,7 +50,8 @@ def task(raw: dict[str, Any], command: str) -> bool:
         _all_recorded(configs, store)
     store.make_writable(".")
     folder = Folder(store.make_writable("figures"), redraw=settings.replot)
-    records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
+    workers = settings.workers or os.cpu_count() or 1
+    records = {record.config.id: record for record in ensure(configs, store, workers, device=settings.device)}
     found = {
         name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
         for name, grid in grids.items()

@@ -10,7 +10,7 @@ attend so.
 import numpy as np
 import torch
 
-from synthlab.assembly import resolve
+from synthlab.assembly import data, resolve
 from synthlab.composition import compose
 from synthlab.runs import fit
 from synthlab.streams import stream
@@ -20,10 +20,11 @@ def inverse_weights(outrep: str, lengths: int = 50, sequences: int = 256) -> np.
     """1 / w for each head (rows) and length 1..``lengths`` (columns), w being the weight on BOS, averaged over
     sequences, of a length-task NoPE model trained with ``outrep`` on lengths up to 10."""
     config = resolve(compose(["task=length", "encoding=nope", f"outrep={outrep}", "train_length=10"]))
-    parts, _ = fit(config)
-    x = parts.inputs.draw(sequences, lengths, stream(config.seed, "evaluation"))
+    model, _ = fit([config])
+    _, inputs, _ = data(config)
+    x = inputs.draw(sequences, lengths, stream(config.seed, "evaluation"))
     with torch.no_grad():
-        return (1 / parts.model.readout_attention(x)[..., 0].mean(0)).numpy()
+        return (1 / model.readout_attention(x[None])[0, ..., 0].mean(0)).numpy()
 
 
 def line_from_training(values: np.ndarray, train_length: int = 10) -> float:

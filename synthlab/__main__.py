@@ -13,7 +13,7 @@ def task(raw: dict[str, Any]) -> bool:
 
     config = resolve(raw)
     store = Store(raw["results"])
-    records = ensure([config], store, progress=False)
+    records = ensure([config], store, progress=False, device=raw["device"])
     print(f"{records}\nrecord: {store.runs / config.id}\n", flush=True)
     return records[0].diverged_at is None
 

@@ -1,6 +1,6 @@
 """From a config to the objects it stands for, checked before anything runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -56,14 +56,28 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def build(config: RunConfig) -> Parts:
-    """Task, input distribution, map and freshly initialized model."""
-    make_encoding = partial(ENCODINGS.build, config.encoding)
-    return Parts(
-        TASKS.build(config.task),
-        INPUTS.build(config.inputs),
-        OUTREPS.build(config.outrep),
-        MODELS.build(config.model, make_encoding, stream(config.seed, "initial")),
-    )
+    """Task, input distribution, map and freshly initialized model (a stack of one)."""
+    return Parts(*data(config), build_models([config]))
+
+
+def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
+    """What decides a run's examples: task, input distribution, map."""
+    return TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
+
+
+def build_models(configs: Sequence[RunConfig]) -> nn.Module:
+    """The freshly initialized models of runs of one shape, as one stack. Raises InputError for models that cannot be
+    stacked."""
+    make_encoding = partial(ENCODINGS.build, configs[0].encoding)
+    stack = MODELS.build(configs[0].model, make_encoding, [stream(config.seed, "initial") for config in configs])
+    for name, parameter in stack.named_parameters():
+        if parameter.shape[:1] != (len(configs),):
+            field = "encoding" if name.startswith("encoding.") else "model"
+            raise InputError(
+                f"{field}={getattr(configs[0], field)['name']}: parameter {name.split('.')[-1]} has shape "
+                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.stacked"
+            )
+    return stack
 
 
 def _check(config: RunConfig, parts: Parts) -> None:

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveIn
 
 from synthlab.registry import STRICT, validated
 
-RESULTS_VERSION = 1  # raise it when the same config would give other numbers: older records are then trained anew
-BOOKKEEPING = ("results",)  # keys of the config that say nothing about the numbers
+RESULTS_VERSION = 2  # raise it when the same config would give other numbers: older records are then trained anew
+BOOKKEEPING = ("results", "device")  # keys of the config that say nothing about the numbers
 
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
@@ -72,6 +72,12 @@ class RunConfig(BaseModel):
         """The run's identity: a hash of the whole config, the seed included, and of the results version."""
         text = json.dumps([RESULTS_VERSION, self.model_dump()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def shape(self) -> str:
+        """Runs of one shape can train side by side in one stack: they differ in what costs no other arithmetic."""
+        protocol = self.protocol.model_dump(exclude={"name", "lr"})
+        return json.dumps([self.model, self.encoding, protocol, self.train_length], sort_keys=True)
 
     def with_seed(self, seed: int) -> "RunConfig":
         """The same run under another seed."""

@@ -2,6 +2,9 @@
 
 ``embed`` adds to token embeddings, ``rotate`` turns queries and keys, ``bias`` adds to attention logits; the base class
 does nothing in each, so NoPE overrides nothing. Positions count from 0 (the BOS) and may differ from row to row.
+
+An encoding serves E models at once (see ``layers``): what is learned has a leading dimension of models. Positions have
+dimensions of models and rows too, of size 1 where all share them.
 """
 
 import math
@@ -15,14 +18,16 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
+from synthlab.layers import Generators, draw, stacked, take
 from synthlab.registry import Registry
 
 
 class Dims(NamedTuple):
-    """What an encoding needs to know of the model it serves."""
+    """What an encoding needs to know of the models it serves: their width and heads, and how many they are."""
 
     width: int
     heads: int
+    models: int = 1
 
 
 class Encoding(nn.Module, ABC):
@@ -31,8 +36,8 @@ class Encoding(nn.Module, ABC):
     # True where positions are drawn anew for each prefix: its prefixes cannot share one packed row (see ``packing``).
     draws_positions = False
 
-    def initialise(self, generator: torch.Generator) -> None:
-        """Draw the initial values of whatever is learned."""
+    def initialise(self, generators: Generators) -> None:
+        """Draw the initial values of whatever is learned, each model's from its own generator."""
 
     def longest(self) -> float:
         """The longest sequence this encoding can serve; infinite for most."""
@@ -42,15 +47,17 @@ class Encoding(nn.Module, ABC):
         """The positions of ``count`` tokens, BOS first, for rows that hold prefixes of ``lengths`` symbols."""
         return torch.arange(count).expand(len(lengths), count)
 
-    def embed(self, h: Float[Tensor, "*B T D"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T D"]:
+    def embed(self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
         """Token embeddings with their positions."""
         return h
 
-    def rotate(self, v: Float[Tensor, "*B T H d"], positions: Int[Tensor, "*#B T"]) -> Float[Tensor, "*B T H d"]:
+    def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
         """Queries or keys, turned by their positions."""
         return v
 
-    def bias(self, query: Int[Tensor, "*B Q 1"], key: Int[Tensor, "*B Q K"]) -> Float[Tensor, "*B H Q K"] | None:
+    def bias(
+        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+    ) -> Float[Tensor, "#E #B H Q K"] | None:
         """What is added to attention logits, given each query's position and its keys'; None for nothing."""
         return None
 
@@ -71,16 +78,16 @@ class Learned(Encoding):
     def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3, le=10**6)], scale: PositiveFloat):
         super().__init__()
         self.scale = scale
-        self.vectors = nn.Parameter(torch.empty(table, dims.width))
+        self.vectors = stacked(dims.models, table, dims.width)
 
-    def initialise(self, generator):
-        nn.init.normal_(self.vectors, std=self.scale, generator=generator)
+    def initialise(self, generators):
+        draw(self.vectors, self.scale, generators)
 
     def longest(self):
-        return len(self.vectors) - 2  # the positions of BOS and EOS are not symbols of the sequence
+        return self.vectors.shape[1] - 2  # the positions of BOS and EOS are not symbols of the sequence
 
     def embed(self, h, positions):
-        return h + self.vectors[positions]
+        return h + take(self.vectors, positions)
 
 
 class Sinusoidal(Encoding):
@@ -143,21 +150,21 @@ class T5(Encoding):
         if furthest <= buckets // 2:
             raise InputError(f"encoding.furthest={furthest}: must exceed half of encoding.buckets={buckets}")
         self.furthest, self.scale = furthest, scale
-        self.biases = nn.Parameter(torch.empty(buckets, dims.heads))
+        self.biases = stacked(dims.models, buckets, dims.heads)
 
-    def initialise(self, generator):
-        nn.init.normal_(self.biases, std=self.scale, generator=generator)
+    def initialise(self, generators):
+        draw(self.biases, self.scale, generators)
 
     def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
         """The bucket of each distance, 0 or more (negative ones, masked in any case, fall into bucket 0)."""
-        buckets = len(self.biases)
+        buckets = self.biases.shape[1]
         exact = buckets // 2
         ratio = distance.clamp(min=exact).float() / exact
         far = exact + (ratio.log() / math.log(self.furthest / exact) * (buckets - exact)).long()
         return torch.where(distance < exact, distance.clamp(min=0), far.clamp(max=buckets - 1))
 
     def bias(self, query, key):
-        return self.biases[self.bucket(query - key)].movedim(-1, -3)
+        return take(self.biases, self.bucket(query - key)).movedim(-1, -3)
 
 
 class Randomized(Encoding):
@@ -179,8 +186,8 @@ class Randomized(Encoding):
             )
         self.span = span
 
-    def initialise(self, generator):
-        self.inner.initialise(generator)
+    def initialise(self, generators):
+        self.inner.initialise(generators)
 
     def longest(self):
         return self.span - 2

@@ -3,9 +3,10 @@
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from synthlab.inputs import InputDistribution
+from synthlab.layers import Member
 from synthlab.outrep import OutRep
 from synthlab.streams import stream
 from synthlab.tasks import Task
@@ -15,7 +16,7 @@ ENTRIES = 2**21  # attention entries a head in one pass; bounds memory at long t
 
 @torch.no_grad()
 def evaluate(
-    model: nn.Module,
+    model: Member,
     task: Task,
     inputs: InputDistribution,
     outrep: OutRep,
@@ -45,7 +46,7 @@ def evaluate(
     return {name: values.numpy() for name, values in metrics.items()}
 
 
-def readouts(model: nn.Module, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
+def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
     """The model's output for every prefix of every row. One pass serves all lengths, unless the encoding draws
     positions anew for each prefix."""
     length = x.shape[1]

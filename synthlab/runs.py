@@ -3,11 +3,9 @@
 import os
 import platform
 import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral
 from typing import Any
@@ -16,73 +14,104 @@ import pandas as pd
 import torch
 from torch import nn
 
-from synthlab.assembly import Parts, build, resolve
+from synthlab.assembly import build_models, data, resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.evaluation import evaluate
+from synthlab.layers import Member
 from synthlab.linear_attention import LinearAttention
 from synthlab.metrics import METRICS
-from synthlab.objective import PrefixRegression, length_weights
+from synthlab.objective import Examples, PrefixRegression, length_weights
 from synthlab.records import Record, Store
 from synthlab.results import Records
-from synthlab.streams import stream
 from synthlab.training import Observer, Training, train
+from synthlab.workers import find_device, one_thread, stacks, worked
 
 
-def execute(config: RunConfig, observe: Observer | None = None) -> Record:
-    """Train and evaluate, on one thread: the numbers then depend on nothing but the config and the machine."""
-    started, environment = time.time(), _environment()
-    with _one_thread():
-        (task, inputs, outrep, model), training = fit(config, observe)
+def execute(config: RunConfig, observe: Observer | None = None, device: str = "cpu") -> Record:
+    """Train and evaluate one run alone."""
+    return execute_stack([config], observe, device)[0]
+
+
+def execute_stack(configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
+    """Train runs of one shape side by side, and evaluate each, on one thread: a run's numbers then depend on nothing
+    but its config and the machine, not on the runs beside it."""
+    started, environment = time.time(), _environment(device)
+    with one_thread():
+        stack, trainings = fit(configs, observe, device)
         trained = time.time()
-        if training.diverged_at is None:
-            how = config.evaluation.model_dump()
-            metrics = evaluate(model, task, inputs, outrep, config.test_length, **how)
-        else:
-            metrics = {name: [] for name in METRICS}
-    return Record(
-        config=config,
-        metrics=pd.DataFrame({"length": range(1, len(metrics["mse"]) + 1), **metrics}),
-        training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
-        outputs=_outputs(model),
-        diverged_at=training.diverged_at,
-        environment=environment | {"train_seconds": trained - started, "test_seconds": time.time() - trained},
-    )
+        measured = [
+            _evaluated(Member(stack, index), config) if training.diverged_at is None else None
+            for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
+        ]
+        outputs = _outputs(stack)
+    environment |= {
+        "stacked": len(configs),
+        "train_seconds": (trained - started) / len(configs),
+        "test_seconds": (time.time() - trained) / len(configs),
+    }
+    return [
+        Record(
+            config=config,
+            metrics=_table(metrics or {name: [] for name in METRICS}),
+            training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
+            outputs=None if metrics is None else found,
+            diverged_at=training.diverged_at,
+            environment=environment,
+        )
+        for config, metrics, training, found in zip(configs, measured, trainings, outputs, strict=True)
+    ]
 
 
-def _outputs(model: nn.Module) -> pd.DataFrame | None:
-    """All that the theory's model computes, in four numbers, or six with BOS; None for models that take more."""
-    if not isinstance(model, LinearAttention):
-        return None
-    outputs = model.outputs().detach().double().numpy()
-    return pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
+def _evaluated(model: Member, config: RunConfig) -> dict[str, Any]:
+    return evaluate(model, *data(config), config.test_length, **config.evaluation.model_dump())
 
 
-def fit(config: RunConfig, observe: Observer | None = None) -> tuple[Parts, Training]:
-    """The trained model with its task and map, and how the training went."""
-    parts = task, inputs, outrep, model = build(config)
-    objective = PrefixRegression(
-        model,
-        task,
-        inputs,
-        outrep,
-        batch=config.protocol.batch,
-        weights=length_weights(config.length_distribution, config.train_length),
-        generator=stream(config.seed, "training"),
-        position_generator=stream(config.seed, "positions"),
-    )
-    return parts, train(model.parameters(), objective, config.protocol, observe)
+def _table(metrics: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({"length": range(1, len(metrics["mse"]) + 1), **metrics})
 
 
-def ensure(configs: list[RunConfig], store: Store, workers: int = 1, progress: bool = True) -> Records:
+def _outputs(stack: nn.Module) -> list[pd.DataFrame | None]:
+    """All that each of the theory's models computes, in four numbers, or six with BOS; None for models that take
+    more."""
+    if not isinstance(stack, LinearAttention):
+        return [None] * len(next(stack.parameters()))
+    outputs = stack.outputs().detach().double().cpu().numpy()
+    return [pd.DataFrame(each, columns=["zero", "one", "bos"][: each.shape[1]]) for each in outputs]
+
+
+def fit(
+    configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
+) -> tuple[nn.Module, list[Training]]:
+    """The trained models of runs of one shape, as one stack, and how each one's training went."""
+    stack = build_models(configs).to(device)
+    examples = [
+        Examples(
+            *data(config),
+            batch=config.protocol.batch,
+            weights=length_weights(config.length_distribution, config.train_length),
+            seed=config.seed,
+        )
+        for config in configs
+    ]
+    objective = PrefixRegression(stack, examples, device)
+    return stack, train(stack.parameters(), objective, [config.protocol for config in configs], observe)
+
+
+def ensure(
+    configs: list[RunConfig], store: Store, workers: int = 1, progress: bool = True, device: str = "cpu"
+) -> Records:
     """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
 
-    ``workers`` processes train side by side, on one thread each. Damaged records and an unwritable folder are refused
-    before anything is trained; every finished run is kept, also when a later one is interrupted.
+    Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
+    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one). Damaged records, an unwritable
+    folder and a device that is not there are refused before anything is trained; every finished stack is kept, also
+    when a later one is interrupted.
     """
     if not isinstance(workers, int) or workers < 1:
         raise InputError(f"workers={workers}: must be a whole number, 1 or more")
+    device = find_device(device)
     asked = {config.id: config for config in configs}
     found = {identity: store.find(config) for identity, config in asked.items()}
     missing = [config for identity, config in asked.items() if found[identity] is None]
@@ -90,10 +119,12 @@ def ensure(configs: list[RunConfig], store: Store, workers: int = 1, progress: b
         store.make_writable()
         store.sweep()
         done = len(found) - len(missing)
+        work = partial(_execute_and_store, store=store, device=device)
+        plan = stacks(missing, 1 if device != "cpu" else workers, device)
         with _bar(len(found), done, disable=not progress) as bar:
-            for record in _executed(missing, store, workers):
-                found[record.config.id] = record
-                bar.update()
+            for records in worked(work, plan, 1 if device != "cpu" else workers):
+                found |= {record.config.id: record for record in records}
+                bar.update(len(records))
     return Records(found[config.id] for config in configs)
 
 
@@ -102,6 +133,7 @@ def run(
     results: str | os.PathLike = "results",
     workers: int = 1,
     progress: bool = True,
+    device: str = "cpu",
     **settings: Any,
 ) -> Records:
     """Train one model for each seed, or read what is recorded, and return the records.
@@ -109,13 +141,14 @@ def run(
     ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
     model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
     of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
-    train side by side; a script needs no ``__main__`` guard for them. Raises InputError for settings that are refused.
+    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. Raises
+    InputError for settings that are refused.
     """
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={seeds}: give either seed or seeds")
     config = resolve(compose(list(as_overrides(settings))))
     configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
-    return ensure(configs, Store(results), workers, progress)
+    return ensure(configs, Store(results), workers, progress, device)
 
 
 def _seeds(seeds: Any) -> list[int]:
@@ -127,47 +160,11 @@ def _seeds(seeds: Any) -> list[int]:
     return [int(seed) for seed in chosen]
 
 
-def _executed(configs: list[RunConfig], store: Store, workers: int) -> Iterator[Record]:
-    """Each run's record as it finishes, already stored."""
-    workers = min(workers, len(configs))
-    if workers == 1:
-        yield from (_execute_and_store(config, store) for config in configs)
-        return
-    from joblib import Parallel, delayed
-
-    # Longest first, so that no long run is left to the end while other cores idle; and only as many handed out as there
-    # are workers, so that an interruption leaves no queue behind to be unwound.
-    configs = sorted(configs, key=_cost, reverse=True)
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
-    yield from parallel(delayed(_work)(config, store, os.getpid()) for config in configs)
-
-
-def _work(config: RunConfig, store: Store, parent: int) -> Record:
-    _leave_with(parent)
-    return _execute_and_store(config, store)
-
-
-@cache
-def _leave_with(parent: int) -> None:
-    """End this worker when its parent is gone: one that is killed cannot tell its workers to stop."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _execute_and_store(config: RunConfig, store: Store) -> Record:
-    record = execute(config)
-    store.write(record)
-    return record
-
-
-def _cost(config: RunConfig) -> int:
-    """How long a run takes, up to a factor: enough to order runs by."""
-    return config.protocol.steps * config.protocol.batch * config.train_length * config.model.get("depth", 1)
+def _execute_and_store(configs: list[RunConfig], store: Store, device: str) -> list[Record]:
+    records = execute_stack(configs, device=device)
+    for record in records:
+        store.write(record)
+    return records
 
 
 def _bar(total: int, done: int, disable: bool) -> Any:
@@ -192,16 +189,6 @@ def _bar(total: int, done: int, disable: bool) -> Any:
     )
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _version() -> str:
     try:
         return version("synthlab")
@@ -209,8 +196,9 @@ def _version() -> str:
         return "a checkout, not installed"
 
 
-def _environment() -> dict[str, Any]:
+def _environment(device: str) -> dict[str, Any]:
     return {
+        "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "synthlab": _version(),
         "torch": torch.__version__,
         "python": platform.python_version(),

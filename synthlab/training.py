@@ -1,7 +1,8 @@
-"""The only training loop. It knows neither the model nor the task: it minimizes what an objective returns."""
+"""The only training loop. It knows neither the models nor the task: it minimizes what an objective returns."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import torch
@@ -9,7 +10,9 @@ from torch import Tensor, nn
 
 from synthlab.config import Protocol
 
-Observer = Callable[[int, float], None]
+Observer = Callable[[int, list[float]], None]
+
+ALIGNMENT = 16  # numbers; 64 bytes, the widest vectors and what products of matrices are fastest on
 
 
 class Training(NamedTuple):
@@ -27,52 +30,97 @@ class Training(NamedTuple):
 def train(
     parameters: Iterable[nn.Parameter],
     objective: Callable[[], Tensor],
-    protocol: Protocol,
+    protocols: Sequence[Protocol],
     observe: Observer | None = None,
-) -> Training:
-    """Minimize ``objective()`` over ``parameters`` as ``protocol`` says.
+) -> list[Training]:
+    """Minimize each of the losses that ``objective()`` returns, one for each model, as ``protocols`` say.
 
-    ``observe(step, loss)`` is called at each point of the training curve, with the model as it then is. Reading losses
-    waits for the device, so it is done only there.
+    The models share no parameter: every parameter has a leading dimension of models (any shape where there is one model
+    alone). Their protocols differ in name and learning rate at most. ``observe(step, losses)`` is called at each point
+    of the training curve, with the models as they then are. Reading losses waits for the device, so it is done only
+    there.
     """
-    parameters = list(parameters)
-    optimizer = _optimizer(parameters, protocol)
-    curve = Training([], [], None)
+    protocol, parameters = protocols[0], list(parameters)
+    values, gradients = _as_rows(parameters, len(protocols))
+    optimizer = _optimizer(values, protocols)
+    curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
     for step in range(1, protocol.steps + 1):
         for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, protocol)
-        loss = objective()
-        optimizer.zero_grad()
-        loss.backward()
+            group["lr"] = learning_rate(step, protocol, group["highest"])
+        losses = objective()
+        for parameter in parameters:
+            parameter.grad = None
+        losses.sum().backward()
+        torch._foreach_copy_(gradients, [parameter.grad for parameter in parameters])
         optimizer.step()
-        pending.append(loss.detach())
+        pending.append(losses.detach())
         if step % protocol.record_every == 0 or step == protocol.steps:
-            losses = torch.stack(pending).double()
-            if not losses.isfinite().all():
-                first_bad = int((~losses.isfinite()).nonzero()[0])
-                return curve._replace(diverged_at=step - len(pending) + 1 + first_bad)
-            curve.steps.append(step)
-            curve.losses.append(losses.mean().item())
+            curves = [
+                curve if curve.diverged_at is not None else _extended(curve, step, recent)
+                for curve, recent in zip(curves, torch.stack(pending).reshape(len(pending), -1).T.tolist(), strict=True)
+            ]
             pending.clear()
+            if all(curve.diverged_at is not None for curve in curves):
+                return curves
             if observe is not None:
-                observe(step, curve.losses[-1])
-    if not all(parameter.isfinite().all() for parameter in parameters):  # the last step's doing: no loss came after it
-        return curve._replace(diverged_at=protocol.steps)
-    return curve
+                observe(step, [curve.losses[-1] if curve.diverged_at is None else math.nan for curve in curves])
+    # What the last step ruined shows in no loss.
+    ruined = (~values.isfinite().all(1)).tolist()
+    return [
+        curve._replace(diverged_at=protocol.steps) if bad and curve.diverged_at is None else curve
+        for curve, bad in zip(curves, ruined, strict=True)
+    ]
 
 
-def learning_rate(step: int, protocol: Protocol) -> float:
-    """The learning rate of ``step`` (from 1): a linear rise over the warm-up, then half a cosine down towards 0."""
+def learning_rate(step: int, protocol: Protocol, highest: float | None = None) -> float:
+    """The learning rate of ``step`` (from 1): a linear rise to ``highest`` (the protocol's) over the warm-up, then half
+    a cosine down towards 0."""
+    highest = protocol.lr if highest is None else highest
     warmup = round(protocol.warmup * protocol.steps)
     if step <= warmup:
-        return protocol.lr * step / warmup
+        return highest * step / warmup
     done = (step - warmup - 1) / (protocol.steps - warmup)
-    return protocol.lr * 0.5 * (1 + math.cos(math.pi * done))
+    return highest * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def _optimizer(parameters: Iterable[nn.Parameter], protocol: Protocol) -> torch.optim.Optimizer:
+def _extended(curve: Training, step: int, losses: list[float]) -> Training:
+    """The curve with the losses of the steps up to ``step``, or with the first of them that is not finite."""
+    for i, loss in enumerate(losses):
+        if not math.isfinite(loss):
+            return curve._replace(diverged_at=step - len(losses) + 1 + i)
+    return curve._replace(steps=[*curve.steps, step], losses=[*curve.losses, math.fsum(losses) / len(losses)])
+
+
+def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter, list[Tensor]]:
+    """A matrix whose rows hold all parameters of each model, which become views of it; and the parts of its gradient
+    that belong to each parameter.
+
+    One matrix takes one call of the optimizer, not one a parameter. Each parameter starts at a multiple of
+    ``ALIGNMENT``, so that vectorized arithmetic treats a model's numbers alike wherever in the stack it stands.
+    """
+    sizes = [-(-parameter.numel() // models // ALIGNMENT) * ALIGNMENT for parameter in parameters]
+    rows = nn.Parameter(parameters[0].new_zeros(models, sum(sizes)))
+    rows.grad = torch.zeros_like(rows)
+    gradients, end = [], 0
+    for parameter, size in zip(parameters, sizes, strict=True):
+        part = slice(end, end + parameter.numel() // models)
+        rows.data[:, part] = parameter.data.reshape(models, -1)
+        parameter.data = rows.data[:, part].view(parameter.shape)
+        gradients.append(rows.grad[:, part].view(parameter.shape))
+        end += size
+    return rows, gradients
+
+
+def _optimizer(rows: nn.Parameter, protocols: Sequence[Protocol]) -> torch.optim.Optimizer:
+    """An optimizer with a group of rows for each learning rate."""
+    protocol, groups, end = protocols[0], [], 0
+    for lr, members in groupby(protocol.lr for protocol in protocols):
+        part = slice(end, end + len(list(members)))
+        leaf = nn.Parameter(rows.data[part])
+        leaf.grad = rows.grad[part]
+        groups.append({"params": [leaf], "lr": lr, "highest": lr})
+        end = part.stop
     if protocol.optimizer == "adam":
-        betas = (protocol.momentum, protocol.beta2)
-        return torch.optim.Adam(parameters, lr=protocol.lr, betas=betas, fused=True)
-    return torch.optim.SGD(parameters, lr=protocol.lr, momentum=protocol.momentum, fused=True)
+        return torch.optim.Adam(groups, betas=(protocol.momentum, protocol.beta2), fused=True)
+    return torch.optim.SGD(groups, momentum=protocol.momentum, fused=True)

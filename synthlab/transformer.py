@@ -1,7 +1,9 @@
-"""A decoder-only Transformer that reads out every prefix of its input. It knows nothing of tasks.
+"""Decoder-only Transformers, E of one shape side by side, that read out every prefix of their inputs. They know nothing
+of tasks.
 
-Tensor letters: B batch, L sequence length, P = L + 1 (with BOS), T = 2L + 1 (packed), D model width, H heads, d head
-width, Q queries, K = P + 1 keys (those of BOS, x1..xL, and each token's own; see ``packing``).
+Tensor letters: E models, B batch, L sequence length, P = L + 1 (with BOS), T = 2L + 1 (packed), R = 3L + 1 (the menu),
+D model width, H heads, d head width, Q queries, K keys: P + 1 (BOS, x1..xL, and each token's own), or the menu's R (see
+``packing``).
 """
 
 import math
@@ -16,96 +18,160 @@ from torch import Tensor, nn
 from synthlab import packing
 from synthlab.encodings import Dims, Encoding
 from synthlab.errors import InputError
+from synthlab.layers import MLP, Generators, LayerNorm, Linear, draw, stacked, take
 
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
+
+# Up to this length the first layer attends over the menu. Beyond it the menu, three times as long as a sequence, costs
+# more than it saves.
+MENU_LENGTH = 24
 
 
 class Sight(NamedTuple):
     """What the tokens from ``first`` on can attend to. ``first`` is 0, or P in the last layer: only readouts ask."""
 
     first: int
-    positions: Int[Tensor, "*B T"]
+    positions: Int[Tensor, "#E #B T"]
     visible: Bool[Tensor, "Q K"]
-    bias: Float[Tensor, "*#B H Q K"] | None
+    bias: Float[Tensor, "#E #B H Q K"] | None
+
+    def of_readouts(self) -> "Sight":
+        """What the readouts alone can attend to."""
+        first = self.visible.shape[1] - 1
+        bias = None if self.bias is None else self.bias[..., first:, :]
+        return Sight(first, self.positions, self.visible[first:], bias)
+
+
+class Menu(NamedTuple):
+    """What the first layer needs to attend over the menu. ``asking`` says where on it each asking token stands; None if
+    only readouts ask, which stand at its end in every sequence."""
+
+    asking: Int[Tensor, "E B Q"] | None
+    positions: Int[Tensor, "1 1 R"]
+    visible: Bool[Tensor, "R R"]
+    present: Bool[Tensor, "E B R"]
+    bias: Float[Tensor, "#E 1 H R R"] | None
+
+    def rows(self, table: Float[Tensor, "E R *F"]) -> Float[Tensor, "E b Q *F"]:
+        """The table's rows of the asking tokens."""
+        if self.asking is None:
+            return table[:, None, -(table.shape[1] // 3) :]
+        return take(table, self.asking)
 
 
 class Attention(nn.Module):
     """Multi-head attention: softmax, or linear with logits divided by the number of keys seen (equation 6)."""
 
-    def __init__(self, width: int, heads: int, kind: Kind):
+    def __init__(self, models: int, width: int, heads: int, kind: Kind):
         super().__init__()
         self.heads, self.kind = heads, kind
-        self.queries = linear(width, width)
-        self.keys_values = linear(width, 2 * width)
-        self.output = linear(width, width)
+        self.queries = Linear(models, width, width)
+        self.keys_values = Linear(models, width, 2 * width)
+        self.output = Linear(models, width, width)
 
-    def forward(self, h: Float[Tensor, "B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "B Q D"]:
+    def forward(self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
         """What each token from ``sight.first`` on gathers from the keys it sees."""
         weights, v = self.attend(h, sight, encoding)
         prefix = weights.shape[-1] - 1
-        gathered = weights[..., :prefix] @ v[:, :, :prefix] + weights[..., prefix:] * v[:, :, sight.first :]
-        return self.output(gathered.transpose(1, 2).flatten(-2))
+        gathered = weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., sight.first :, :]
+        return self.output(gathered.transpose(2, 3).flatten(-2))
 
     def attend(
-        self, h: Float[Tensor, "B T D"], sight: Sight, encoding: Encoding
-    ) -> tuple[Float[Tensor, "B H Q K"], Float[Tensor, "B H T d"]]:
+        self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding
+    ) -> tuple[Float[Tensor, "E B H Q K"], Float[Tensor, "E B H T d"]]:
         """The attention weights of those tokens, and every token's values."""
-        first, positions, visible, _ = sight
+        first, positions, visible, bias = sight
         prefix = visible.shape[1] - 1
-        q = self.queries(h[:, first:]).unflatten(-1, (self.heads, -1))
+        q, k, v = self.project(h, first, positions, encoding)
+        own = (q * k[..., first:, :]).sum(-1, keepdim=True)
+        products = torch.cat((q @ k[..., :prefix, :].mT, own), -1)
+        logits = self.logits(products, bias, visible.sum(-1, keepdim=True))
+        return self.weights(self.hide(logits, visible)), v
+
+    def over_menu(self, h: Float[Tensor, "E 1 R D"], menu: Menu, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+        """``forward``, where the stream ``h`` of the menu says all: projections and products are then taken once, not
+        for each sequence."""
+        q, k, v = (part.squeeze(1).contiguous() for part in self.project(h, 0, menu.positions, encoding))  # E H R d
+        products = q @ k.mT
+        if products.requires_grad:  # a stack of one would keep the transposed layout below, and round otherwise
+            products.register_hook(torch.Tensor.contiguous)
+        seen = menu.positions.view(-1, 1) + 1  # BOS, all before, and itself
+        logits = self.logits(products, None if menu.bias is None else menu.bias.squeeze(1), seen)
+        rows = menu.rows(self.hide(logits, menu.visible).transpose(1, 2))  # E B Q H R
+        weights = self.weights(self.hide(rows, menu.present[:, :, None, None]))
+        # The output map, too, is taken once: of each head's values.
+        answers = v @ self.output.weight.unflatten(1, (self.heads, -1))  # E H R D
+        gathered = torch.baddbmm(self.output.bias, weights.flatten(-2).flatten(1, 2), answers.flatten(1, 2))
+        return gathered.unflatten(1, weights.shape[1:3])
+
+    def project(
+        self, h: Float[Tensor, "E B T D"], first: int, positions: Int[Tensor, "#E #B T"], encoding: Encoding
+    ) -> tuple[Float[Tensor, "E B H Q d"], Float[Tensor, "E B H T d"], Float[Tensor, "E B H T d"]]:
+        """Queries of the tokens from ``first`` on, and keys and values of all."""
+        q = self.queries(h[:, :, first:]).unflatten(-1, (self.heads, -1))
         k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        q = encoding.rotate(q, positions[..., first:]).transpose(1, 2)  # B H Q d
-        k = encoding.rotate(k, positions).transpose(1, 2)  # B H T d
-        v = v.transpose(1, 2)  # B H T d
-        own = (q * k[:, :, first:]).sum(-1, keepdim=True)
-        return self.weights(torch.cat((q @ k[:, :, :prefix].mT, own), -1), sight), v
+        q, k = encoding.rotate(q, positions[..., first:]), encoding.rotate(k, positions)
+        return q.transpose(2, 3), k.transpose(2, 3), v.transpose(2, 3)
 
-    def weights(self, products: Float[Tensor, "B H Q K"], sight: Sight) -> Float[Tensor, "B H Q K"]:
-        """Attention weights from the products of queries and keys; 0 where a key is not seen."""
+    def logits(
+        self, products: Float[Tensor, "*N Q K"], bias: Float[Tensor, "*#N Q K"] | None, seen: Int[Tensor, "Q 1"]
+    ) -> Float[Tensor, "*N Q K"]:
+        """From products of queries and keys. d^-1/2 keeps those of independent unit entries at variance 1; equation 6
+        has no such factor, but counts the keys."""
         if self.kind == "softmax":
-            # d^-1/2 keeps products of independent unit entries at variance 1; equation 6 has no such factor.
-            products = products * (self.output.in_features // self.heads) ** -0.5
-        logits = products if sight.bias is None else products + sight.bias
-        if self.kind == "softmax":
-            return logits.masked_fill(~sight.visible, -math.inf).softmax(-1)
-        return logits * (sight.visible / sight.visible.sum(-1, keepdim=True))
+            products = products * (self.output.weight.shape[1] // self.heads) ** -0.5
+        logits = products if bias is None else products + bias
+        return logits if self.kind == "softmax" else logits / seen
 
+    def hide(self, logits: Float[Tensor, "..."], visible: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Logits that give no weight to keys which are not visible."""
+        if self.kind == "linear":
+            return logits * visible
+        return logits + torch.zeros_like(visible, dtype=logits.dtype).masked_fill_(~visible, -math.inf)
 
-class MLP(nn.Sequential):
-    """A feed-forward net with one hidden layer."""
-
-    def __init__(self, width: int, hidden: int, out: int):
-        super().__init__(linear(width, hidden), nn.GELU(), linear(hidden, out))
+    def weights(self, logits: Float[Tensor, "*N K"]) -> Float[Tensor, "*N K"]:
+        """Attention weights."""
+        return logits.softmax(-1) if self.kind == "softmax" else logits
 
 
 class Block(nn.Module):
     """Attention and a feed-forward net, each added to the stream and normalized before, after or not at all."""
 
-    def __init__(self, width: int, heads: int, hidden: int, norm: Norm, kind: Kind):
+    def __init__(self, models: int, width: int, heads: int, hidden: int, norm: Norm, kind: Kind):
         super().__init__()
-        self.attention = Attention(width, heads, kind)
-        self.mlp = MLP(width, hidden, width)
-        norms = [nn.LayerNorm(width) if norm == place else nn.Identity() for place in ("pre", "post") for _ in range(2)]
+        self.attention = Attention(models, width, heads, kind)
+        self.mlp = MLP(models, width, hidden, width)
+        norms = [
+            LayerNorm(models, width) if norm == place else nn.Identity() for place in ("pre", "post") for _ in "12"
+        ]
         self.pre1, self.pre2, self.post1, self.post2 = norms
 
-    def forward(self, h: Float[Tensor, "B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "B Q D"]:
+    def forward(self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
         """The stream of the tokens from ``sight.first`` on."""
-        h = self.post1(h[:, sight.first :] + self.attention(self.pre1(h), sight, encoding))
+        return self.feed(h[:, :, sight.first :], self.attention(self.pre1(h), sight, encoding))
+
+    def over_menu(self, h: Float[Tensor, "E 1 R D"], menu: Menu, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+        """The stream of the tokens that ask, from that of the menu."""
+        return self.feed(menu.rows(h.squeeze(1)), self.attention.over_menu(self.pre1(h), menu, encoding))
+
+    def feed(self, h: Float[Tensor, "E #B Q D"], gathered: Float[Tensor, "E B Q D"]) -> Float[Tensor, "E B Q D"]:
+        """The stream after what was gathered, and after the feed-forward net."""
+        h = self.post1(h + gathered)
         return self.post2(h + self.mlp(self.pre2(h)))
 
 
 class Transformer(nn.Module):
     """Blocks between token embeddings and a feed-forward readout (paper, appendix A).
 
-    ``make_encoding`` is given the sizes that a position encoding needs. Weights are drawn from ``generator``; raises
-    InputError for sizes that do not fit.
+    ``make_encoding`` is given the sizes that a position encoding needs. There is a model for each of ``generators``,
+    which its weights are drawn from; raises InputError for sizes that do not fit.
     """
 
     def __init__(
         self,
         make_encoding: Callable[[Dims], Encoding],
-        generator: torch.Generator,
+        generators: Generators,
         /,
         width: Annotated[int, Field(gt=0, le=16_384)],
         depth: Annotated[int, Field(gt=0, le=1_000)],
@@ -119,58 +185,79 @@ class Transformer(nn.Module):
         if width % heads:
             divisors = ", ".join(str(n) for n in range(1, width + 1) if width % n == 0)
             raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
-        hidden = max(1, round(mlp_ratio * width))
-        self.encoding = make_encoding(Dims(width, heads))
-        self.tokens = nn.Embedding(packing.VOCABULARY, width, _weight=torch.empty(packing.VOCABULARY, width))
-        self.blocks = nn.ModuleList(Block(width, heads, hidden, norm, attention) for _ in range(depth))
-        self.norm = nn.LayerNorm(width) if norm == "pre" else nn.Identity()
-        self.readout = MLP(width, hidden, 1)
-        self.initialise(generator, init_scale)
+        models, hidden = len(generators), max(1, round(mlp_ratio * width))
+        self.encoding = make_encoding(Dims(width, heads, models))
+        self.tokens = stacked(models, packing.VOCABULARY, width)
+        self.blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
+        self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
+        self.readout = MLP(models, width, hidden, 1)
+        self.initialise(generators, init_scale)
 
-    def initialise(self, generator: torch.Generator, scale: float) -> None:
+    def initialise(self, generators: Generators, scale: float) -> None:
         """Draw all weights anew: embeddings with deviation 1, others with scale / sqrt(inputs), biases 0."""
-        nn.init.normal_(self.tokens.weight, generator=generator)
-        self.encoding.initialise(generator)
+        draw(self.tokens, 1.0, generators)
+        self.encoding.initialise(generators)
         for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=scale / math.sqrt(module.in_features), generator=generator)
-                nn.init.zeros_(module.bias)
+            if isinstance(module, Linear):
+                module.initialise(scale, generators)
 
-    def forward(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None) -> Float[Tensor, "B L"]:
-        """The readout of every prefix ``x[:, :k]``. ``positions`` are those of BOS, x1..xL and the last EOS where they
-        differ from 0..L + 1; each EOS takes the one after its prefix."""
-        h, sight = self.before_last(x, positions)
-        return self.readout(self.norm(self.blocks[-1](h, sight, self.encoding))).squeeze(-1)
+    def forward(
+        self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
+    ) -> Float[Tensor, "E B L"]:
+        """The readout of every prefix ``x[:, :, :k]``. ``positions`` are those of BOS, x1..xL and the last EOS where
+        they differ from 0..L + 1; each EOS takes the one after its prefix."""
+        blocks = list(self.blocks)
+        if positions is None and x.shape[-1] <= MENU_LENGTH:
+            h = self.after_menu(x, only_readouts=len(blocks) == 1)
+            del blocks[0]
+        else:
+            h = self.embed(x, positions)
+        if blocks:
+            sight = self.sight(x, positions)
+            for block in blocks[:-1]:
+                h = block(h, sight, self.encoding)
+            h = blocks[-1](h, sight.of_readouts(), self.encoding)
+        return self.readout(self.norm(h)).squeeze(-1)
 
     def readout_attention(
-        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None = None
-    ) -> Float[Tensor, "B H L K"]:
+        self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
+    ) -> Float[Tensor, "E B H L K"]:
         """How much each readout attends, in the last layer, to BOS, x1..xL and itself."""
-        h, sight = self.before_last(x, positions)
-        block = self.blocks[-1]
-        return block.attention.attend(block.pre1(h), sight, self.encoding)[0]
-
-    def before_last(
-        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B L+2"] | None
-    ) -> tuple[Float[Tensor, "B T D"], Sight]:
-        """The stream before the last layer, and what the readouts, alone there in asking, can attend to."""
-        ranks = packing.ranks(x.shape[1], x.device)
-        sight = self.sight(ranks if positions is None else positions[:, ranks], x.shape[1])
-        h = self.encoding.embed(self.tokens(packing.pack(x)), sight.positions)
+        h, sight = self.embed(x, positions), self.sight(x, positions)
         for block in self.blocks[:-1]:
             h = block(h, sight, self.encoding)
-        first = x.shape[1] + 1
-        bias = None if sight.bias is None else sight.bias[..., first:, :]
-        return h, Sight(first, sight.positions, sight.visible[first:], bias)
+        last = self.blocks[-1]
+        return last.attention.attend(last.pre1(h), sight.of_readouts(), self.encoding)[0]
 
-    def sight(self, positions: Int[Tensor, "*B T"], length: int) -> Sight:
+    def embed(self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None) -> Float[Tensor, "E B T D"]:
+        """The stream before the first layer."""
+        return self.encoding.embed(take(self.tokens, packing.pack(x)), _packed(x, positions))
+
+    def sight(self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None) -> Sight:
         """What every packed token can attend to."""
+        positions, length = _packed(x, positions), x.shape[-1]
         own = positions.unsqueeze(-1)
         prefix = positions[..., None, : length + 1].expand(*positions.shape, -1)
         bias = self.encoding.bias(own, torch.cat((prefix, own), -1))
-        return Sight(0, positions, packing.visible(length, positions.device), bias)
+        return Sight(0, positions, packing.visible(length, x.device), bias)
+
+    def after_menu(self, x: Int[Tensor, "E B L"], only_readouts: bool) -> Float[Tensor, "E B Q D"]:
+        """The stream after the first layer, of all tokens or only of those that read out."""
+        tokens, positions = packing.menu(x.shape[-1], x.device)
+        where = positions.view(1, 1, -1)
+        h = self.encoding.embed(take(self.tokens, tokens.view(1, 1, -1)), where)
+        keys = where.unsqueeze(-2).expand(1, 1, len(positions), -1)
+        menu = Menu(
+            asking=None if only_readouts else packing.choices(x),
+            positions=where,
+            visible=packing.menu_visible(x.shape[-1], x.device),
+            present=packing.present(x),
+            bias=self.encoding.bias(where.unsqueeze(-1), keys),
+        )
+        return self.blocks[0].over_menu(h, menu, self.encoding)
 
 
-def linear(inputs: int, outputs: int) -> nn.Linear:
-    """A linear layer whose weights the model draws: the layer's own constructor would use the global generator."""
-    return nn.utils.skip_init(nn.Linear, inputs, outputs)
+def _packed(x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None) -> Int[Tensor, "#E #B T"]:
+    """The position of every packed token."""
+    ranks = packing.ranks(x.shape[-1], x.device)
+    return ranks.view(1, 1, -1) if positions is None else positions[..., ranks]

@@ -14,16 +14,21 @@ DIMS = Dims(width=8, heads=2)
 
 def build(name: str, dims: Dims = DIMS, **changed) -> Encoding:
     encoding = ENCODINGS.build(ARGUMENTS[name] | changed, dims)
-    encoding.initialise(torch.Generator().manual_seed(0))
+    encoding.initialise([torch.Generator().manual_seed(seed) for seed in range(dims.models)])
     return encoding
 
 
+def at(*positions: int) -> torch.Tensor:
+    """Positions that all models and rows share."""
+    return torch.tensor(positions).view(1, 1, -1)
+
+
 def test_nope_leaves_everything_as_it_is():
-    nope, positions = build("nope"), torch.arange(5)
-    h, q = torch.randn(3, 5, 8), torch.randn(3, 5, 2, 4)
+    nope, positions = build("nope"), torch.arange(5).view(1, 1, 5)
+    h, q = torch.randn(1, 3, 5, 8), torch.randn(1, 3, 5, 2, 4)
     assert torch.equal(nope.embed(h, positions), h)
     assert torch.equal(nope.rotate(q, positions), q)
-    assert nope.bias(positions[:, None], positions.expand(5, 5)) is None
+    assert nope.bias(positions.mT[None], positions[None].expand(1, 1, 5, 5)) is None
 
 
 def test_alibi_slopes_equal_the_published_ones():
@@ -38,12 +43,12 @@ def test_alibi_slopes_equal_the_published_ones():
 
 
 def test_alibi_lowers_logits_by_slope_times_distance():
-    bias = build("alibi").bias(torch.tensor([[3]]), torch.tensor([[0, 1, 2, 3]]))
-    assert bias[:, 0].tolist() == [[-3 * s, -2 * s, -s, 0] for s in (2.0**-4, 2.0**-8)]
+    bias = build("alibi").bias(torch.tensor([[[[3]]]]), torch.tensor([[[[0, 1, 2, 3]]]]))
+    assert bias[0, 0, :, 0].tolist() == [[-3 * s, -2 * s, -s, 0] for s in (2.0**-4, 2.0**-8)]
 
 
 def test_sinusoidal_by_hand():
-    added = build("sinusoidal", Dims(width=4, heads=1)).embed(torch.zeros(1, 3, 4), torch.tensor([0, 1, 100]))[0]
+    added = build("sinusoidal", Dims(width=4, heads=1)).embed(torch.zeros(1, 1, 3, 4), at(0, 1, 100))[0, 0]
     assert added[0].tolist() == [0, 1, 0, 1]
     assert added[1].tolist() == pytest.approx([math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)])
     assert added[2].tolist() == pytest.approx([math.sin(100), math.cos(100), math.sin(1), math.cos(1)])
@@ -51,24 +56,24 @@ def test_sinusoidal_by_hand():
 
 def test_rope_turns_by_hand_and_keeps_lengths():
     rope = build("rope", Dims(width=2, heads=1))
-    turned = rope.rotate(torch.tensor([1.0, 0.0]).reshape(1, 1, 1, 2), torch.tensor([3]))
+    turned = rope.rotate(torch.tensor([1.0, 0.0]).reshape(1, 1, 1, 1, 2), at(3))
     assert turned.flatten().tolist() == pytest.approx([math.cos(3), math.sin(3)])
-    q = torch.randn(2, 5, 2, 4)
-    torch.testing.assert_close(build("rope").rotate(q, torch.arange(5)).norm(dim=-1), q.norm(dim=-1))
+    q = torch.randn(1, 2, 5, 2, 4)
+    torch.testing.assert_close(build("rope").rotate(q, at(*range(5))).norm(dim=-1), q.norm(dim=-1))
 
 
 @pytest.mark.parametrize("offset", [1, 7, 1000])
 def test_rope_products_depend_on_position_differences_only(offset):
     rope, generator = build("rope"), torch.Generator().manual_seed(1)
-    q, k = torch.randn(2, 1, 6, 2, 4, generator=generator, dtype=torch.float64)
-    positions = torch.tensor([0, 1, 2, 5, 9, 20])
+    q, k = torch.randn(2, 1, 1, 6, 2, 4, generator=generator, dtype=torch.float64)
+    positions = at(0, 1, 2, 5, 9, 20)
 
     def products(shift: int) -> torch.Tensor:
         turned = (rope.rotate(v, positions + shift) for v in (q, k))
-        return torch.einsum("bqhd,bkhd->bhqk", *turned)
+        return torch.einsum("ebqhd,ebkhd->ebhqk", *turned)
 
     torch.testing.assert_close(products(offset), products(0))
-    assert not torch.allclose(products(0), torch.einsum("bqhd,bkhd->bhqk", q, k))
+    assert not torch.allclose(products(0), torch.einsum("ebqhd,ebkhd->ebhqk", q, k))
 
 
 def test_t5_buckets_by_hand():
@@ -79,18 +84,19 @@ def test_t5_buckets_by_hand():
 
 
 def test_t5_reads_its_bias_from_the_bucket_of_the_distance():
-    t5 = build("t5")
-    bias = t5.bias(torch.tensor([[5], [40]]), torch.tensor([[0, 5], [0, 39]]))
-    assert torch.equal(bias[:, 0, 0], t5.biases[5])
-    assert torch.equal(bias[:, 0, 1], t5.biases[0])
-    assert torch.equal(bias[:, 1, 1], t5.biases[1])
+    t5 = build("t5", DIMS._replace(models=2))
+    bias = t5.bias(torch.tensor([[[[5], [40]]]]), torch.tensor([[[[0, 5], [0, 39]]]]))
+    for model in range(2):
+        assert torch.equal(bias[model, 0, :, 0, 0], t5.biases[model, 5])
+        assert torch.equal(bias[model, 0, :, 0, 1], t5.biases[model, 0])
+        assert torch.equal(bias[model, 0, :, 1, 1], t5.biases[model, 1])
 
 
 def test_learned_adds_the_vector_of_the_position():
-    learned = build("learned", table=64)
-    h = torch.randn(2, 3, 8)
-    added = learned.embed(h, torch.tensor([4, 0, 63])) - h
-    torch.testing.assert_close(added, learned.vectors[[4, 0, 63]].expand(2, 3, 8))
+    learned = build("learned", DIMS._replace(models=2), table=64)
+    h = torch.randn(2, 5, 3, 8)
+    added = learned.embed(h, at(4, 0, 63)) - h
+    torch.testing.assert_close(added, learned.vectors[:, None, [4, 0, 63]].expand(2, 5, 3, 8))
     assert learned.longest() == 62
 
 

@@ -6,22 +6,22 @@ from test_transformer import model
 from synthlab import evaluation
 from synthlab.evaluation import evaluate, readouts
 from synthlab.inputs import Bernoulli
+from synthlab.layers import Member
 from synthlab.metrics import METRICS, horizon
 from synthlab.outrep import OUTREPS
 from synthlab.streams import stream
 from synthlab.tasks import TASKS
 
 
-class Constant(torch.nn.Module):
+class Constant(Member):
     """Answers the same everywhere."""
 
     encoding = model().encoding
 
     def __init__(self, value: float):
-        super().__init__()
         self.value = value
 
-    def forward(self, x, positions=None):
+    def __call__(self, x, positions=None):
         return torch.full(x.shape, self.value)
 
 
@@ -63,7 +63,7 @@ def test_every_model_meets_the_same_sequences():
 
 @pytest.mark.parametrize("name", ["nope", "randomized"])
 def test_parts_give_what_one_pass_gives(name, monkeypatch):
-    net, x = model(name), Bernoulli(p=0.5).draw(20, 8, stream(0, "evaluation"))
+    net, x = Member(model(name), 0), Bernoulli(p=0.5).draw(20, 8, stream(0, "evaluation"))
     whole = readouts(net, x, stream(0, "evaluation_positions"))
     monkeypatch.setattr(evaluation, "ENTRIES", 3 * 8**2)
     torch.testing.assert_close(readouts(net, x, stream(0, "evaluation_positions")), whole)

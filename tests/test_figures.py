@@ -68,7 +68,7 @@ def test_the_figures_are_as_many_runs_as_the_readme_says():
 def hasty(monkeypatch):
     """Every run is trained for two steps on small batches and tested on few sequences, whatever its config says."""
 
-    def ensure(configs, store, workers):
+    def ensure(configs, store, workers, device):
         for config in {config.id: config for config in configs if not store.holds(config)}.values():
             quick = config.model_dump()
             quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}

@@ -5,7 +5,7 @@ import pytest
 from conftest import QUICK
 
 import synthlab
-from synthlab.assembly import build, resolve
+from synthlab.assembly import build_models, resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
@@ -66,9 +66,9 @@ def test_the_distribution_of_training_lengths_is_heeded():
 def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
     ensure([config(f"seed={seed}") for seed in (0, 1)], Store(tmp_path), progress=False)
     trained = []
-    monkeypatch.setattr("synthlab.runs.execute", lambda c: trained.append(c.seed) or execute(c))
+    monkeypatch.setattr("synthlab.runs.build_models", lambda c: trained.extend(c) or build_models(c))
     records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], Store(tmp_path), progress=False)
-    assert trained == [2]
+    assert [run.seed for run in trained] == [2]
     assert [record.config.seed for record in records] == [2, 1, 0, 2]
 
 
@@ -93,9 +93,9 @@ def test_a_damaged_record_is_refused_before_any_training(tmp_path):
 
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
-    monkeypatch.setattr("synthlab.runs.build", lambda c: models.append(build(c)) or models[0])
+    monkeypatch.setattr("synthlab.runs.build_models", lambda c: models.append(build_models(c)) or models[0])
     execute(run)
-    before, after = (parts.model.encoding.vectors for parts in (build(run), models[0]))
+    before, after = (stack.encoding.vectors[0] for stack in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
     assert (before[:7] != after[:7]).any(1).all()
 

@@ -5,13 +5,18 @@ import pytest
 import torch
 
 from synthlab.config import Protocol
-from synthlab.training import learning_rate, train
+from synthlab.training import Training, learning_rate, train
 
 LAB = {"name": "test", "optimizer": "sgd", "lr": 0.1, "momentum": 0.0, "beta2": 0.0, "steps": 10, "batch": 1}
 
 
 def protocol(**changed) -> Protocol:
     return Protocol(**(LAB | {"warmup": 0.0, "record_every": 1} | changed))
+
+
+def alone(w: torch.nn.Parameter, loss, how: Protocol, observe=None) -> Training:
+    """The training of one model with one parameter."""
+    return train([w], lambda: loss().reshape(1), [how], observe)[0]
 
 
 def test_the_schedule_rises_then_falls_as_half_a_cosine():
@@ -31,7 +36,7 @@ def test_the_schedule_has_no_warmup_or_nothing_else(warmup):
 
 def test_sgd_follows_the_gradient_by_hand():
     w = torch.nn.Parameter(torch.tensor(1.0))
-    training = train([w], lambda: w.square(), protocol(steps=2, lr=0.1))
+    training = alone(w, lambda: w.square(), protocol(steps=2, lr=0.1))
     # lr 0.1: w = 1 - 0.1 * 2 = 0.8; then lr 0.05: w = 0.8 - 0.05 * 1.6 = 0.72
     assert w.item() == pytest.approx(0.72)
     assert training.losses == pytest.approx([1.0, 0.64])
@@ -40,20 +45,20 @@ def test_sgd_follows_the_gradient_by_hand():
 
 def test_adam_first_steps_have_the_size_of_the_learning_rate():
     w = torch.nn.Parameter(torch.tensor(5.0))
-    train([w], lambda: 3 * w, protocol(optimizer="adam", momentum=0.9, beta2=0.99, steps=1, lr=0.01))
+    alone(w, lambda: 3 * w, protocol(optimizer="adam", momentum=0.9, beta2=0.99, steps=1, lr=0.01))
     assert w.item() == pytest.approx(5 - 0.01, abs=1e-6)
 
 
 def test_sgd_has_momentum():
     w = torch.nn.Parameter(torch.tensor(0.0))
-    train([w], lambda: w, protocol(steps=2, lr=0.1, momentum=0.5))
+    alone(w, lambda: w, protocol(steps=2, lr=0.1, momentum=0.5))
     # velocity 1, then 0.5 + 1; lr 0.1, then 0.05
     assert w.item() == pytest.approx(-0.1 - 0.05 * 1.5)
 
 
 def test_adam_follows_its_two_averages_by_hand():
     w, gradients = torch.nn.Parameter(torch.tensor(0.0)), iter([1.0, 3.0])
-    train([w], lambda: next(gradients) * w, protocol(optimizer="adam", momentum=0.8, beta2=0.5, steps=2, lr=0.1))
+    alone(w, lambda: next(gradients) * w, protocol(optimizer="adam", momentum=0.8, beta2=0.5, steps=2, lr=0.1))
     mean = (0.8 * 0.2 * 1 + 0.2 * 3) / (1 - 0.8**2)
     square = (0.5 * 0.5 * 1 + 0.5 * 9) / (1 - 0.5**2)
     assert w.item() == pytest.approx(-0.1 - 0.05 * mean / square**0.5, rel=1e-5)
@@ -61,17 +66,17 @@ def test_adam_follows_its_two_averages_by_hand():
 
 def test_parameters_that_the_last_step_ruins_are_noticed():
     w = torch.nn.Parameter(torch.tensor(1.0))
-    assert train([w], lambda: 1e30 * w, protocol(steps=1, lr=1e30)).diverged_at == 1
+    assert alone(w, lambda: 1e30 * w, protocol(steps=1, lr=1e30)).diverged_at == 1
 
 
 def test_the_curve_averages_between_its_points_and_the_observer_sees_them():
     values, seen = iter(range(1, 8)), []
     w = torch.nn.Parameter(torch.tensor(0.0))
     seven = protocol(steps=7, record_every=3)
-    training = train([w], lambda: 0 * w + next(values), seven, lambda *point: seen.append(point))
+    training = alone(w, lambda: 0 * w + next(values), seven, lambda *point: seen.append(point))
     assert training.steps == [3, 6, 7]
     assert training.losses == [2.0, 5.0, 7.0]
-    assert seen == [(3, 2.0), (6, 5.0), (7, 7.0)]
+    assert seen == [(3, [2.0]), (6, [5.0]), (7, [7.0])]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -83,7 +88,41 @@ def test_a_loss_that_is_not_finite_stops_the_training_and_names_the_step(bad, at
     def objective():
         return w + (bad if next(calls) == at else 1.0)
 
-    training = train([w], objective, protocol(steps=50, record_every=4))
+    training = alone(w, objective, protocol(steps=50, record_every=4))
     assert training.diverged_at == at
     assert training.steps == ([] if at <= 4 else [4])
     assert next(calls) <= 9  # it did not go on to the end
+
+
+def test_models_side_by_side_have_learning_rates_of_their_own():
+    rates = (0.1, 0.1, 0.4, 0.2)
+    w = torch.nn.Parameter(torch.ones(4, 1))
+    how = {"optimizer": "adam", "momentum": 0.5, "beta2": 0.9, "steps": 3}
+    together = train([w], lambda: w.square().sum(1), [protocol(lr=lr, **how) for lr in rates])
+    for index, lr in enumerate(rates):
+        single = torch.nn.Parameter(torch.ones(1))
+        assert alone(single, lambda v=single: v.square(), protocol(lr=lr, **how)) == together[index]
+        assert single.item() == w[index].item()
+    assert len({value.item() for value in w}) == 3
+
+
+def test_a_model_that_diverges_leaves_the_others_alone():
+    w, calls = torch.nn.Parameter(torch.ones(3, 2)), iter(range(1, 100))
+
+    def losses():
+        return w.square().sum(1) + torch.tensor([0.0, math.nan if next(calls) == 3 else 0.0, 0.0])
+
+    seen = []
+    how = protocol(steps=6, record_every=2)
+    trainings = train([w], losses, [how] * 3, lambda step, now: seen.append([math.isnan(loss) for loss in now]))
+    assert [training.diverged_at for training in trainings] == [None, 3, None]
+    assert [training.steps for training in trainings] == [[2, 4, 6], [2], [2, 4, 6]]
+    assert trainings[0] == trainings[2]
+    assert seen == [[False] * 3, [False, True, False], [False, True, False]]
+
+
+def test_parameters_are_trained_where_they_are():
+    a, b = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.full((2, 1, 1), 2.0))
+    train([a, b], lambda: a.sum(1) + 3 * b.flatten(), [protocol(lr=0.5, steps=1)] * 2)
+    assert a.tolist() == [[0.5] * 3] * 2
+    assert b.flatten().tolist() == [0.5, 0.5]

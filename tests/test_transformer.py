@@ -1,4 +1,4 @@
-"""The packed Transformer against an independent reading of the same weights, one prefix at a time."""
+"""The packed Transformers against an independent reading of the same weights, one model and one prefix at a time."""
 
 import math
 from functools import partial
@@ -8,8 +8,10 @@ import torch
 from test_encodings import build
 from torch.nn import functional as F
 
+from synthlab import transformer
 from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
+from synthlab.layers import Linear
 from synthlab.linear_attention import LinearAttention
 from synthlab.packing import BOS, EOS
 from synthlab.streams import stream
@@ -19,29 +21,49 @@ LENGTH = 9
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
 
 
-def model(encoding: str = "nope", **changed) -> Transformer:
+def model(encoding: str = "nope", models: int = 1, **changed) -> Transformer:
     sizes = {"width": 16, "depth": 2, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
     make_encoding = partial(build, encoding)
-    return Transformer(make_encoding, stream(0, "initial"), **(sizes | {"init_scale": 1.0} | changed))
+    streams = [stream(seed, "initial") for seed in range(models)]
+    return Transformer(make_encoding, streams, **(sizes | {"init_scale": 1.0} | changed))
 
 
-def symbols(seed: int = 0) -> torch.Tensor:
-    return torch.randint(0, 2, (5, LENGTH), generator=torch.Generator().manual_seed(seed))
+def symbols(models: int = 1, rows: int = 5) -> torch.Tensor:
+    return torch.randint(0, 2, (models, rows, LENGTH), generator=torch.Generator().manual_seed(0))
 
 
-def alone(net: Transformer, prefix: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
-    """The readout of [BOS, prefix, EOS] by a plain causal Transformer over all tokens, nothing packed or skipped."""
+def affine(layer: Linear, h: torch.Tensor, index: int) -> torch.Tensor:
+    return h @ layer.weight[index] + layer.bias[index, 0]
+
+
+def normal(layer: torch.nn.Module, h: torch.Tensor, index: int) -> torch.Tensor:
+    if isinstance(layer, torch.nn.Identity):
+        return h
+    return F.layer_norm(h, h.shape[-1:], layer.scale[index, 0], layer.shift[index, 0])
+
+
+def alone(net: Transformer, index: int, prefix: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """The readout of [BOS, prefix, EOS] by one model, a plain causal Transformer over all tokens: nothing packed,
+    stacked or skipped."""
     bos, eos = prefix.new_full((len(prefix), 1), BOS), prefix.new_full((len(prefix), 1), EOS)
     tokens = torch.cat((bos, prefix, eos), 1)
-    count, encoding = tokens.shape[1], net.encoding
-    h = encoding.embed(net.tokens(tokens), positions)
+    count, encoding, apart = tokens.shape[1], net.encoding, positions[None]
+
+    def mlp(layers: torch.nn.Sequential, h: torch.Tensor) -> torch.Tensor:
+        return affine(layers[2], F.gelu(affine(layers[0], h, index)), index)
+
+    def told(hook, h: torch.Tensor) -> torch.Tensor:  # an encoding speaks for all models at once
+        return hook(h.expand(len(net.tokens), *h.shape), apart)[index]
+
+    h = told(encoding.embed, net.tokens[index][tokens])
     for block in net.blocks:
-        attention, stream_in = block.attention, block.pre1(h)
-        q = attention.queries(stream_in).unflatten(-1, (attention.heads, -1))
-        k, v = attention.keys_values(stream_in).chunk(2, -1)
+        attention, stream_in = block.attention, normal(block.pre1, h, index)
+        q = affine(attention.queries, stream_in, index).unflatten(-1, (attention.heads, -1))
+        k, v = affine(attention.keys_values, stream_in, index).chunk(2, -1)
         k, v = (t.unflatten(-1, (attention.heads, -1)) for t in (k, v))
-        q, k, v = (t.transpose(1, 2) for t in (encoding.rotate(q, positions), encoding.rotate(k, positions), v))
-        bias = encoding.bias(positions[..., :, None], positions[..., None, :].expand(*positions.shape, -1))
+        q, k, v = (t.transpose(1, 2) for t in (told(encoding.rotate, q), told(encoding.rotate, k), v))
+        bias = encoding.bias(apart[..., :, None], apart[..., None, :].expand(*apart.shape, -1))
+        bias = None if bias is None else bias[index % len(bias)]
         causal = torch.ones(count, count, dtype=torch.bool).tril()
         if attention.kind == "softmax":
             mask = torch.zeros(count, count).masked_fill(~causal, -math.inf)
@@ -49,24 +71,47 @@ def alone(net: Transformer, prefix: torch.Tensor, positions: torch.Tensor) -> to
         else:
             products = q @ k.mT if bias is None else q @ k.mT + bias
             mixed = (products * causal / torch.arange(1, count + 1)[:, None]) @ v
-        h = block.post1(h + attention.output(mixed.transpose(1, 2).flatten(-2)))
-        h = block.post2(h + block.mlp(block.pre2(h)))
-    return net.readout(net.norm(h[:, -1])).squeeze(-1)
+        h = normal(block.post1, h + affine(attention.output, mixed.transpose(1, 2).flatten(-2), index), index)
+        h = normal(block.post2, h + mlp(block.mlp, normal(block.pre2, h, index)), index)
+    return mlp(net.readout, normal(net.norm, h[:, -1], index)).squeeze(-1)
 
 
+@pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm):
-    net, x = model(name, attention=kind, norm=norm), symbols()
-    positions = net.encoding.positions(torch.full((len(x),), LENGTH), LENGTH + 2, stream(0, "positions"))
+def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth):
+    net, x = model(name, models=2, attention=kind, norm=norm, depth=depth), symbols(models=2)
+    draws = (stream(seed, "positions") for seed in range(2))
+    positions = torch.stack([net.encoding.positions(torch.full((5,), LENGTH), LENGTH + 2, draw) for draw in draws])
     packed = net(x, positions)
-    single = torch.stack([alone(net, x[:, :k], positions[:, : k + 2]) for k in range(1, LENGTH + 1)], 1)
+    prefixes = range(1, LENGTH + 1)
+    single = torch.stack(
+        [
+            torch.stack([alone(net, e, x[e, :, :k], positions[e, :, : k + 2]) for k in prefixes], 1)
+            for e in range(len(x))
+        ]
+    )
     # Linear attention without normalization puts out hundreds; rounding grows in proportion.
-    torch.testing.assert_close(packed, single, rtol=0, atol=1e-5 * max(1, packed.abs().max().item()))
+    close = partial(torch.testing.assert_close, rtol=0, atol=1e-5 * max(1, packed.abs().max().item()))
+    close(packed, single)
     assert packed.std() > 1e-3  # equal, and not because all is constant
     if not net.encoding.draws_positions:
-        assert torch.equal(net(x), net(x, positions))
+        close(net(x), single)  # over the menu
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_gradients_over_the_menu_equal_those_without_it(name, depth, monkeypatch):
+    def gradients() -> list[torch.Tensor]:
+        net = model(name, models=2, depth=depth)
+        net(symbols(models=2)).square().sum().backward()
+        return [parameter.grad for parameter in net.parameters()]
+
+    over = gradients()
+    monkeypatch.setattr(transformer, "MENU_LENGTH", 0)
+    for a, b in zip(over, gradients(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,29 +119,29 @@ def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm):
 def test_no_readout_sees_what_comes_after_its_prefix(name, kind):
     net, x = model(name, attention=kind), symbols()
     changed = x.clone()
-    changed[:, 4:] = 1 - changed[:, 4:]
+    changed[..., 4:] = 1 - changed[..., 4:]
     before, after = net(x), net(changed)
-    assert torch.equal(before[:, :4], after[:, :4])
-    assert not torch.allclose(before[:, 4:], after[:, 4:])
+    assert torch.equal(before[..., :4], after[..., :4])
+    assert not torch.allclose(before[..., 4:], after[..., 4:])
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_positions_the_order_of_symbols_is_lost_on_one_layer(kind):
-    x = torch.tensor([[1, 0, 0, 1], [0, 1, 1, 0]])
-    last = model(attention=kind, depth=1)(x)[:, -1]
+    x = torch.tensor([[[1, 0, 0, 1], [0, 1, 1, 0]]])
+    last = model(attention=kind, depth=1)(x)[0, :, -1]
     assert last[0].item() == pytest.approx(last[1].item(), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", sorted(set(ENCODINGS) - {"nope"}))
 def test_every_encoding_tells_the_order_of_symbols(name):
-    x = torch.tensor([[1, 0, 0, 0], [0, 0, 0, 1]])
-    last = model(name, depth=1)(x)[:, -1]
+    x = torch.tensor([[[1, 0, 0, 0], [0, 0, 0, 1]]])
+    last = model(name, depth=1)(x)[0, :, -1]
     assert abs(last[0].item() - last[1].item()) > 1e-4
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_attention_of_readouts_is_shared_out_among_what_they_see(depth):
-    weights = model(depth=depth, heads=2).readout_attention(symbols())
+    weights = model(depth=depth, heads=2).readout_attention(symbols())[0]
     assert weights.shape == (5, 2, LENGTH, LENGTH + 2)
     torch.testing.assert_close(weights.sum(-1), torch.ones(5, 2, LENGTH))
     assert weights[:, :, 0, 2:-1].abs().max() == 0  # the first readout sees BOS, x1 and itself
@@ -112,7 +157,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_does():
 
 def test_initial_weights_have_the_stated_scale():
     net = model(width=64, heads=4, init_scale=0.5)
-    assert net.tokens.weight.std().item() == pytest.approx(1, abs=0.1)
+    assert net.tokens.std().item() == pytest.approx(1, abs=0.1)
     assert net.blocks[0].mlp[0].weight.std().item() == pytest.approx(0.5 / 8, rel=0.05)
     assert net.blocks[0].mlp[0].bias.abs().max() == 0
 
@@ -126,18 +171,18 @@ def test_heads_that_do_not_divide_the_width_are_refused(width, heads):
 
 @pytest.mark.parametrize("bos", [False, True])
 def test_linear_attention_equals_its_sum_over_symbols(bos):
-    net = LinearAttention(partial(build, "nope"), stream(0, "initial"), head_dim=3, bos=bos, init_scale=1.0)
-    x, vectors = symbols(), {0: [0.0, 0.0], 1: [1.0, 0.0], "bos": [0.0, 1.0]}
-    vectors = {name: torch.tensor(pair) for name, pair in vectors.items()}
-    got = net(x)
+    net = LinearAttention(partial(build, "nope"), [stream(0, "initial")], head_dim=3, bos=bos, init_scale=1.0)
+    x, vectors = symbols()[0], {0: [0.0, 0.0], 1: [1.0, 0.0], "bos": [0.0, 1.0]}
+    vectors = {name: torch.tensor([[pair]]) for name, pair in vectors.items()}
+    got = net(x[None])[0]
     for row in range(len(x)):
         for k in range(1, LENGTH + 1):
             seen = (["bos"] if bos else []) + x[row, :k].tolist()
             query = net.queries(vectors[x[row, k - 1].item()])
-            terms = [query @ net.keys(vectors[s]) * net.values(vectors[s]) for s in seen]
+            terms = [(query @ net.keys(vectors[s]).mT * net.values(vectors[s])) for s in seen]
             assert got[row, k - 1].item() == pytest.approx(torch.stack(terms).sum().item() / len(seen), abs=1e-5)
 
 
 def test_linear_attention_takes_no_position_encoding():
     with pytest.raises(InputError, match="model=linear: .* choose encoding=nope"):
-        LinearAttention(partial(build, "rope"), stream(0, "initial"), head_dim=2, bos=False, init_scale=1.0)
+        LinearAttention(partial(build, "rope"), [stream(0, "initial")], head_dim=2, bos=False, init_scale=1.0)

@@ -117,7 +117,7 @@ def fit(language: Language, seed: int) -> Attention:
         target = nn.functional.one_hot(x[:, 1:], language.vocabulary)
         return (model(x[:, :-1]) - target).square().sum(-1).mean()
 
-    diverged_at = train(model.parameters(), loss, language.protocol).diverged_at
+    diverged_at = train(model.parameters(), loss, [language.protocol])[0].diverged_at
     if diverged_at is not None:
         raise InputError(
             f"language.protocol.lr={language.protocol.lr:g}: the model diverged at step {diverged_at}; give a "

@@ -56,11 +56,11 @@ def test_the_mean_task_is_exactly_solved():
 @pytest.mark.parametrize("bos", [False, True])
 def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task, bos):
     nope = partial(ENCODINGS.build, {"name": "nope"})
-    model = LinearAttention(nope, stream(0, "initial"), head_dim=2, bos=bos, init_scale=1.0).double()
+    model = LinearAttention(nope, [stream(0, "initial")], head_dim=2, bos=bos, init_scale=1.0).double()
     outputs = Matrix(2, 2 + bos, [Rational(value.item()) for value in model.outputs().flatten()])
     length = 6
     x = torch.cartesian_prod(*[torch.tensor([0, 1])] * length)
-    measured = (model(x) - TASKS[task]().targets(x)).square().mean(0)
+    measured = (model(x[None])[0] - TASKS[task]().targets(x)).square().mean(0)
     exact = [float(expected_error(outputs, task, k)) for k in range(1, length + 1)]
     assert measured.tolist() == pytest.approx(exact, rel=1e-5)
 

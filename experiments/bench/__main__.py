@@ -1,0 +1,223 @@
+"""``make bench``: how fast the lab is on this machine, as ratios measured in one run, with nothing else running.
+
+Ratios are stated because timings drift with the machine; the figures behind them stand beside them, and all of it goes
+to ``results/bench/bench.json``. ``python -m experiments.bench quick`` measures briefly, to see that it works.
+"""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from experiments.bench import probes
+from experiments.bench.commands import measure
+from experiments.bench.probes import apart
+
+SMALL: list[str] = []
+LARGE = ["model.width=64", "model.depth=2"]
+FIGURES = ["experiments", "figure=paper"]
+LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
+
+
+class Row(NamedTuple):
+    """A measure: its value, what is asked of it, and the figures behind it."""
+
+    measure: str
+    value: str
+    goal: str
+    details: str
+    figures: dict[str, float]
+
+
+class Effort(NamedTuple):
+    """How long to measure: seconds a timing, rounds whose median ratio counts, and the sizes of what is timed."""
+
+    seconds: float = 10.0
+    rounds: int = 3
+    eval_length: int = 100
+    eval_sequences: int = 512
+    steps: int = 200
+    lengths: tuple[tuple[int, int], ...] = LENGTHS
+    commands: tuple[str, ...] = ()
+
+
+QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), ("protocol.steps=2", "evaluation.sequences=4", "seeds=1"))
+
+
+def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+    """Examples a second of the whole machine: a process of one thread on each core, against the faster of
+    x-transformers on one thread and on all."""
+    cores, rounds = os.cpu_count() or 1, []
+    for _ in range(effort.rounds):
+        ours = sum(apart(probes.examples_per_second, overrides, effort.seconds, copies=cores))
+        theirs = max(
+            apart(probes.padded_examples_per_second, overrides, effort.seconds / 2, threads)[0]
+            for threads in {1, cores}
+        )
+        rounds.append((ours, theirs))
+    ratio, ours, theirs = median(a / b for a, b in rounds), *(median(each) for each in zip(*rounds, strict=True))
+    return Row(
+        f"training, {name}, against x-transformers on padded batches",
+        f"{ratio:.1f}x",
+        goal,
+        f"{ours:,.0f} against {theirs:,.0f} examples/s",
+        {"ratio": ratio, "examples_per_second": ours, "x_transformers": theirs},
+    )
+
+
+def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+    """What stacking gives: one core, a stack against one model at a time."""
+    [together] = apart(probes.examples_per_second, overrides, effort.seconds)
+    [single] = apart(probes.examples_per_second, overrides, effort.seconds, 1)
+    length = probes.config_of(*overrides).train_length
+    return Row(
+        f"one core, {name}, stacked against one model at a time",
+        f"{together / single:.1f}x",
+        goal,
+        f"{together / length:,.0f} against {single / length:,.0f} sequences/s "
+        f"({together / length / 64:.0f} and {single / length / 64:.0f} steps/s of 64)",
+        {"ratio": together / single, "stacked": together, "alone": single},
+    )
+
+
+def evaluation(effort: Effort) -> Row:
+    """Every test length in one pass against a batch for each."""
+    length, sequences = effort.eval_length, effort.eval_sequences
+    [(packed, batches)] = apart(probes.evaluation_seconds, length, sequences)
+    return Row(
+        f"testing at lengths 1..{length}, {sequences} sequences each, against a batch for each length",
+        f"{batches / packed:.1f}x",
+        "25x",
+        f"{packed:.2f} against {batches:.2f} s",
+        {"ratio": batches / packed, "seconds": packed, "batches": batches},
+    )
+
+
+def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+    """Matrix arithmetic done in training against the peak of the core."""
+    [(reached, peak)] = apart(probes.flops_per_second, overrides, effort.seconds)
+    return Row(
+        f"matrix FLOP/s of training, {name}, of the core's peak",
+        f"{reached / peak:.2f}",
+        goal,
+        f"{reached / 1e9:.0f} of {peak / 1e9:.0f} GFLOP/s",
+        {"share": reached / peak, "reached": reached, "peak": peak},
+    )
+
+
+def figures(effort: Effort) -> Iterator[Row]:
+    """The paper's figures from nothing, against one model at a time on one core."""
+    cost = measure([*FIGURES, *effort.commands])
+    protocol = [given for given in effort.commands if not given.startswith("seeds")]
+    [one] = apart(probes.run_seconds, protocol)
+    command = " ".join(["python -m", *FIGURES, *effort.commands])
+    yield Row(
+        f"figures 1, 3, 4, 5 from nothing: {cost.runs} runs",
+        f"{cost.seconds:.0f} s",
+        "300 s",
+        f"{one * cost.runs / cost.seconds:.1f} times faster than {cost.runs} times {one:.1f} s; {command}",
+        {"seconds": cost.seconds, "runs": cost.runs, "one_run_seconds": one},
+    )
+    yield Row("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes", {"mib": cost.memory})
+
+
+def commands(effort: Effort) -> Iterator[Row]:
+    """Single runs as a user starts them, on one core."""
+    run = ["synthlab", "task=length", "outrep=rsqrt"]
+    protocol = [given for given in effort.commands if not given.startswith("seeds")]
+    for name, arguments in (
+        ("one run, lab, one core", [*run, *protocol]),
+        ("one run, classroom, one core", [*run, "protocol=classroom", *protocol]),
+        ("start-up alone: one step", [*run, "protocol.steps=1"]),
+    ):
+        cost = measure(arguments, one_core=True)
+        what = " ".join(["python -m", *arguments])
+        yield Row(name, f"{cost.seconds:.1f} s", "", f"{cost.memory:.0f} MiB; {what}", {"seconds": cost.seconds})
+
+
+def gpu(effort: Effort) -> Row:
+    """Models an hour on a GPU, stacked and one at a time."""
+    name = "GPU: models an hour, stacked against one at a time"
+    if not torch.cuda.is_available():
+        return Row(name, "not measured", "100x", "no GPU on this machine", {})
+    [together] = apart(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
+    [single] = apart(probes.examples_per_second, SMALL, effort.seconds, 1, "cuda")
+    config = probes.config_of()
+    hour = 3600 / (config.protocol.steps * config.protocol.batch * config.train_length)
+    return Row(
+        name,
+        f"{together / single:.0f}x",
+        "100x",
+        f"{together * hour:,.0f} against {single * hour:,.0f} models; {torch.cuda.get_device_name()}",
+        {"ratio": together / single, "stacked": together * hour, "alone": single * hour},
+    )
+
+
+def growth(effort: Effort) -> Row:
+    """How cost grows with length: packed, and as the sum over lengths of runs of their own."""
+    times = [apart(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0] for pair in effort.lengths]
+    grown = np.log([train for train, _ in effort.lengths])
+    packed, apart_ = (np.polyfit(grown, np.log(seconds), 1)[0] for seconds in zip(*times, strict=True))
+    (first, last), (short, long) = (effort.lengths[0], effort.lengths[-1]), (times[0], times[-1])
+    return Row(
+        f"cost as lengths grow from {first[0]} and {first[1]} to {last[0]} and {last[1]} (training, testing)",
+        f"power {packed:.1f} against {apart_:.1f}",
+        "one less",
+        f"{short[0]:.2f} to {long[0]:.1f} s against {short[1]:.2f} to {long[1]:.1f} s for a run at each length",
+        {"packed": packed, "separate": apart_},
+    )
+
+
+def rows(effort: Effort) -> Iterator[Row]:
+    """All measures, as they are taken."""
+    small, large = "the default model", "width 64, 2 layers"
+    steps: list[Callable[[], Row | Iterator[Row]]] = [
+        lambda: training(small, SMALL, "12x", effort),
+        lambda: training(large, LARGE, "8x", effort),
+        lambda: alone(small, SMALL, "", effort),
+        lambda: alone(large, LARGE, "", effort),
+        lambda: evaluation(effort),
+        lambda: utilization(large, LARGE, "0.5", effort),
+        lambda: utilization(small, SMALL, "0.3", effort),
+        lambda: figures(effort),
+        lambda: growth(effort),
+        lambda: gpu(effort),
+        lambda: commands(effort),
+    ]
+    for step in steps:
+        found = step()
+        yield from [found] if isinstance(found, Row) else found
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments not in ([], ["quick"]):
+        print(f"error: {' '.join(arguments)}: unknown; give quick or nothing", file=sys.stderr)
+        sys.exit(2)
+    taken = []
+    for row in rows(QUICK if arguments else Effort()):
+        taken.append(row)
+        goal = f" (goal {row.goal})" if row.goal else ""
+        print(f"{row.measure}: {row.value}{goal}\n    {row.details}", flush=True)
+    folder = Path("results/bench")
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = {
+        "cores": os.cpu_count(),
+        "machine": platform.machine(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+    }
+    report = {"machine": machine, "quick": bool(arguments), "rows": [row._asdict() for row in taken]}
+    (folder / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
+    print(f"written: {folder / 'bench.json'}")
+
+
+if __name__ == "__main__":
+    main()

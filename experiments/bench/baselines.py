@@ -1,0 +1,99 @@
+"""What the lab is measured against: the same architecture as others would train and test it."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from synthlab.config import RunConfig
+from synthlab.layers import Linear
+from synthlab.packing import BOS, EOS
+from synthlab.transformer import Transformer
+
+PADDING = 4
+
+
+def padded_step(config: RunConfig) -> Callable[[], None]:
+    """A training step of the length task in x-transformers: as many examples as a step of ``config`` has, each a row of
+    its own, padded to the longest; forward, backward and optimizer as in that library's examples."""
+    from x_transformers import Decoder, TransformerWrapper
+
+    width, heads = config.model["width"], config.model["heads"]
+    longest, rows = config.train_length, config.protocol.batch * config.train_length
+    sizes = {"dim": width, "depth": config.model["depth"], "heads": heads, "attn_dim_head": width // heads}
+    hidden = round(config.model["mlp_ratio"] * width)
+    net = TransformerWrapper(
+        num_tokens=PADDING + 1,
+        max_seq_len=longest + 2,
+        use_abs_pos_emb=False,
+        attn_layers=Decoder(ff_mult=config.model["mlp_ratio"], **sizes),
+    )
+    readout = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, 1))
+    optimizer = torch.optim.Adam([*net.parameters(), *readout.parameters()], lr=config.protocol.lr)
+    place = torch.arange(longest + 2)
+
+    def step() -> None:
+        lengths = torch.randint(1, longest + 1, (rows, 1))
+        tokens = torch.randint(0, 2, (rows, longest + 2))
+        tokens[:, 0] = BOS
+        tokens = torch.where(place == lengths + 1, EOS, tokens).masked_fill(place > lengths + 1, PADDING)
+        h = net(tokens, mask=place <= lengths + 1, return_embeddings=True)
+        last = h[torch.arange(rows), lengths.squeeze(1) + 1]
+        loss = F.mse_loss(readout(last), lengths.float())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+class Causal(nn.Module):
+    """One model of a stack without position encoding, as a plain causal Transformer on [BOS, x, EOS]: the readout of
+    whole rows, all of one length."""
+
+    def __init__(self, stack: Transformer, index: int = 0):
+        super().__init__()
+        self.heads = stack.blocks[0].attention.heads
+        self.tokens = nn.Parameter(stack.tokens[index].detach().clone())
+        self.blocks = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm1": _norm(block.pre1, index),
+                    "queries": _linear(block.attention.queries, index),
+                    "keys_values": _linear(block.attention.keys_values, index),
+                    "output": _linear(block.attention.output, index),
+                    "norm2": _norm(block.pre2, index),
+                    "up": _linear(block.mlp[0], index),
+                    "down": _linear(block.mlp[2], index),
+                }
+            )
+            for block in stack.blocks
+        )
+        self.norm = _norm(stack.norm, index)
+        self.up, self.down = _linear(stack.readout[0], index), _linear(stack.readout[2], index)
+
+    def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, " B"]:
+        h = self.tokens[F.pad(F.pad(x, (1, 0), value=BOS), (0, 1), value=EOS)]
+        for block in self.blocks:
+            stream = block["norm1"](h)
+            q = block["queries"](stream).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            k, v = block["keys_values"](stream).unflatten(-1, (2, self.heads, -1)).transpose(1, 3).unbind(2)
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            h = h + block["output"](mixed.transpose(1, 2).flatten(-2))
+            h = h + block["down"](F.gelu(block["up"](block["norm2"](h))))
+        return self.down(F.gelu(self.up(self.norm(h[:, -1])))).squeeze(-1)
+
+
+def _linear(layer: Linear, index: int) -> nn.Linear:
+    weight, bias = layer.weight[index].T, layer.bias[index, 0]
+    copy = nn.Linear(weight.shape[1], weight.shape[0])
+    copy.load_state_dict({"weight": weight, "bias": bias})
+    return copy
+
+
+def _norm(layer: nn.Module, index: int) -> nn.LayerNorm:
+    copy = nn.LayerNorm(layer.scale.shape[-1])
+    copy.load_state_dict({"weight": layer.scale[index, 0], "bias": layer.shift[index, 0]})
+    return copy

@@ -1,0 +1,51 @@
+"""Whole commands, each in a process of its own and from nothing: start-up, training, evaluation, drawing included."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+SAMPLING = 0.1  # seconds between looks at the memory
+MIB = 2**20
+
+
+class Cost(NamedTuple):
+    """Wall-clock seconds of a command, the largest memory that it and its workers held at once in MiB, and the runs it
+    recorded."""
+
+    seconds: float
+    memory: float
+    runs: int
+
+
+def measure(arguments: list[str], one_core: bool = False) -> Cost:
+    """Run ``python -m arguments`` with a results folder of its own; raises CalledProcessError if it fails."""
+    with tempfile.TemporaryDirectory() as results:
+        command = [sys.executable, "-m", *arguments, f"results={results}"]
+        started = time.perf_counter()
+        process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if one_core and hasattr(process, "cpu_affinity"):
+            process.cpu_affinity(process.cpu_affinity()[:1])
+        memory = 0
+        while process.poll() is None:
+            memory = max(memory, _held(process))
+            time.sleep(SAMPLING)
+        seconds = time.perf_counter() - started
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
+        return Cost(seconds, memory / MIB, len(list(Path(results, "runs").iterdir())))
+
+
+def _held(process: psutil.Process) -> int:
+    """Memory of a process and all below it. Pages that they share are counted once for each."""
+    total = 0
+    try:
+        for member in [process, *process.children(recursive=True)]:
+            total += member.memory_info().rss
+    except psutil.NoSuchProcess:
+        pass  # it ended while we looked
+    return total

@@ -1,0 +1,166 @@
+"""Single timings. Each runs in a process of its own, on the threads that it states, with nothing else beside it."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from experiments.bench.baselines import Causal, padded_step
+from synthlab.assembly import build_models, data, resolve
+from synthlab.composition import compose
+from synthlab.config import RunConfig
+from synthlab.evaluation import evaluate
+from synthlab.layers import Member
+from synthlab.objective import Examples, PrefixRegression, length_weights
+from synthlab.runs import execute, fit
+from synthlab.streams import stream
+from synthlab.workers import stack_size
+
+REPEATS = 5  # timings behind a median
+
+
+def apart(probe: Callable[..., Any], *arguments: Any, copies: int = 1) -> list[Any]:
+    """What ``probe(*arguments)`` returns in each of ``copies`` new processes that run at the same time."""
+    with ProcessPoolExecutor(copies, mp_context=get_context("spawn")) as pool:
+        return [waiting.result() for waiting in [pool.submit(probe, *arguments) for _ in range(copies)]]
+
+
+def config_of(*overrides: str) -> RunConfig:
+    """The run that overrides of the lab's default describe."""
+    return resolve(compose(["task=length", "outrep=rsqrt", *overrides]))
+
+
+def stacked(config: RunConfig, models: int) -> list[RunConfig]:
+    """``models`` seeds of a run."""
+    return [config.with_seed(seed) for seed in range(models)]
+
+
+def examples_per_second(overrides: list[str], seconds: float, models: int | None = None, device: str = "cpu") -> float:
+    """Of the lab's own loop on one thread, data and optimizer included, in a stack of the size that a sweep takes."""
+    torch.set_num_threads(1)
+    config = config_of(*overrides)
+    models = models or stack_size(config, device)
+    batch = config.protocol.batch * config.train_length * models
+    rates, steps = [], 10
+    while len(rates) < REPEATS:
+        timed = config_of(*overrides, f"protocol.steps={steps}")
+        started = time.perf_counter()
+        fit(stacked(timed, models), device=device)
+        took = time.perf_counter() - started
+        if took < seconds / REPEATS / 2:
+            steps *= 2  # too short to time; and the first was a warm-up
+            continue
+        rates.append(batch * steps / took)
+    return median(rates)
+
+
+def padded_examples_per_second(overrides: list[str], seconds: float, threads: int) -> float:
+    """Of x-transformers in a plain loop over padded batches."""
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    config = config_of(*overrides)
+    return config.protocol.batch * config.train_length / _seconds_a_call(padded_step(config), seconds)
+
+
+def evaluation_seconds(length: int, sequences: int) -> tuple[float, float]:
+    """Of testing a model at every length 1..``length`` on one thread: all in one pass, and a batch for each length.
+    Raises AssertionError if the two disagree."""
+    torch.set_num_threads(1)
+    config = config_of(f"test_length={length}", f"evaluation.sequences={sequences}")
+    stack = build_models([config])
+    task, inputs, outrep = data(config)
+    how = config.evaluation.model_dump()
+    x = inputs.draw(sequences, length, stream(config.evaluation.seed, "evaluation"))
+    model, plain = Member(stack, 0), Causal(stack)
+
+    def each_length() -> torch.Tensor:
+        return torch.stack([plain(x[:, :k]) for k in range(1, length + 1)], 1)
+
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), each_length(), rtol=1e-4, atol=1e-4)
+        return (
+            _seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), 2.0),
+            _seconds_a_call(each_length, 10.0),
+        )
+
+
+def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float]:
+    """Of the matrix products in training steps, on one thread; and the peak of single-precision products there."""
+    torch.set_num_threads(1)
+    config = config_of(*overrides)
+    configs = stacked(config, stack_size(config, "cpu"))
+    weights = length_weights(config.length_distribution, config.train_length)
+    examples = [Examples(*data(each), config.protocol.batch, weights, each.seed) for each in configs]
+    objective = PrefixRegression(build_models(configs), examples)
+    with FlopCounterMode(display=False) as counter:
+        objective().sum().backward()
+    a_step = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)
+    square = torch.randn(1024, 1024)
+    peaks = [2 * 1024**3 / _seconds_a_call(lambda: square @ square, 1.0)]
+    rate = examples_per_second(overrides, seconds)
+    peaks.append(2 * 1024**3 / _seconds_a_call(lambda: square @ square, 1.0))
+    return a_step * rate, max(peaks)
+
+
+def run_seconds(overrides: list[str]) -> float:
+    """Of one run alone, trained and tested, start-up left aside."""
+    torch.set_num_threads(1)
+    execute(config_of(*overrides, "protocol.steps=20"))
+    started = time.perf_counter()
+    execute(config_of(*overrides))
+    return time.perf_counter() - started
+
+
+def growing_cost(train_length: int, test_length: int, steps: int, sequences: int) -> tuple[float, float]:
+    """Seconds of training on lengths up to ``train_length`` and testing up to ``test_length``, on one thread: in one
+    packed run; and the sum over all lengths of runs of their own, timed at some and interpolated."""
+    torch.set_num_threads(1)
+    lengths = [f"train_length={train_length}", f"test_length={test_length}", f"evaluation.sequences={sequences}"]
+    config = config_of(*lengths, f"protocol.steps={steps}")
+    packed = _seconds_a_call(lambda: execute(config), 1.0)
+    plain = Causal(build_models([config]))
+    optimizer = torch.optim.Adam(plain.parameters(), fused=True)
+
+    def rows(count: int, length: int) -> torch.Tensor:
+        return torch.randint(0, 2, (count, length), generator=stream(0, "training"))
+
+    def training(length: int) -> None:
+        loss = (plain(rows(config.protocol.batch, length)) - length).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    def testing(length: int) -> None:
+        with torch.no_grad():
+            plain(rows(sequences, length))
+
+    return packed, steps * _over_lengths(training, train_length) + _over_lengths(testing, test_length)
+
+
+def _over_lengths(call: Callable[[int], None], longest: int) -> float:
+    """The sum of ``call``'s seconds over lengths 1..``longest``."""
+    timed = np.unique(np.geomspace(1, longest, 10).round().astype(int))
+    seconds = [_seconds_a_call(lambda length=int(length): call(length), 0.1) for length in timed]
+    return float(np.interp(range(1, longest + 1), timed, seconds).sum())
+
+
+def _seconds_a_call(call: Callable[[], Any], seconds: float) -> float:
+    """The median over blocks of calls that take about ``seconds`` together, after one to warm up."""
+    call()
+    started = time.perf_counter()
+    call()
+    once = time.perf_counter() - started
+    calls = max(1, round(seconds / REPEATS / once))
+    blocks = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        for _ in range(calls):
+            call()
+        blocks.append((time.perf_counter() - started) / calls)
+    return median(blocks)
