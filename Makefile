@@ -3,13 +3,15 @@
 #   make figures-all        the same with the figures beyond the paper
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves
-#   make bench              time a run and memory on this machine
+#   make bench              how fast the lab is on this machine, and against what
 #   make reference          train the committed reference run again (hours); make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
@@ -22,7 +24,11 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "error: synthlab needs Python 3.11 or later; name one with make PYTHON=..." >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(INSTALL) -e '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	$(INSTALL) -e '.[bench]'
 	@touch $@
 
 figures: $(READY)
@@ -50,10 +56,10 @@ readme: $(READY)
 test: $(READY)
 	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
 
-test-slow: $(READY)
+test-slow: $(BENCH_READY)
 	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
 
-bench: $(READY)
+bench: $(BENCH_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)
 
 lint: $(READY)

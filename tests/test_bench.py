@@ -1,0 +1,62 @@
+"""``make bench`` at its quickest, and what it measures against."""
+
+import json
+import sys
+
+import pytest
+import torch
+
+from experiments.bench import __main__ as bench
+from experiments.bench import probes
+from experiments.bench.baselines import Causal
+from synthlab.assembly import build_models
+from synthlab.workers import stack_size
+
+
+@pytest.mark.parametrize("overrides", [[], bench.LARGE])
+def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
+    config = probes.config_of(*overrides)
+    stack = build_models([config, config.with_seed(1)])
+    x = torch.randint(0, 2, (2, 5, 7), generator=torch.Generator().manual_seed(0))
+    packed = stack(x)
+    for index in range(2):
+        for length in (1, 4, 7):
+            plain = Causal(stack, index)(x[index, :, :length])
+            torch.testing.assert_close(plain, packed[index, :, length - 1], rtol=1e-4, atol=1e-5)
+
+
+def test_the_time_over_all_lengths_is_the_sum_of_each():
+    assert probes._over_lengths(lambda length: None, 50) < 0.01
+    slept = []
+    probes._over_lengths(slept.append, 30)
+    assert set(slept) <= set(range(1, 31))
+    assert {1, 30} <= set(slept)
+
+
+@pytest.mark.parametrize("arguments", [["slow"], ["quick", "quick"], ["--help"]])
+def test_unknown_arguments_are_refused(monkeypatch, capsys, arguments):
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        bench.main()
+    assert "unknown; give quick or nothing" in capsys.readouterr().err
+
+
+def test_default_runs_are_stacked():
+    assert stack_size(probes.config_of()) > stack_size(probes.config_of(*bench.LARGE)) > 4
+
+
+@pytest.mark.slow
+def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("x_transformers", reason="the extra bench is not installed")
+    monkeypatch.setattr(sys, "argv", ["bench", "quick"])
+    monkeypatch.chdir(tmp_path)
+    bench.main()
+    report = json.loads((tmp_path / "results" / "bench" / "bench.json").read_text())
+    printed = capsys.readouterr().out
+    assert len(report["rows"]) == 14
+    for row in report["rows"]:
+        assert f"{row['measure']}: {row['value']}" in printed
+        assert row["value"] == "not measured" or all(
+            isinstance(value, float | int) for value in row["figures"].values()
+        )
+        assert row["value"] != "not measured" or "no GPU" in row["details"]
