@@ -47,9 +47,10 @@ reference: $(READY)
 	@$(BIN)/python -m theory results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
 	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
+	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
 	@$(BIN)/python -m experiments.reference results/reference results/recipe
 
-# The README's tables, from the reference run and experiments/deviations.yaml.
+# The README's tables, from the reference run, its bench.json and experiments/deviations.yaml.
 readme: $(READY)
 	@$(BIN)/python -m experiments.reference
 

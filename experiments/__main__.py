@@ -35,8 +35,10 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from synthlab.composition import Composed
     from synthlab.records import Store
     from synthlab.runs import ensure
+    from synthlab.workers import find_device
 
     settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
+    device = find_device(settings.device)
     chosen, store = figures(settings.figure), Store(settings.results)
     runs_own, changes = _overrides()
     run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key in BOOKKEEPING}
@@ -51,7 +53,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     store.make_writable(".")
     folder = Folder(store.make_writable("figures"), redraw=settings.replot)
     workers = settings.workers or os.cpu_count() or 1
-    records = {record.config.id: record for record in ensure(configs, store, workers, device=settings.device)}
+    records = {record.config.id: record for record in ensure(configs, store, workers, device=device)}
     found = {
         name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
         for name, grid in grids.items()

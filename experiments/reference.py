@@ -3,9 +3,10 @@ put its tables into the README.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
 drawn and ``python -m theory`` has written, and one in which ``figure=ablation`` and then ``figure=recipe`` were drawn;
-with RESULTS alone it takes the theory alone, and without folders it renews the README's tables.
+with RESULTS alone it leaves the recipe's as they are, and without folders it renews the README's tables.
 """
 
+import json
 import re
 import shutil
 import sys
@@ -24,8 +25,7 @@ REFERENCE = ROOT / "docs" / "reference"
 
 def keep(results: Path, folder: Path) -> None:
     """Copy the sheets (PNG), all panels' CSVs and the verdicts of ``results`` to ``folder``, over what is there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    _cleared(folder)
     tables = sorted((results / "figures").glob("*.csv"))
     panels = {table.stem for table in tables}
     sheets = [path for path in sorted((results / "figures").glob("*.png")) if path.stem not in panels]
@@ -35,10 +35,16 @@ def keep(results: Path, folder: Path) -> None:
 
 def keep_theory(results: Path, folder: Path) -> None:
     """Copy the theory's tables and sheets (PNG) of ``results`` to ``folder``, over what is there."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    _cleared(folder)
     for path in (*(results / "theory").glob("*.csv"), *(results / "theory").glob("*.png")):
         shutil.copyfile(path, folder / path.name)
+
+
+def _cleared(folder: Path) -> None:
+    """Make ``folder``, without the tables and pictures that it held."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (*folder.glob("*.csv"), *folder.glob("*.png")):
+        path.unlink()
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
@@ -59,7 +65,8 @@ def renewed(readme: str) -> str:
     """``readme`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
-    for block, rows in {"claims": claims, "deviations": deviations()}.items():
+    bench = json.loads((REFERENCE / "bench.json").read_text())["rows"]
+    for block, rows in {"claims": claims, "deviations": deviations(), "bench": bench}.items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         readme = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], readme, flags=re.DOTALL)
@@ -68,13 +75,13 @@ def renewed(readme: str) -> str:
 
 def main() -> None:
     folders = [Path(folder) for folder in sys.argv[1:]]
-    if len(folders) == 2:
-        keep(folders[0], REFERENCE)
-        keep(folders[1], REFERENCE / "recipe")
-    elif len(folders) > 2:
+    if len(folders) > 2:
         sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
     if folders:
+        keep(folders[0], REFERENCE)
         keep_theory(folders[0], REFERENCE / "theory")
+    if len(folders) == 2:
+        keep(folders[1], REFERENCE / "recipe")
     readme = ROOT / "README.md"
     readme.write_text(renewed(readme.read_text()))
 

@@ -86,6 +86,7 @@ def _check_sweep(args: Namespace) -> None:
 
     from synthlab.assembly import resolve
     from synthlab.records import Store
+    from synthlab.workers import find_device
 
     searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []
     own = [given for given in args.overrides if given.startswith("hydra.searchpath") or not given.startswith("hydra")]
@@ -104,6 +105,7 @@ def _check_sweep(args: Namespace) -> None:
         try:
             raw = compose(overrides, searchpath)
             resolve(raw)
+            find_device(raw["device"])
             store = Store(raw["results"])
             stores[store.root] = store
         except InputError as error:

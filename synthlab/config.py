@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveIn
 from synthlab.registry import STRICT, validated
 
 RESULTS_VERSION = 2  # raise it when the same config would give other numbers: older records are then trained anew
-BOOKKEEPING = ("results", "device")  # keys of the config that say nothing about the numbers
+BOOKKEEPING = ("results", "device")  # keys of the config that decide no number, but for rounding
 
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]

@@ -43,7 +43,7 @@ class Examples:
         """The sequences of the next ``steps()`` batches, and the targets of their prefixes in representation space."""
         steps = self.steps()
         x = self.inputs.draw(steps * self.batch, len(self.weights), self.symbols)
-        targets = self.outrep.forward(self.task.targets(x))
+        targets = self.outrep.forward(self.task.targets(x)).to(self.weights.dtype)
         return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
 
     def lengths(self) -> Int[Tensor, " B"]:

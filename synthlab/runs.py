@@ -22,11 +22,11 @@ from synthlab.evaluation import evaluate
 from synthlab.layers import Member
 from synthlab.linear_attention import LinearAttention
 from synthlab.metrics import METRICS
-from synthlab.objective import Examples, PrefixRegression, length_weights
 from synthlab.records import Record, Store
 from synthlab.results import Records
+from synthlab.stacks import objective_of, stacks
 from synthlab.training import Observer, Training, train
-from synthlab.workers import find_device, one_thread, stacks, worked
+from synthlab.workers import find_device, one_thread, worked
 
 
 def execute(config: RunConfig, observe: Observer | None = None, device: str = "cpu") -> Record:
@@ -35,8 +35,10 @@ def execute(config: RunConfig, observe: Observer | None = None, device: str = "c
 
 
 def execute_stack(configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
-    """Train runs of one shape side by side, and evaluate each, on one thread: a run's numbers then depend on nothing
-    but its config and the machine, not on the runs beside it."""
+    """Train runs of one shape side by side, and evaluate each, on one thread. A run's numbers depend on nothing but its
+    config and the machine; on the runs beside it neither, where ``stacks.is_exact``. On a GPU that is so up to
+    rounding."""
+    device = find_device(device)
     started, environment = time.time(), _environment(device)
     with one_thread():
         stack, trainings = fit(configs, observe, device)
@@ -85,17 +87,10 @@ def fit(
     configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """The trained models of runs of one shape, as one stack, and how each one's training went."""
+    if len({config.shape for config in configs}) != 1:
+        raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one stack")
     stack = build_models(configs).to(device)
-    examples = [
-        Examples(
-            *data(config),
-            batch=config.protocol.batch,
-            weights=length_weights(config.length_distribution, config.train_length),
-            seed=config.seed,
-        )
-        for config in configs
-    ]
-    objective = PrefixRegression(stack, examples, device)
+    objective = objective_of(stack, configs, device)
     return stack, train(stack.parameters(), objective, [config.protocol for config in configs], observe)
 
 
@@ -105,9 +100,9 @@ def ensure(
     """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
 
     Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
-    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one). Damaged records, an unwritable
-    folder and a device that is not there are refused before anything is trained; every finished stack is kept, also
-    when a later one is interrupted.
+    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). Damaged
+    records, an unwritable folder and a device that is not there are refused before anything is trained; every finished
+    stack is kept, also when a later one is interrupted.
     """
     if not isinstance(workers, int) or workers < 1:
         raise InputError(f"workers={workers}: must be a whole number, 1 or more")
@@ -120,9 +115,10 @@ def ensure(
         store.sweep()
         done = len(found) - len(missing)
         work = partial(_execute_and_store, store=store, device=device)
-        plan = stacks(missing, 1 if device != "cpu" else workers, device)
+        workers = workers if device == "cpu" else 1
+        plan = stacks(missing, workers, device)
         with _bar(len(found), done, disable=not progress) as bar:
-            for records in worked(work, plan, 1 if device != "cpu" else workers):
+            for records in worked(work, plan, workers):
                 found |= {record.config.id: record for record in records}
                 bar.update(len(records))
     return Records(found[config.id] for config in configs)

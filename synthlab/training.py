@@ -18,7 +18,7 @@ ALIGNMENT = 16  # numbers; 64 bytes, the widest vectors and what products of mat
 class Training(NamedTuple):
     """How a training went: ``losses[i]`` is the mean loss over the steps up to ``steps[i]`` since the point before.
 
-    ``diverged_at`` is the first step whose loss was not finite (training stopped there), or the last step where that
+    ``diverged_at`` is the first step whose loss was not finite (the curve ends before it), or the last step where that
     one left parameters that are not finite; None otherwise.
     """
 
@@ -40,7 +40,7 @@ def train(
     of the training curve, with the models as they then are. Reading losses waits for the device, so it is done only
     there.
     """
-    protocol, parameters = protocols[0], list(parameters)
+    protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
     values, gradients = _as_rows(parameters, len(protocols))
     optimizer = _optimizer(values, protocols)
     curves = [Training([], [], None) for _ in protocols]
@@ -52,7 +52,7 @@ def train(
         for parameter in parameters:
             parameter.grad = None
         losses.sum().backward()
-        torch._foreach_copy_(gradients, [parameter.grad for parameter in parameters])
+        _copy_gradients(parameters, gradients)
         optimizer.step()
         pending.append(losses.detach())
         if step % protocol.record_every == 0 or step == protocol.steps:
@@ -110,6 +110,16 @@ def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter,
         gradients.append(rows.grad[:, part].view(parameter.shape))
         end += size
     return rows, gradients
+
+
+def _copy_gradients(parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
+    """Each parameter's gradient to its place among the rows; zero where the losses did not depend on it."""
+    found = [(place, parameter.grad) for place, parameter in zip(gradients, parameters, strict=True)]
+    for place, gradient in found:
+        if gradient is None:
+            place.zero_()
+    used = [(place, gradient) for place, gradient in found if gradient is not None]
+    torch._foreach_copy_([place for place, _ in used], [gradient for _, gradient in used])
 
 
 def _optimizer(rows: nn.Parameter, protocols: Sequence[Protocol]) -> torch.optim.Optimizer:

@@ -142,10 +142,8 @@ class Block(nn.Module):
         super().__init__()
         self.attention = Attention(models, width, heads, kind)
         self.mlp = MLP(models, width, hidden, width)
-        norms = [
-            LayerNorm(models, width) if norm == place else nn.Identity() for place in ("pre", "post") for _ in "12"
-        ]
-        self.pre1, self.pre2, self.post1, self.post2 = norms
+        self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))
+        self.post1, self.post2 = (LayerNorm(models, width) if norm == "post" else nn.Identity() for _ in range(2))
 
     def forward(self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
         """The stream of the tokens from ``sight.first`` on."""

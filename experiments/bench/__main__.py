@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from experiments.bench.probes import apart
 
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 FIGURES = ["experiments", "figure=paper"]
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
@@ -52,23 +54,25 @@ QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), ("protocol.steps=2", "evalu
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
-    """Examples a second of the whole machine: a process of one thread on each core, against the faster of
-    x-transformers on one thread and on all."""
-    cores, rounds = os.cpu_count() or 1, []
+    """Examples a second of the whole machine: a process of one thread on each core, against x-transformers in its
+    plain loop, on one thread or all, whichever is faster; and against as many such loops as there are cores."""
+    rounds = []
     for _ in range(effort.rounds):
-        ours = sum(apart(probes.examples_per_second, overrides, effort.seconds, copies=cores))
-        theirs = max(
-            apart(probes.padded_examples_per_second, overrides, effort.seconds / 2, threads)[0]
-            for threads in {1, cores}
-        )
-        rounds.append((ours, theirs))
-    ratio, ours, theirs = median(a / b for a, b in rounds), *(median(each) for each in zip(*rounds, strict=True))
+        ours = sum(apart(probes.examples_per_second, overrides, effort.seconds, copies=CORES))
+        plain = [
+            apart(probes.padded_examples_per_second, overrides, effort.seconds, threads)[0]
+            for threads in sorted({1, CORES})
+        ]
+        side_by_side = sum(apart(probes.padded_examples_per_second, overrides, effort.seconds, 1, copies=CORES))
+        rounds.append((ours, max(plain), side_by_side))
+    ours, plain, side_by_side = (median(each) for each in zip(*rounds, strict=True))
+    ratio, fair = median(a / b for a, b, _ in rounds), median(a / c for a, _, c in rounds)
     return Row(
         f"training, {name}, against x-transformers on padded batches",
         f"{ratio:.1f}x",
         goal,
-        f"{ours:,.0f} against {theirs:,.0f} examples/s",
-        {"ratio": ratio, "examples_per_second": ours, "x_transformers": theirs},
+        f"{ours:,.0f} against {plain:,.0f} examples/s; {fair:.1f}x {CORES} such loops side by side",
+        {"ratio": ratio, "ratio_to_loops_on_all_cores": fair, "examples_per_second": ours, "x_transformers": plain},
     )
 
 
@@ -81,8 +85,7 @@ def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
         f"one core, {name}, stacked against one model at a time",
         f"{together / single:.1f}x",
         goal,
-        f"{together / length:,.0f} against {single / length:,.0f} sequences/s "
-        f"({together / length / 64:.0f} and {single / length / 64:.0f} steps/s of 64)",
+        f"{together / length:,.0f} against {single / length:,.0f} sequences/s",
         {"ratio": together / single, "stacked": together, "alone": single},
     )
 
@@ -90,7 +93,7 @@ def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
 def evaluation(effort: Effort) -> Row:
     """Every test length in one pass against a batch for each."""
     length, sequences = effort.eval_length, effort.eval_sequences
-    [(packed, batches)] = apart(probes.evaluation_seconds, length, sequences)
+    [(packed, batches)] = apart(probes.evaluation_seconds, length, sequences, effort.seconds)
     return Row(
         f"testing at lengths 1..{length}, {sequences} sequences each, against a batch for each length",
         f"{batches / packed:.1f}x",
@@ -104,7 +107,7 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
     """Matrix arithmetic done in training against the peak of the core."""
     [(reached, peak)] = apart(probes.flops_per_second, overrides, effort.seconds)
     return Row(
-        f"matrix FLOP/s of training, {name}, of the core's peak",
+        f"matrix FLOP/s of training, {name}, share of the core's peak",
         f"{reached / peak:.2f}",
         goal,
         f"{reached / 1e9:.0f} of {peak / 1e9:.0f} GFLOP/s",
@@ -122,7 +125,7 @@ def figures(effort: Effort) -> Iterator[Row]:
         f"figures 1, 3, 4, 5 from nothing: {cost.runs} runs",
         f"{cost.seconds:.0f} s",
         "300 s",
-        f"{one * cost.runs / cost.seconds:.1f} times faster than {cost.runs} times {one:.1f} s; {command}",
+        f"{one * cost.runs / cost.seconds:.1f} times faster than as many runs of {one:.1f} s in turn; {command}",
         {"seconds": cost.seconds, "runs": cost.runs, "one_run_seconds": one},
     )
     yield Row("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes", {"mib": cost.memory})
@@ -135,16 +138,22 @@ def commands(effort: Effort) -> Iterator[Row]:
     for name, arguments in (
         ("one run, lab, one core", [*run, *protocol]),
         ("one run, classroom, one core", [*run, "protocol=classroom", *protocol]),
-        ("start-up alone: one step", [*run, "protocol.steps=1"]),
+        ("start-up and one step", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
         cost = measure(arguments, one_core=True)
         what = " ".join(["python -m", *arguments])
-        yield Row(name, f"{cost.seconds:.1f} s", "", f"{cost.memory:.0f} MiB; {what}", {"seconds": cost.seconds})
+        yield Row(
+            name,
+            f"{cost.seconds:.1f} s",
+            "",
+            f"{cost.memory:.0f} MiB; {what}",
+            {"seconds": cost.seconds, "mib": cost.memory},
+        )
 
 
 def gpu(effort: Effort) -> Row:
-    """Models an hour on a GPU, stacked and one at a time."""
-    name = "GPU: models an hour, stacked against one at a time"
+    """Default models trained in an hour on a GPU, stacked and one at a time."""
+    name = "GPU: models trained an hour, stacked against one at a time"
     if not torch.cuda.is_available():
         return Row(name, "not measured", "100x", "no GPU on this machine", {})
     [together] = apart(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
@@ -201,6 +210,12 @@ def main() -> None:
     if arguments not in ([], ["quick"]):
         print(f"error: {' '.join(arguments)}: unknown; give quick or nothing", file=sys.stderr)
         sys.exit(2)
+    if find_spec("x_transformers") is None:
+        print(
+            "error: x-transformers: not installed; make bench installs it, or pip install -e '.[bench]'",
+            file=sys.stderr,
+        )
+        sys.exit(2)
     taken = []
     for row in rows(QUICK if arguments else Effort()):
         taken.append(row)
@@ -209,7 +224,7 @@ def main() -> None:
     folder = Path("results/bench")
     folder.mkdir(parents=True, exist_ok=True)
     machine = {
-        "cores": os.cpu_count(),
+        "cores": CORES,
         "machine": platform.machine(),
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -39,7 +39,7 @@ def padded_step(config: RunConfig) -> Callable[[], None]:
         tokens = torch.randint(0, 2, (rows, longest + 2))
         tokens[:, 0] = BOS
         tokens = torch.where(place == lengths + 1, EOS, tokens).masked_fill(place > lengths + 1, PADDING)
-        h = net(tokens, mask=place <= lengths + 1, return_embeddings=True)
+        h = net(tokens, return_embeddings=True)  # causal: no token sees the padding behind it
         last = h[torch.arange(rows), lengths.squeeze(1) + 1]
         loss = F.mse_loss(readout(last), lengths.float())
         loss.backward()

@@ -23,11 +23,12 @@ class Cost(NamedTuple):
 
 
 def measure(arguments: list[str], one_core: bool = False) -> Cost:
-    """Run ``python -m arguments`` with a results folder of its own; raises CalledProcessError if it fails."""
+    """Run ``python -m arguments`` with a results folder of its own, on one core where the system can be told so; raises
+    CalledProcessError if it fails."""
     with tempfile.TemporaryDirectory() as results:
         command = [sys.executable, "-m", *arguments, f"results={results}"]
         started = time.perf_counter()
-        process = psutil.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = psutil.Popen(command, stdout=subprocess.DEVNULL)
         if one_core and hasattr(process, "cpu_affinity"):
             process.cpu_affinity(process.cpu_affinity()[:1])
         memory = 0
@@ -41,11 +42,13 @@ def measure(arguments: list[str], one_core: bool = False) -> Cost:
 
 
 def _held(process: psutil.Process) -> int:
-    """Memory of a process and all below it. Pages that they share are counted once for each."""
+    """Memory of a process and all below it. Pages that they share are counted once where the system says which those
+    are (Linux), else once for each."""
     total = 0
     try:
         for member in [process, *process.children(recursive=True)]:
-            total += member.memory_info().rss
-    except psutil.NoSuchProcess:
+            memory = member.memory_full_info()
+            total += getattr(memory, "pss", memory.rss)
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
         pass  # it ended while we looked
     return total

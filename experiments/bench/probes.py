@@ -17,10 +17,9 @@ from synthlab.composition import compose
 from synthlab.config import RunConfig
 from synthlab.evaluation import evaluate
 from synthlab.layers import Member
-from synthlab.objective import Examples, PrefixRegression, length_weights
 from synthlab.runs import execute, fit
+from synthlab.stacks import objective_of, stack_size
 from synthlab.streams import stream
-from synthlab.workers import stack_size
 
 REPEATS = 5  # timings behind a median
 
@@ -68,7 +67,7 @@ def padded_examples_per_second(overrides: list[str], seconds: float, threads: in
     return config.protocol.batch * config.train_length / _seconds_a_call(padded_step(config), seconds)
 
 
-def evaluation_seconds(length: int, sequences: int) -> tuple[float, float]:
+def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[float, float]:
     """Of testing a model at every length 1..``length`` on one thread: all in one pass, and a batch for each length.
     Raises AssertionError if the two disagree."""
     torch.set_num_threads(1)
@@ -85,27 +84,26 @@ def evaluation_seconds(length: int, sequences: int) -> tuple[float, float]:
     with torch.no_grad():
         torch.testing.assert_close(model(x), each_length(), rtol=1e-4, atol=1e-4)
         return (
-            _seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), 2.0),
-            _seconds_a_call(each_length, 10.0),
+            _seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), seconds / 4),
+            _seconds_a_call(each_length, seconds),
         )
 
 
 def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float]:
-    """Of the matrix products in training steps, on one thread; and the peak of single-precision products there."""
+    """Of the matrix products that training steps execute, on one thread, as torch counts them; and the peak of
+    single-precision products there."""
     torch.set_num_threads(1)
     config = config_of(*overrides)
-    configs = stacked(config, stack_size(config, "cpu"))
-    weights = length_weights(config.length_distribution, config.train_length)
-    examples = [Examples(*data(each), config.protocol.batch, weights, each.seed) for each in configs]
-    objective = PrefixRegression(build_models(configs), examples)
+    configs = stacked(config, stack_size(config))
+    objective = objective_of(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()
-    a_step = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)
+    an_example = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)
     square = torch.randn(1024, 1024)
-    peaks = [2 * 1024**3 / _seconds_a_call(lambda: square @ square, 1.0)]
+    peaks = [2 * 1024**3 / _seconds_a_call(lambda: square @ square, seconds / 4)]
     rate = examples_per_second(overrides, seconds)
-    peaks.append(2 * 1024**3 / _seconds_a_call(lambda: square @ square, 1.0))
-    return a_step * rate, max(peaks)
+    peaks.append(2 * 1024**3 / _seconds_a_call(lambda: square @ square, seconds / 4))
+    return an_example * rate, max(peaks)
 
 
 def run_seconds(overrides: list[str]) -> float:
