@@ -10,11 +10,10 @@ def task(raw: dict[str, Any]) -> bool:
     from synthlab.assembly import resolve
     from synthlab.records import Store
     from synthlab.runs import ensure
-    from synthlab.workers import find_device
 
     config = resolve(raw)
-    device, store = find_device(raw["device"]), Store(raw["results"])
-    records = ensure([config], store, progress=False, device=device)
+    store = Store(raw["results"])
+    records = ensure([config], store, progress=False, device=raw["device"])
     print(f"{records}\nrecord: {store.runs / config.id}\n", flush=True)
     return records[0].diverged_at is None
 

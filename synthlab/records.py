@@ -39,8 +39,7 @@ class Record:
     ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
     for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
     the step in ``diverged_at``, and no metrics. ``outputs`` is what a trained ``LinearAttention`` computes: M, a row
-    for each last symbol, a column for each symbol attended to; None for other models, and
-    where it diverged.
+    for each last symbol, a column for each symbol attended to; None for other models, and where it diverged.
     """
 
     config: RunConfig

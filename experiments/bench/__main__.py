@@ -39,7 +39,8 @@ class Row(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How long to measure: seconds a timing, rounds whose median ratio counts, and the sizes of what is timed."""
+    """How long to measure: seconds a timing, rounds whose median ratio counts, the sizes of what is timed, and the
+    settings of runs and figures."""
 
     seconds: float = 10.0
     rounds: int = 3
@@ -47,10 +48,11 @@ class Effort(NamedTuple):
     eval_sequences: int = 512
     steps: int = 200
     lengths: tuple[tuple[int, int], ...] = LENGTHS
-    commands: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    figure: tuple[str, ...] = ()
 
 
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), ("protocol.steps=2", "evaluation.sequences=4", "seeds=1"))
+QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), ("protocol.steps=2", "evaluation.sequences=4"), ("seeds=1",))
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
@@ -117,10 +119,10 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
 
 def figures(effort: Effort) -> Iterator[Row]:
     """The paper's figures from nothing, against one model at a time on one core."""
-    cost = measure([*FIGURES, *effort.commands])
-    protocol = [given for given in effort.commands if not given.startswith("seeds")]
-    [one] = apart(probes.run_seconds, protocol)
-    command = " ".join(["python -m", *FIGURES, *effort.commands])
+    arguments = [*FIGURES, *effort.run, *effort.figure]
+    cost = measure(arguments)
+    [one] = apart(probes.run_seconds, list(effort.run))
+    command = " ".join(["python -m", *arguments])
     yield Row(
         f"figures 1, 3, 4, 5 from nothing: {cost.runs} runs",
         f"{cost.seconds:.0f} s",
@@ -134,10 +136,9 @@ def figures(effort: Effort) -> Iterator[Row]:
 def commands(effort: Effort) -> Iterator[Row]:
     """Single runs as a user starts them, on one core."""
     run = ["synthlab", "task=length", "outrep=rsqrt"]
-    protocol = [given for given in effort.commands if not given.startswith("seeds")]
     for name, arguments in (
-        ("one run, lab, one core", [*run, *protocol]),
-        ("one run, classroom, one core", [*run, "protocol=classroom", *protocol]),
+        ("one run, lab, one core", [*run, *effort.run]),
+        ("one run, classroom, one core", [*run, "protocol=classroom", *effort.run]),
         ("start-up and one step", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
         cost = measure(arguments, one_core=True)
@@ -173,14 +174,14 @@ def growth(effort: Effort) -> Row:
     """How cost grows with length: packed, and as the sum over lengths of runs of their own."""
     times = [apart(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0] for pair in effort.lengths]
     grown = np.log([train for train, _ in effort.lengths])
-    packed, apart_ = (np.polyfit(grown, np.log(seconds), 1)[0] for seconds in zip(*times, strict=True))
+    packed, separate = (np.polyfit(grown, np.log(seconds), 1)[0] for seconds in zip(*times, strict=True))
     (first, last), (short, long) = (effort.lengths[0], effort.lengths[-1]), (times[0], times[-1])
     return Row(
         f"cost as lengths grow from {first[0]} and {first[1]} to {last[0]} and {last[1]} (training, testing)",
-        f"power {packed:.1f} against {apart_:.1f}",
+        f"power {packed:.1f} against {separate:.1f}",
         "one less",
         f"{short[0]:.2f} to {long[0]:.1f} s against {short[1]:.2f} to {long[1]:.1f} s for a run at each length",
-        {"packed": packed, "separate": apart_},
+        {"packed": packed, "separate": separate},
     )
 
 
