@@ -33,7 +33,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from experiments.figures import best, cells, figures
     from experiments.report import verdict_lines, verdict_table, write_report
     from synthlab.composition import Composed
-    from synthlab.records import Store
+    from synthlab.store import Store
     from synthlab.runs import ensure
     from synthlab.workers import find_device
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from experiments.plots import Drawing
 from synthlab import metrics
 from synthlab import plots as curves
-from synthlab.records import write_whole
+from synthlab.files import write_whole
 
 PANEL = (4.2, 3.4)  # inches
 # Text stays text in the PDF, and nothing in it depends on the moment.

@@ -10,7 +10,8 @@ from omegaconf import OmegaConf
 
 from experiments.pages import template
 from experiments.verdicts import Check, Verdict
-from synthlab.records import Record, write_whole
+from synthlab.files import write_whole
+from synthlab.records import Record
 
 HERE = Path(__file__).parent
 COLUMNS = ["claim", "figure", "verdict", "check", "median", "least", "greatest", "needed", "holds", "seeds", "agree"]

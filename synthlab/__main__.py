@@ -8,8 +8,8 @@ from synthlab import cli
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
     from synthlab.assembly import resolve
-    from synthlab.records import Store
     from synthlab.runs import ensure
+    from synthlab.store import Store
 
     config = resolve(raw)
     store = Store(raw["results"])

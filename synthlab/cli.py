@@ -85,7 +85,7 @@ def _check_sweep(args: Namespace) -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     from synthlab.assembly import resolve
-    from synthlab.records import Store
+    from synthlab.store import Store
     from synthlab.workers import find_device
 
     searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []

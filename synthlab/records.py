@@ -1,35 +1,33 @@
-"""What a run leaves behind, and the store it is kept in.
+"""What a run leaves behind: its numbers, or why there are none; and how either is written down.
 
-A record is a folder named by the run's identity: ``config.json``, ``metrics.csv`` (a row for each test length),
-``training.csv`` (the training curve), for the theory's model ``outputs.csv``, and ``status.json``, which holds the
-outcome, the environment and a checksum of each other file. It is written under another name and renamed when complete,
-so that it is there whole or not at all.
+A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
+training curve), for the theory's model ``outputs.csv``, and ``status.json``, which holds the outcome, the environment,
+a checksum of each other file and one of itself.
 """
 
 import csv
 import hashlib
 import json
-import os
-import re
-import secrets
-import shutil
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from synthlab.config import RESULTS_VERSION, RunConfig
-from synthlab.errors import InputError
-from synthlab.registry import shown
 
 WHOLE = ("length", "step")  # columns of whole numbers
-STALE = 3600  # seconds after which a half-written record must be an interrupted run's
+STATUS = "status.json"
+# Keys of status.json; records of before it had a checksum of itself are read too.
+KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
+
+
+class Damaged(ValueError):
+    """A record that is not as it was written; the message says in a few words in what."""
 
 
 @dataclass(frozen=True)
@@ -55,152 +53,126 @@ class Record:
         return "finished" if self.diverged_at is None else "diverged"
 
     def settings(self) -> dict[str, Any]:
-        """The config, flat: a group's name under the group's own, its other keys under ``group.key``."""
-        return {name: value for key, part in self.config.model_dump().items() for name, value in _flat(key, part)}
+        """The config, flat: see ``flat``."""
+        return flat(self.config.model_dump())
 
 
-class Store:
-    """The records below one folder, by identity. Iterating reads those of the present results version."""
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it came from."""
 
-    def __init__(self, root: Any):
-        if not isinstance(root, str | os.PathLike) or not str(root):
-            raise InputError(f"results={shown(root)}: must be the path of a folder")
-        self.root = Path(root)
-        self.runs = self.root / "runs"
+    config: RunConfig
+    error: str
+    traceback: str
+    environment: dict[str, Any] = field(default_factory=dict)
 
-    def make_writable(self, folder: str = "runs") -> Path:
-        """Make ``folder`` below the root, try to write to it, and return it; raises InputError if that fails."""
-        path = self.root / folder
-        probe = path / f".probe-{secrets.token_hex(4)}"
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            probe.touch()
-            probe.unlink()
-        except OSError as error:
-            raise InputError(f"results={self.root}: cannot be written ({error.strerror}); give a folder") from None
-        return path
-
-    def sweep(self) -> None:
-        """Remove what interrupted runs left half-written."""
-        for left in self.runs.glob(".partial-*"):
-            with suppress(FileNotFoundError):  # another process may just have finished it
-                if time.time() - left.stat().st_mtime > STALE:
-                    shutil.rmtree(left, ignore_errors=True)
-
-    def ids(self) -> Iterator[str]:
-        """The identities of all records, in order of name; other files are passed over."""
-        if self.runs.is_dir():
-            yield from sorted(path.name for path in self.runs.iterdir() if re.fullmatch(r"[0-9a-f]{16}", path.name))
-
-    def __iter__(self) -> Iterator[Record]:
-        for identity in self.ids():
-            status = self._status(identity)
-            if status["results_version"] == RESULTS_VERSION:
-                yield self._record(identity, status)
-
-    def holds(self, config: RunConfig) -> bool:
-        """Whether this run has been recorded; its record is not read."""
-        return (self.runs / config.id).exists()
-
-    def find(self, config: RunConfig) -> Record | None:
-        """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
-        return self.read(config.id) if self.holds(config) else None
-
-    def read(self, identity: str) -> Record:
-        """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
-        return self._record(identity, self._status(identity))
-
-    def _record(self, identity: str, status: dict[str, Any]) -> Record:
-        folder = self.runs / identity
-        with _damage_named(folder):
-            files = {name: _checked(folder / name, digest) for name, digest in status["sha256"].items()}
-            config = RunConfig.checked(json.loads(files["config.json"]))
-            if config.id != identity:
-                raise _Damaged(f"it holds the run {config.id}")
-            return Record(
-                config=config,
-                metrics=_table(files["metrics.csv"]),
-                training=_table(files["training.csv"]),
-                diverged_at=status["diverged_at"],
-                environment=status["environment"],
-                outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
-            )
-
-    def _status(self, identity: str) -> dict[str, Any]:
-        folder = self.runs / identity
-        with _damage_named(folder):
-            status = json.loads((folder / "status.json").read_text())
-            missing = {"results_version", "diverged_at", "environment", "sha256"} - set(status)
-            if missing:
-                raise _Damaged(f"status.json lacks {', '.join(sorted(missing))}")
-            return status
-
-    def write(self, record: Record) -> None:
-        """Keep ``record``, whole or not at all. One that is already there stays as it is."""
-        files = {
-            "config.json": json.dumps(record.config.model_dump(), indent=1) + "\n",
-            "metrics.csv": record.metrics.to_csv(index=False),
-            "training.csv": record.training.to_csv(index=False),
-        }
-        if record.outputs is not None:
-            files["outputs.csv"] = record.outputs.to_csv(index=False)
-        status = {
-            "results_version": RESULTS_VERSION,
-            "status": record.status,
-            "diverged_at": record.diverged_at,
-            "environment": record.environment,
-            "sha256": {name: _digest(text.encode()) for name, text in files.items()},
-        }
-        files["status.json"] = json.dumps(status, indent=1) + "\n"
-        partial = self.runs / f".partial-{record.config.id}-{secrets.token_hex(4)}"
-        partial.mkdir(parents=True)
-        for name, text in files.items():
-            with open(partial / name, "w") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        try:
-            partial.rename(self.runs / record.config.id)
-        except OSError:  # another process has made the same record in the meantime
-            shutil.rmtree(partial)
-            if not (self.runs / record.config.id).is_dir():
-                raise
+    @classmethod
+    def of(cls, config: RunConfig, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
+        """What there is to say of ``error``, which training ``config`` raised."""
+        lines = " ".join(str(error).split())
+        text = "".join(traceback.format_exception(error))
+        return cls(config, f"{type(error).__name__}: {lines}".removesuffix(": "), text, dict(environment or {}))
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write ``path`` under another name first, so that it is there whole or as it was."""
-    partial = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        partial.write_text(text)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+def flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's config by dotted key: a group's name under the group's own, its other keys under ``group.key``."""
+    return {name: value for key, part in config.items() for name, value in _flat(key, part)}
 
 
-class _Damaged(ValueError):
-    pass
+def files_of(record: Record) -> dict[str, bytes]:
+    """The files that stand for ``record``, by name; ``status.json`` is the last."""
+    texts = {
+        "config.json": _json(record.config.model_dump()),
+        "metrics.csv": record.metrics.to_csv(index=False),
+        "training.csv": record.training.to_csv(index=False),
+    }
+    if record.outputs is not None:
+        texts["outputs.csv"] = record.outputs.to_csv(index=False)
+    files = {name: text.encode() for name, text in texts.items()}
+    status = {
+        "results_version": RESULTS_VERSION,
+        "status": record.status,
+        "diverged_at": record.diverged_at,
+        "environment": record.environment,
+        "sha256": {name: _digest(data) for name, data in files.items()},
+    }
+    return files | {STATUS: _json(status | {"checksum": _digest(_json(status).encode())}).encode()}
+
+
+def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
+    """The record called ``identity``, from its status and its files, which ``read`` reads by name. Raises Damaged."""
+    with _damage_told():
+        files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
+        config = RunConfig.checked(json.loads(files["config.json"]))
+        if config.id != identity:
+            raise Damaged(f"it holds the run {config.id}")
+        return Record(
+            config=config,
+            metrics=_table(files["metrics.csv"]),
+            training=_table(files["training.csv"]),
+            diverged_at=status["diverged_at"],
+            environment=status["environment"],
+            outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
+        )
+
+
+def status_of(data: bytes) -> dict[str, Any]:
+    """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
+    with _damage_told():
+        status = json.loads(data)
+        missing = KEYS - set(status)
+        if missing:
+            raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        intact = _json(status).encode() == data and set(plain) == KEYS
+        if not intact or status.get("checksum") not in (None, _digest(_json(plain).encode())):
+            raise Damaged(f"{STATUS} does not have its checksum")
+        return plain
+
+
+def failure_files(failure: Failure) -> dict[str, bytes]:
+    """The files that stand for ``failure``, by name; ``status.json`` is the last."""
+    status = {
+        "results_version": RESULTS_VERSION,
+        "status": "failed",
+        "error": failure.error,
+        "environment": failure.environment,
+        "config": failure.config.model_dump(),
+    }
+    return {"traceback.txt": failure.traceback.encode(), STATUS: _json(status).encode()}
+
+
+def failure_of(files: Mapping[str, bytes]) -> Failure:
+    """The failure that ``files`` stand for. Raises Damaged."""
+    with _damage_told():
+        status = json.loads(files[STATUS])
+        config = RunConfig.checked(status["config"])
+        return Failure(config, status["error"], files["traceback.txt"].decode(), status["environment"])
 
 
 @contextmanager
-def _damage_named(folder: Path) -> Iterator[None]:
-    """Turn whatever reading a damaged record raises into one line that names it."""
+def _damage_told() -> Iterator[None]:
+    """Turn whatever reading what is damaged raises into Damaged."""
     try:
         yield
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        text = str(error) if isinstance(error, _Damaged) else f"{type(error).__name__}: {error}"
-        reason = " ".join(text.split())
-        raise InputError(f"{folder}: damaged record ({reason}); remove the folder to train it again") from None
+    except Damaged:
+        raise
+    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damaged(" ".join(f"{type(error).__name__}: {error}".split())) from None
 
 
-def _checked(path: Path, digest: str) -> str:
-    data = path.read_bytes()
+def _checked(name: str, data: bytes, digest: str) -> str:
     if _digest(data) != digest:
-        raise _Damaged(f"{path.name} does not have its checksum")
+        raise Damaged(f"{name} does not have its checksum")
     return data.decode()
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"
 
 
 def _table(text: str) -> pd.DataFrame:

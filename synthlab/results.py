@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab import tables
-from synthlab.records import Record, Store
+from synthlab.records import Record
+from synthlab.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,9 +22,10 @@ from synthlab.evaluation import evaluate
 from synthlab.layers import Member
 from synthlab.linear_attention import LinearAttention
 from synthlab.metrics import METRICS
-from synthlab.records import Record, Store
+from synthlab.records import Record
 from synthlab.results import Records
 from synthlab.stacks import objective_of, stacks
+from synthlab.store import Store
 from synthlab.training import Observer, Training, train
 from synthlab.workers import find_device, one_thread, worked
 
@@ -112,7 +113,7 @@ def ensure(
     missing = [config for identity, config in asked.items() if found[identity] is None]
     if missing:
         store.make_writable()
-        store.sweep()
+        store.tidy()
         done = len(found) - len(missing)
         work = partial(_execute_and_store, store=store, device=device)
         workers = workers if device == "cpu" else 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from synthlab.records import Store
+from synthlab.store import Store
 
 RUNS = 13
 

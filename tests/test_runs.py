@@ -10,7 +10,7 @@ from synthlab.composition import as_overrides, compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
-from synthlab.records import Store
+from synthlab.store import Store
 from synthlab.runs import ensure, execute
 from synthlab.tasks import TASKS, Task
 

@@ -41,7 +41,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     """Judge, train, compare, draw and write; print what was found and the files. ``command`` is as typed. False if a
     run diverged."""
     from experiments.drawing import Folder
-    from synthlab.records import Store
+    from synthlab.store import Store
     from synthlab.runs import ensure
     from theory import language, results, trained
     from theory.page import write_all

@@ -10,7 +10,7 @@ from latex2mathml.converter import convert
 from experiments.drawing import Drawn, Folder
 from experiments.pages import template
 from experiments.report import Picture
-from synthlab.records import write_whole
+from synthlab.files import write_whole
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
 from theory.results import agreement_by_case, bound_words, closed_forms, propositions

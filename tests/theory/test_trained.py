@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from synthlab.records import Store
+from synthlab.store import Store
 from synthlab.runs import ensure, execute
 from theory.results import agreement_by_case, predictions
 from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases

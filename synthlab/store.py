@@ -1,0 +1,166 @@
+"""The store: records below one folder, each under the identity of its run, and what else a sweep keeps beside them.
+
+``runs/ID`` holds a finished or diverged run, ``failed/ID`` why one failed, ``damaged/`` records that were found damaged
+and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep.
+"""
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from synthlab.config import RESULTS_VERSION, RunConfig
+from synthlab.errors import InputError
+from synthlab.files import Folder, files_at
+from synthlab.records import (
+    STATUS,
+    Damaged,
+    Failure,
+    Record,
+    failure_files,
+    failure_of,
+    files_of,
+    record_of,
+    status_of,
+)
+
+STALE = 3600  # seconds after which something half-written must be an interrupted run's
+
+
+class Store:
+    """The records below one folder or address, by identity. Iterating reads those of the present results version."""
+
+    def __init__(self, root: Any):
+        self.files = files_at(root)
+
+    @property
+    def root(self) -> Path:
+        """The folder; raises InputError for an object store, where only records can lie."""
+        if not isinstance(self.files, Folder):
+            raise InputError(f"results={self.files.path('')}: must be a folder of this machine here")
+        return self.files.root
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the records."""
+        return self.root / "runs"
+
+    def path(self, identity: str) -> str:
+        """Where the record called ``identity`` lies, for people."""
+        return self.files.path(f"runs/{identity}")
+
+    def make_writable(self, folder: str = "runs") -> Path | None:
+        """Make ``folder`` below the root, try to write to it, and return it; raises InputError if that fails."""
+        probe = f"{folder}/.probe-{secrets.token_hex(4)}"
+        with self._writing("give a folder"):
+            self.files.write(probe, b"")
+            self.files.remove(probe)
+        return self.root / folder if isinstance(self.files, Folder) else None
+
+    def tidy(self) -> None:
+        """Remove what interrupted runs left half-written."""
+        if not isinstance(self.files, Folder):
+            return  # nothing is written under another name there
+        for folder in ("runs", "failed", "leases"):
+            for left in (name for name in self.files.names(folder) if name.startswith(".partial-")):
+                written = self.files.modified(f"{folder}/{left}")
+                if written is not None and time.time() - written > STALE:
+                    self.files.remove(f"{folder}/{left}")
+
+    def ids(self, folder: str = "runs") -> Iterator[str]:
+        """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
+        yield from (name for name in self.files.groups(folder, STATUS) if re.fullmatch(r"[0-9a-f]{16}", name))
+
+    def __iter__(self) -> Iterator[Record]:
+        for identity in self.ids():
+            status = self.status(identity)
+            if status is not None and status["results_version"] == RESULTS_VERSION:
+                yield self._record(identity, status)
+
+    def holds(self, config: RunConfig) -> bool:
+        """Whether this run has been recorded; its record is not read."""
+        return self.files.holds_group(f"runs/{config.id}", STATUS)
+
+    def find(self, config: RunConfig) -> Record | None:
+        """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
+        return self.read(config.id) if self.holds(config) else None
+
+    def read(self, identity: str) -> Record:
+        """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
+        status = self.status(identity)
+        if status is None:
+            raise InputError(f"{self.path(identity)}: there is no such record")
+        return self._record(identity, status)
+
+    def status(self, identity: str) -> dict[str, Any] | None:
+        """What ``status.json`` says of a run; None for one that is not complete yet. Raises InputError for damage."""
+        with self._damage_named(identity):
+            try:
+                return status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+            except FileNotFoundError:
+                if isinstance(self.files, Folder) and (self.runs / identity).exists():
+                    raise Damaged(f"{STATUS} is missing") from None
+                return None
+
+    def config(self, identity: str) -> dict[str, Any]:
+        """The config of a recorded run as plain values, unchecked. Raises InputError for one that cannot be read."""
+        with self._damage_named(identity):
+            try:
+                return json.loads(self.files.read(f"runs/{identity}/config.json"))
+            except (OSError, ValueError) as error:
+                raise Damaged(f"{type(error).__name__}: {error}") from None
+
+    def write(self, record: Record) -> None:
+        """Keep ``record``, whole or not at all. One that is already there stays as it is. Raises InputError where it
+        cannot be written."""
+        with self._writing("finished runs are kept, the same command goes on from there"):
+            self.files.write_group(f"runs/{record.config.id}", files_of(record))
+
+    def write_failure(self, failure: Failure) -> None:
+        """Keep why a run failed, in place of what was known before. Raises InputError where it cannot be written."""
+        with self._writing("finished runs are kept, the same command goes on from there"):
+            self.forget_failure(failure.config)
+            self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
+
+    def failure(self, config: RunConfig) -> Failure | None:
+        """Why this run failed, or None if it did not, or if nobody can tell any more."""
+        folder = f"failed/{config.id}"
+        try:
+            return failure_of({name: self.files.read(f"{folder}/{name}") for name in ("traceback.txt", STATUS)})
+        except (FileNotFoundError, Damaged):
+            return None
+
+    def forget_failure(self, config: RunConfig) -> None:
+        """Let a failed run be tried again."""
+        self.files.remove(f"failed/{config.id}")
+
+    def set_aside(self, identity: str) -> str:
+        """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now."""
+        aside = f"damaged/{identity}-{secrets.token_hex(4)}"
+        with self._writing("finished runs are kept"):
+            self.files.move(f"runs/{identity}", aside)
+        return self.files.path(aside)
+
+    def _record(self, identity: str, status: Mapping[str, Any]) -> Record:
+        with self._damage_named(identity):
+            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+
+    @contextmanager
+    def _damage_named(self, identity: str) -> Iterator[None]:
+        try:
+            yield
+        except (Damaged, NotADirectoryError, PermissionError) as error:
+            where = self.path(identity)
+            raise InputError(f"{where}: damaged record ({error}); remove the folder to train it again") from None
+
+    @contextmanager
+    def _writing(self, hint: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or " ".join(str(error).split())
+            raise InputError(f"results={self.files.path('')}: cannot be written ({reason}); {hint}") from None
