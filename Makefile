@@ -10,7 +10,8 @@
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-BENCH_READY := $(VENV)/.bench-ready
+EXTRAS_READY := $(VENV)/.extras-ready
+EXTRAS := bench,sweep,slurm,ray,wandb,tensorboard
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
@@ -27,8 +28,8 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) -e '.[dev]'
 	@touch $@
 
-$(BENCH_READY): $(READY)
-	$(INSTALL) -e '.[bench]'
+$(EXTRAS_READY): $(READY)
+	$(INSTALL) -e '.[$(EXTRAS)]'
 	@touch $@
 
 figures: $(READY)
@@ -57,10 +58,10 @@ readme: $(READY)
 test: $(READY)
 	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
 
-test-slow: $(BENCH_READY)
+test-slow: $(EXTRAS_READY)
 	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
 
-bench: $(BENCH_READY)
+bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)
 
 lint: $(READY)

@@ -1,6 +1,5 @@
 """``python -m experiments``: train what is missing for the figures asked for, then draw them."""
 
-import os
 import re
 import shlex
 import sys
@@ -34,7 +33,8 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from experiments.report import verdict_lines, verdict_table, write_report
     from synthlab.composition import Composed
     from synthlab.store import Store
-    from synthlab.runs import ensure
+    from synthlab.sweeps import checked_workers, ensure
+    from synthlab.trackers import tracker_of
     from synthlab.workers import find_device
 
     settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
@@ -52,8 +52,9 @@ def task(raw: dict[str, Any], command: str) -> bool:
         _all_recorded(configs, store)
     store.make_writable(".")
     folder = Folder(store.make_writable("figures"), redraw=settings.replot)
-    workers = settings.workers or os.cpu_count() or 1
-    records = {record.config.id: record for record in ensure(configs, store, workers, device=device)}
+    tracker = tracker_of(raw["tracker"])
+    trained = ensure(configs, store, checked_workers(settings.workers), device=device, tracker=tracker)
+    records = {record.config.id: record for record in trained}
     found = {
         name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
         for name, grid in grids.items()
@@ -113,7 +114,8 @@ def _overrides() -> tuple[dict[str, str], str]:
     given = {override.lstrip("+~").split("=")[0]: override for override in as_typed}
     if "seed" in given:
         raise InputError(f"{given['seed']}: figures take their seeds from 0 on; give seeds=N")
-    runs_own = {key: override for key, override in given.items() if key.split(".")[0] not in Settings.model_fields}
+    not_runs = {*Settings.model_fields, *BOOKKEEPING}
+    runs_own = {key: override for key, override in given.items() if key.split(".")[0] not in not_runs}
     for override in runs_own.values():
         if override.startswith("~") or "${" in override:
             raise InputError(f"{override}: a figure's runs take plain values; write key=value")

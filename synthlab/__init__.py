@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from synthlab.errors import InputError as InputError
+    from synthlab.errors import RunsFailed as RunsFailed
     from synthlab.records import Record as Record
     from synthlab.results import Records as Records
     from synthlab.results import load_records as load_records
-    from synthlab.runs import run as run
+    from synthlab.sweeps import run as run
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
     "InputError": "errors",
+    "RunsFailed": "errors",
     "Record": "records",
     "Records": "results",
     "load_records": "results",
-    "run": "runs",
+    "run": "sweeps",
 }
 __all__ = list(_HOMES)
 

@@ -8,18 +8,26 @@ from synthlab import cli
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
     from synthlab.assembly import resolve
-    from synthlab.runs import ensure
     from synthlab.store import Store
+    from synthlab.sweeps import ensure
+    from synthlab.trackers import tracker_of
 
     config = resolve(raw)
     store = Store(raw["results"])
-    records = ensure([config], store, progress=False, device=raw["device"])
-    print(f"{records}\nrecord: {store.runs / config.id}\n", flush=True)
+    records = ensure([config], store, progress=False, device=raw["device"], tracker=tracker_of(raw["tracker"]))
+    print(f"{records}\nrecord: {store.path(config.id)}\n", flush=True)
     return records[0].diverged_at is None
 
 
+def sweep(overrides: list[str], searchpath: list[str]) -> bool:
+    """See ``command.sweep``."""
+    from synthlab.command import sweep
+
+    return sweep(overrides, searchpath)
+
+
 def main() -> None:
-    cli.main(task, "config")
+    cli.main(task, "config", sweep)
 
 
 if __name__ == "__main__":

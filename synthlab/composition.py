@@ -69,9 +69,14 @@ class Composed:
     ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
     """
 
-    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        overrides: Mapping[str, str] | None = None,
+        searchpath: list[str] | None = None,
+    ):
         self.config, self.overrides = dict(config), overrides or {}
-        self._compose = cache(lambda *given: compose(list(given)))
+        self._compose = cache(lambda *given: compose(list(given), searchpath))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.

@@ -10,13 +10,21 @@ from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveIn
 from synthlab.registry import STRICT, validated
 
 RESULTS_VERSION = 2  # raise it when the same config would give other numbers: older records are then trained anew
-BOOKKEEPING = ("results", "device")  # keys of the config that decide no number, but for rounding
+# Keys of the config that decide no number, but for rounding.
+BOOKKEEPING = ("results", "device", "workers", "retry", "tracker", "batches")
 
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
+
+
+def identity_of(config: Mapping[str, Any]) -> str:
+    """The identity of the run that ``config`` describes, as plain values: a hash of all of it, the seed included, and
+    of the results version."""
+    text = json.dumps([RESULTS_VERSION, config], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class Protocol(BaseModel):
@@ -69,9 +77,8 @@ class RunConfig(BaseModel):
 
     @property
     def id(self) -> str:
-        """The run's identity: a hash of the whole config, the seed included, and of the results version."""
-        text = json.dumps([RESULTS_VERSION, self.model_dump()], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """The run's identity: see ``identity_of``."""
+        return identity_of(self.model_dump())
 
     @property
     def shape(self) -> str:

@@ -1,4 +1,4 @@
-"""The one error a user's own input can cause."""
+"""The errors that end a command in one line each."""
 
 
 class InputError(ValueError):
@@ -14,4 +14,18 @@ class InputError(ValueError):
 
     def __reduce__(self):
         # Exceptions are pickled by their text; this keeps the lines when one crosses a process boundary.
+        return (type(self), self.lines)
+
+
+class RunsFailed(RuntimeError):
+    """Some runs raised an error; all others are recorded.
+
+    Each line of ``lines`` says how many, or which and why. The command line prints them and exits with status 1.
+    """
+
+    def __init__(self, *lines: str):
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+    def __reduce__(self):
         return (type(self), self.lines)

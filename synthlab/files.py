@@ -36,6 +36,10 @@ class Files(ABC):
     """Files below a root. What cannot be read or written raises OSError."""
 
     @abstractmethod
+    def exists(self) -> bool:
+        """Whether the root is there."""
+
+    @abstractmethod
     def names(self, folder: str) -> list[str]:
         """What lies directly in ``folder``, in order of name; nothing where there is no such folder."""
 
@@ -86,6 +90,9 @@ class Folder(Files):
 
     def __init__(self, root: str | os.PathLike):
         self.root = Path(root)
+
+    def exists(self):
+        return self.root.is_dir()
 
     def names(self, folder):
         try:
@@ -191,6 +198,9 @@ class Objects(Files):
 
     def __reduce__(self):
         return type(self), (self.address,)
+
+    def exists(self):
+        return self.system.exists(self.root)
 
     def names(self, folder):
         self.system.invalidate_cache()

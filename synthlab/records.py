@@ -101,7 +101,7 @@ def files_of(record: Record) -> dict[str, bytes]:
 
 def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
     """The record called ``identity``, from its status and its files, which ``read`` reads by name. Raises Damaged."""
-    with _damage_told():
+    with damage_told():
         files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
         config = RunConfig.checked(json.loads(files["config.json"]))
         if config.id != identity:
@@ -118,7 +118,7 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
 
 def status_of(data: bytes) -> dict[str, Any]:
     """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
-    with _damage_told():
+    with damage_told():
         status = json.loads(data)
         missing = KEYS - set(status)
         if missing:
@@ -144,14 +144,14 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
 
 def failure_of(files: Mapping[str, bytes]) -> Failure:
     """The failure that ``files`` stand for. Raises Damaged."""
-    with _damage_told():
+    with damage_told():
         status = json.loads(files[STATUS])
         config = RunConfig.checked(status["config"])
         return Failure(config, status["error"], files["traceback.txt"].decode(), status["environment"])
 
 
 @contextmanager
-def _damage_told() -> Iterator[None]:
+def damage_told() -> Iterator[None]:
     """Turn whatever reading what is damaged raises into Damaged."""
     try:
         yield

@@ -1,13 +1,16 @@
 """Records together: one table, a short summary, a plot."""
 
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from synthlab import tables
+from synthlab.collection import Collection
 from synthlab.records import Record
 from synthlab.store import Store
+from synthlab.where import Where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +45,17 @@ class Records(list[Record]):
         return self.summary().to_html()
 
 
-def load_records(results: str | os.PathLike = "results") -> pd.DataFrame:
-    """One tidy table over all runs below ``results``: see ``Records.table``. Raises InputError for a damaged record."""
-    return Records(Store(results)).table()
+def load_records(results: str | os.PathLike = "results", where: Where = None) -> pd.DataFrame:
+    """One tidy table over the runs below ``results``: a row for each run and test length, as ``Records.table`` has it;
+    a diverged or failed run has a single row, without length.
+
+    ``where`` chooses runs and rows: ``"task=length,sum train_length>=20"``, several such texts, or a mapping such as
+    ``{"task": ["length", "sum"], "seed": 0}``. Damaged records are left out, with a warning that names them. Raises
+    InputError for a condition that cannot be read, or on a column that no run has.
+    """
+    collection = Collection(Store(results), where)
+    table = collection.table()
+    if collection.damaged:
+        found = "; ".join(collection.damaged.values())
+        warnings.warn(f"{len(collection.damaged)} damaged records are left out: {found}", stacklevel=2)
+    return table

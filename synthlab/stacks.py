@@ -1,5 +1,6 @@
 """Which runs train together, and in which order."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -13,15 +14,17 @@ from synthlab.training import train
 from synthlab.workers import one_thread
 
 # Numbers of one layer's stream in a step (see ``_size``) that a stack holds: beyond it a core gains nothing more, and
-# memory grows. A step costs as much as OVERHEAD numbers before it computes any.
+# memory grows. A step costs as much as OVERHEAD numbers before it computes any; a number takes SECONDS on one core of
+# the machine that docs/speed.md speaks of, up to a factor of two or so.
 CAPACITY = {"cpu": 2**17, "cuda": 2**24}
-OVERHEAD = 2**14
+OVERHEAD, SECONDS = 2**14, 1.2e-7
 TRIED, TRIAL_STEPS = 5, 8  # models and training steps in a trial of whether stacks are exact
+_exact: dict[tuple[str, int], bool] = {}  # what trials in this process found, by shape and number of models
 
 
 def stacks(configs: list[RunConfig], workers: int, device: str = "cpu") -> list[list[RunConfig]]:
     """``configs`` in stacks of one shape, as large as pays, the longest work first; cut smaller where workers would
-    be left without one. Raises InputError for models that cannot be stacked."""
+    be left without one. Whether they compute as each run alone does, ``is_exact`` says, on the machine that trains."""
     shapes: dict[str, list[RunConfig]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
@@ -29,12 +32,10 @@ def stacks(configs: list[RunConfig], workers: int, device: str = "cpu") -> list[
     for members in shapes.values():
         members = sorted(members, key=lambda config: config.protocol.lr)  # the optimizer takes equal rates together
         size = stack_size(members[0], device)
-        if size > 1 and len(members) > 1 and device == "cpu" and not is_exact(members[:TRIED]):
-            size = 1
         plan += _parts(members, -(-len(members) // size))
-    plan.sort(key=_cost, reverse=True)
+    plan.sort(key=seconds, reverse=True)
     while len(plan) < 4 * workers and len(plan) % workers and len(plan[0]) > 1:
-        plan = sorted([*_parts(plan[0], 2), *plan[1:]], key=_cost, reverse=True)
+        plan = sorted([*_parts(plan[0], 2), *plan[1:]], key=seconds, reverse=True)
     return plan
 
 
@@ -43,7 +44,21 @@ def stack_size(config: RunConfig, device: str = "cpu") -> int:
     return max(1, CAPACITY[device] // _size(config))
 
 
-def is_exact(configs: list[RunConfig]) -> bool:
+def seconds(configs: list[RunConfig]) -> float:
+    """How long one core takes for a stack, about: enough to order stacks by, and to cut a sweep into jobs."""
+    first = configs[0]
+    numbers = OVERHEAD + len(configs) * _size(first)
+    return SECONDS * first.protocol.steps * first.model.get("depth", 1) * numbers
+
+
+def exact_parts(configs: list[RunConfig], device: str = "cpu") -> list[list[RunConfig]]:
+    """A stack as it can be trained here: whole where it is exact, which on a GPU is not asked, else run by run."""
+    if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
+        return [[config] for config in configs]
+    return [configs]
+
+
+def is_exact(configs: Sequence[RunConfig]) -> bool:
     """Whether runs of one shape compute in a stack, to the last bit, what each computes alone.
 
     Libraries do not promise that products of matrices are rounded alike wherever in memory they lie. Measured, they are
@@ -52,19 +67,17 @@ def is_exact(configs: list[RunConfig]) -> bool:
     """
     if not _fills_vectors(configs[0]):
         return False
-    with one_thread():
-        try:
-            together = _trial(configs)
-            return all(
-                torch.equal(found, expected)
-                for index, config in enumerate(configs)
-                for found, expected in zip(together[index], _trial([config])[0], strict=True)
-            )
-        except RuntimeError:
-            return False
+    shape, tried = configs[0].shape, configs[:TRIED]
+    if (shape, len(tried)) not in _exact:
+        with one_thread():
+            try:
+                _exact[shape, len(tried)] = _is_repeated_alone(tried)
+            except Exception:  # whatever a class of the user's own may raise; training it says so
+                return False
+    return _exact[shape, len(tried)]
 
 
-def objective_of(stack: nn.Module, configs: list[RunConfig], device: str = "cpu") -> PrefixRegression:
+def objective_of(stack: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
     """What the models of ``stack`` minimize as ``configs`` say."""
     examples = [
         Examples(
@@ -87,7 +100,16 @@ def _fills_vectors(config: RunConfig) -> bool:
     return width % 4 == round(model.get("mlp_ratio", 1) * width) % 4 == 0
 
 
-def _trial(configs: list[RunConfig]) -> list[list[torch.Tensor]]:
+def _is_repeated_alone(configs: Sequence[RunConfig]) -> bool:
+    together = _trial(configs)
+    return all(
+        torch.equal(found, expected)
+        for index, config in enumerate(configs)
+        for found, expected in zip(together[index], _trial([config])[0], strict=True)
+    )
+
+
+def _trial(configs: Sequence[RunConfig]) -> list[list[torch.Tensor]]:
     """For each model: its losses in the first steps, its parameters then, and its answers to a few sequences."""
     stack = build_models(configs)
     objective = objective_of(stack, configs)
@@ -116,9 +138,3 @@ def _size(config: RunConfig) -> int:
     model, length = config.model, config.train_length
     width = model.get("width", model.get("head_dim", 32)) * max(1, model.get("mlp_ratio", 1) / 4)
     return int(config.protocol.batch * length * (width + length) * max(1, model.get("depth", 1) / 4))
-
-
-def _cost(configs: list[RunConfig]) -> int:
-    """How long a stack takes, up to a factor: enough to order stacks by."""
-    first = configs[0]
-    return first.protocol.steps * first.model.get("depth", 1) * (OVERHEAD + len(configs) * _size(first))

@@ -21,6 +21,7 @@ from synthlab.records import (
     Damaged,
     Failure,
     Record,
+    damage_told,
     failure_files,
     failure_of,
     files_of,
@@ -106,13 +107,13 @@ class Store:
                     raise Damaged(f"{STATUS} is missing") from None
                 return None
 
-    def config(self, identity: str) -> dict[str, Any]:
-        """The config of a recorded run as plain values, unchecked. Raises InputError for one that cannot be read."""
-        with self._damage_named(identity):
-            try:
-                return json.loads(self.files.read(f"runs/{identity}/config.json"))
-            except (OSError, ValueError) as error:
-                raise Damaged(f"{type(error).__name__}: {error}") from None
+    def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
+        """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
+        read."""
+        name = "config.json" if folder == "runs" else STATUS
+        with self._damage_named(identity, folder), damage_told():
+            found = json.loads(self.files.read(f"{folder}/{identity}/{name}"))
+            return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:
         """Keep ``record``, whole or not at all. One that is already there stays as it is. Raises InputError where it
@@ -128,11 +129,20 @@ class Store:
 
     def failure(self, config: RunConfig) -> Failure | None:
         """Why this run failed, or None if it did not, or if nobody can tell any more."""
-        folder = f"failed/{config.id}"
         try:
-            return failure_of({name: self.files.read(f"{folder}/{name}") for name in ("traceback.txt", STATUS)})
-        except (FileNotFoundError, Damaged):
+            return self.read_failure(config.id)
+        except InputError:
             return None
+
+    def read_failure(self, identity: str) -> Failure:
+        """Why the run called ``identity`` failed. Raises InputError where that cannot be read."""
+        with self._damage_named(identity, "failed"), damage_told():
+            names = ("traceback.txt", STATUS)
+            return failure_of({name: self.files.read(f"failed/{identity}/{name}") for name in names})
+
+    def has_failed(self, config: RunConfig) -> bool:
+        """Whether this run was tried and failed."""
+        return self.files.holds_group(f"failed/{config.id}", STATUS)
 
     def forget_failure(self, config: RunConfig) -> None:
         """Let a failed run be tried again."""
@@ -150,11 +160,11 @@ class Store:
             return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
 
     @contextmanager
-    def _damage_named(self, identity: str) -> Iterator[None]:
+    def _damage_named(self, identity: str, folder: str = "runs") -> Iterator[None]:
         try:
             yield
         except (Damaged, NotADirectoryError, PermissionError) as error:
-            where = self.path(identity)
+            where = self.files.path(f"{folder}/{identity}")
             raise InputError(f"{where}: damaged record ({error}); remove the folder to train it again") from None
 
     @contextmanager

@@ -17,7 +17,7 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
     """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
     if not records:
         return pd.DataFrame()
-    runs = pd.DataFrame([_run(record) for record in records])
+    runs = pd.DataFrame([run_row(record) for record in records])
     metrics = [record.metrics if record.diverged_at is None else NO_METRICS for record in records]
     repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
     table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
@@ -27,7 +27,8 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
 
 def varying(table: pd.DataFrame) -> list[str]:
     """The settings in which the runs of ``table`` differ, the seed aside. A group's keys count only where they differ
-    under the same name: ``encoding.table`` says nothing new beside ``encoding``."""
+    under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does a shift that follows from
+    task and map."""
     settings = [column for column in table.columns if column not in NOT_SETTINGS]
     differing = [column for column in settings if _distinct(table[column]) > 1]
     return [column for column in differing if not _follows_from_name(table, column)]
@@ -129,17 +130,18 @@ def _many(records: Sequence[Record]) -> str:
 
 
 def _distinct(column: pd.Series) -> int:
-    return column.astype(str).nunique()
+    return column.astype(object).map(str).nunique()  # what a run does not have differs from any value
 
 
 def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     group = column.split(".")[0]
-    if column == group or group not in table.columns:
+    by = ["task", group] if column == "outrep.shift" else [group]
+    if column == group or not {*by} <= {*table.columns}:
         return False
-    return all(_distinct(rows) == 1 for _, rows in table.groupby(group)[column])
+    return all(_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
 
 
-def _run(record: Record) -> dict[str, Any]:
+def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
     run = {"id": record.config.id, "status": record.status} | record.settings()
     if record.diverged_at is not None:

@@ -12,6 +12,7 @@ import torch
 
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
+from synthlab.leases import let_go
 from synthlab.registry import unknown
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -29,6 +30,14 @@ def worked(work: Callable[[list[RunConfig]], Done], plan: list[list[RunConfig]],
     # Only as many are handed out as there are workers, so that an interruption leaves no queue behind to be unwound.
     parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
     yield from parallel(delayed(_watched)(work, configs, os.getpid()) for configs in plan)
+
+
+def apart(work: Callable[[list[RunConfig]], Done], configs: list[RunConfig]) -> Done:
+    """What ``work`` makes of one stack in a process of its own: raises BrokenExecutor if that is killed."""
+    from joblib.externals.loky import ProcessPoolExecutor  # unlike the standard library's, for scripts as they come
+
+    with ProcessPoolExecutor(max_workers=1) as executor:
+        return executor.submit(_watched, work, configs, os.getpid()).result()
 
 
 def find_device(name: str) -> str:
@@ -64,6 +73,7 @@ def _leave_with(parent: int) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
+        let_go()  # this worker does not die of its runs
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

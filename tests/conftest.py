@@ -44,13 +44,21 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 
         from experiments.__main__ import main as experiments_main
         from synthlab.__main__ import main as synthlab_main
+        from synthlab.collect import main as collect_main
+        from synthlab.compare import main as compare_main
         from theory.__main__ import main as theory_main
 
         GlobalHydra.instance().clear()
         HydraConfig.instance().cfg = None
         monkeypatch.setattr(sys, "argv", [program, *arguments])
         with pytest.raises(SystemExit) as left:
-            {"synthlab": synthlab_main, "experiments": experiments_main, "theory": theory_main}[program]()
+            {
+                "synthlab": synthlab_main,
+                "experiments": experiments_main,
+                "theory": theory_main,
+                "collect": collect_main,
+                "compare": compare_main,
+            }[program]()
         captured = capsys.readouterr()
         return Outcome(left.value.code or 0, captured.out, captured.err)
 

@@ -68,7 +68,7 @@ def test_the_figures_are_as_many_runs_as_the_readme_says():
 def hasty(monkeypatch):
     """Every run is trained for two steps on small batches and tested on few sequences, whatever its config says."""
 
-    def ensure(configs, store, workers, device):
+    def ensure(configs, store, workers, device, tracker):
         for config in {config.id: config for config in configs if not store.holds(config)}.values():
             quick = config.model_dump()
             quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
@@ -76,7 +76,7 @@ def hasty(monkeypatch):
             store.write(replace(execute(RunConfig.checked(quick)), config=config))
         return Records(store.find(config) for config in configs)
 
-    monkeypatch.setattr("synthlab.runs.ensure", ensure)
+    monkeypatch.setattr("synthlab.sweeps.ensure", ensure)
 
 
 # Those of the paper with every test, the many panels of the others apart.
@@ -141,7 +141,7 @@ def test_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
     invoke("experiments", *own_figure, "seeds=1")
     before = set((tmp_path / "runs").iterdir())
     outcome = invoke("experiments", *own_figure, "seeds=2")
-    assert "4 runs done, 4 left" in outcome.err
+    assert "4 skipped, 4 left" in outcome.err
     assert before < set((tmp_path / "runs").iterdir())
 
 

@@ -123,7 +123,9 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
     store.write(record(0))
     (store.runs / "notes.txt").write_text("mine")
     assert len(load_records(tmp_path)) == CONFIG.test_length
-    monkeypatch.setattr("synthlab.store.RESULTS_VERSION", 99)
+    for module in ("config", "store", "collection"):
+        monkeypatch.setattr(f"synthlab.{module}.RESULTS_VERSION", 99)
+    assert list(store) == []
     assert load_records(tmp_path).empty
 
 

@@ -10,8 +10,9 @@ from synthlab.composition import as_overrides, compose
 from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
 from synthlab.outrep import OUTREPS
+from synthlab.runs import execute
 from synthlab.store import Store
-from synthlab.runs import ensure, execute
+from synthlab.sweeps import ensure
 from synthlab.tasks import TASKS, Task
 
 run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
@@ -79,16 +80,6 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
     for a, b in zip(alone, together, strict=True):
         assert a.metrics.equals(b.metrics)
         assert a.training.equals(b.training)
-
-
-def test_a_damaged_record_is_refused_before_any_training(tmp_path):
-    first, second = config("seed=0"), config("seed=1")
-    ensure([first], Store(tmp_path), progress=False)
-    damaged = Store(tmp_path).runs / first.id / "metrics.csv"
-    damaged.write_bytes(damaged.read_bytes()[:100])
-    with pytest.raises(InputError, match=r"metrics\.csv does not have its checksum.*remove the folder"):
-        ensure([second, first], Store(tmp_path), progress=False)
-    assert Store(tmp_path).find(second) is None
 
 
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):

@@ -12,7 +12,7 @@ from synthlab.encodings import ENCODINGS, Dims, Encoding
 from synthlab.errors import InputError
 from synthlab.layers import stacked
 from synthlab.runs import execute, execute_stack
-from synthlab.stacks import is_exact, stack_size, stacks
+from synthlab.stacks import exact_parts, is_exact, stack_size, stacks
 from synthlab.tasks import Length
 
 
@@ -97,15 +97,17 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
     lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
     shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
-    for stack in stacks(configs, 1):
+    for stack in (part for whole in stacks(configs, 1) for part in exact_parts(whole)):
         assert [says(record) for record in execute_stack(stack)] == [says(execute(run)) for run in stack]
 
 
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
-    assert len(stacks(configs, 1)) == 1
+    assert [len(part) for part in exact_parts(configs)] == [3]
     monkeypatch.setattr("synthlab.stacks.is_exact", lambda configs: False)
-    assert [len(stack) for stack in stacks(configs, 1)] == [1, 1, 1]
+    assert [len(part) for part in exact_parts(configs)] == [1, 1, 1]
+    assert [len(part) for part in exact_parts(configs, "cuda")] == [3]
+    assert exact_parts([]) == []
 
 
 def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
@@ -119,6 +121,7 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
 
     assert is_exact(configs)
     monkeypatch.setattr("synthlab.stacks.build_models", built)
+    monkeypatch.setattr("synthlab.stacks._exact", {})
     assert not is_exact(configs)
 
 

@@ -1,6 +1,5 @@
 """``python -m theory``: check the paper's appendix B, train what is missing, and write ``results/theory/``."""
 
-import os
 import shlex
 import sys
 from functools import partial
@@ -42,7 +41,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     run diverged."""
     from experiments.drawing import Folder
     from synthlab.store import Store
-    from synthlab.runs import ensure
+    from synthlab.sweeps import checked_workers, ensure
     from theory import language, results, trained
     from theory.page import write_all
 
@@ -63,7 +62,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     tables["theorem1"] = language.bounds(text, settings.seeds)
     wanted = [case for case in runs if case in plain or case.outrep in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
-    records = {record.config.id: record for record in ensure(configs, store, settings.workers or os.cpu_count() or 1)}
+    records = {record.config.id: record for record in ensure(configs, store, checked_workers(settings.workers))}
     found = {case: [records[config.id] for config in runs[case]] for case in wanted}
 
     tables["optima"] = results.optima(sorted({1, 2, 3, 5, 10, settings.train_length}), settings.test_length)

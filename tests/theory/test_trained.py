@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from synthlab.runs import execute
 from synthlab.store import Store
-from synthlab.runs import ensure, execute
+from synthlab.sweeps import ensure
 from theory.results import agreement_by_case, predictions
 from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases
 

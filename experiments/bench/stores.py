@@ -1,0 +1,111 @@
+"""``python -m experiments.bench.stores [RECORDS ...]``: what a store costs as it grows, with records that are made, not
+trained. Writes a row for each number of records to results/bench/stores.csv."""
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthlab.assembly import resolve
+from synthlab.collect import collect
+from synthlab.composition import compose
+from synthlab.config import RunConfig
+from synthlab.metrics import METRICS
+from synthlab.progress import Progress
+from synthlab.ranking import row
+from synthlab.records import Record
+from synthlab.store import Store
+from synthlab.sweeps import Sweep
+
+MIB = 2**20
+TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned")
+
+
+def configs(number: int) -> list[RunConfig]:
+    """Runs of the lab's default protocol: tasks, encodings and as many seeds as it takes."""
+    kinds = [resolve(compose([f"task={task}", f"encoding={name}"])) for task in TASKS for name in ENCODINGS]
+    return [kinds[i % len(kinds)].with_seed(i // len(kinds)) for i in range(number)]
+
+
+def made(config: RunConfig, numbers: np.random.Generator) -> Record:
+    """A record as large as a trained one, filled with random numbers."""
+    protocol, lengths = config.protocol, range(1, config.test_length + 1)
+    steps = range(protocol.record_every, protocol.steps + 1, protocol.record_every)
+    metrics = {name: numbers.random(len(lengths)) for name in METRICS}
+    return Record(
+        config=config,
+        metrics=pd.DataFrame({"length": lengths, **metrics}),
+        training=pd.DataFrame({"step": steps, "loss": numbers.random(len(steps))}),
+        environment={"train_seconds": 1.0, "test_seconds": 0.1},
+    )
+
+
+def costs(number: int) -> dict[str, Any]:
+    """What a store of so many records costs: seconds, MiB, files."""
+    asked, numbers = configs(number), np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        store, out = Store(folder), Path(folder, "runs.parquet")
+        began = time.perf_counter()
+        for config in asked:
+            store.write(made(config, numbers))
+        found: dict[str, Any] = {"records": number, "write_seconds": time.perf_counter() - began}
+        blocks = [path.stat().st_blocks * 512 for path in store.runs.rglob("*") if path.is_file()]
+        found |= {"files": len(blocks), "disk_mib": sum(blocks) / MIB}
+        found["list_seconds"] = timed(lambda: list(store.ids()))[0]
+        found["look_seconds"] = timed(lambda: Progress([c.id for c in asked], store, 0).count())[0]
+        tasks = {
+            "again": lambda: Sweep(asked, store, keep=row).end(),
+            "parquet": lambda: collect(folder, out),
+            "csv": lambda: collect(folder, out.with_suffix(".csv")),
+            "one_length": lambda: collect(folder, Path(folder, "few.parquet"), f"length={asked[0].test_length}"),
+            "one_run": lambda: collect(folder, Path(folder, "one.parquet"), "task=mean encoding=nope seed=0"),
+        }
+        for name, task in tasks.items():
+            found[f"{name}_seconds"], found[f"{name}_peak_mib"] = apart(task)
+        found |= {f"{path.suffix[1:]}_mib": path.stat().st_size / MIB for path in (out, out.with_suffix(".csv"))}
+    return found
+
+
+def timed(task: Callable[[], Any]) -> tuple[float, Any]:
+    """How many seconds ``task`` takes, and what it returns."""
+    began = time.perf_counter()
+    result = task()
+    return time.perf_counter() - began, result
+
+
+def apart(task: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds of ``task`` and the peak memory, in MiB, of a process of its own that does it."""
+    context = get_context("fork")  # the task need not be pickled
+    queue = context.Queue()
+
+    def work() -> None:
+        seconds, _ = timed(task)
+        queue.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+    process = context.Process(target=work)
+    process.start()
+    found = queue.get()
+    process.join()
+    return found
+
+
+def main() -> None:
+    """Measure stores of the sizes that the command line names."""
+    sizes = [int(word) for word in sys.argv[1:]] or [1_000, 10_000]
+    table = pd.DataFrame([costs(size) for size in sizes])
+    print(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
+    path = Path("results/bench/stores.csv")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False)
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""``python -m synthlab.collect``: all runs of a results folder as one table, a CSV or Parquet file."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from synthlab.errors import InputError
+
+SUFFIXES = (".parquet", ".csv")
+TOLD = 10  # damaged records that are named one by one
+
+
+class Parser(argparse.ArgumentParser):
+    """Arguments, refused in one line like everything else."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def collect(results: Any, out: Path, where: Any = None) -> Any:
+    """Write the table of the runs below ``results`` that fulfil ``where`` to ``out``; returns the ``Collection``.
+
+    It is written in parts, under another name until it is whole. Raises InputError for a condition or a file that
+    cannot be.
+    """
+    from synthlab.collection import Collection
+    from synthlab.store import Store
+
+    if out.suffix not in SUFFIXES:
+        raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
+    store = Store(results)
+    if not store.files.exists():
+        raise InputError(f"results={results}: there is no such folder")
+    collection = Collection(store, where)
+    partial = out.with_name(f".partial-{out.name}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with _writer(partial, out.suffix, collection.kinds) as write:
+            for part in collection.parts():
+                write(part)
+        partial.replace(out)
+    except OSError as error:
+        raise InputError(f"out={out}: cannot be written ({error.strerror or error})") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return collection
+
+
+@contextmanager
+def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
+    """What appends a part of a table to ``path``; without any part the file holds the columns alone."""
+    import pandas as pd
+
+    empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
+    if suffix == ".csv":
+        with open(path, "w", newline="") as file:
+            empty.to_csv(file, index=False)
+            yield lambda part: part.to_csv(file, index=False, header=False)
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.Schema.from_pandas(empty, preserve_index=False).remove_metadata()
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        yield lambda part: writer.write_table(pa.Table.from_pandas(part, schema=schema, preserve_index=False))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The command line. Status 0: all records read; 1: some are damaged, all others are in the table; 2: refused."""
+    parser = Parser(prog="python -m synthlab.collect", description=__doc__.partition(": ")[2])
+    parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
+    parser.add_argument(
+        "--where",
+        action="append",
+        metavar="CONDITIONS",
+        help="such as 'task=length,sum train_length>=20 status=finished'; all must hold",
+    )
+    parser.add_argument(
+        "--out", default="runs.parquet", type=Path, help="a .parquet or .csv file (default: %(default)s)"
+    )
+    given = parser.parse_intermixed_args(argv)
+    try:
+        found = collect(given.results, given.out, given.where)
+    except InputError as error:
+        print(*(f"error: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+        sys.exit(2)
+    print(f"{found.runs} runs: {given.out}")
+    for line in list(found.damaged.values())[:TOLD]:
+        print(f"damaged: {line}", file=sys.stderr)
+    if found.damaged:
+        print(f"damaged: {len(found.damaged)} records in all, left out; a sweep trains them again", file=sys.stderr)
+    sys.exit(1 if found.damaged else 0)
+
+
+if __name__ == "__main__":
+    main()

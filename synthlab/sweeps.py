@@ -1,0 +1,266 @@
+"""Many runs: which of them are missing, who trains them, and what becomes of those that fail."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral
+from typing import Any, Generic, TypeVar
+
+from synthlab.assembly import resolve
+from synthlab.composition import as_overrides, compose
+from synthlab.config import RunConfig
+from synthlab.errors import InputError, RunsFailed
+from synthlab.leases import Held, Leases
+from synthlab.progress import Progress
+from synthlab.ranking import failure_lines
+from synthlab.records import Failure, Record
+from synthlab.registry import shown, unknown
+from synthlab.results import Records
+from synthlab.runs import environment, execute_stack
+from synthlab.stacks import exact_parts, stacks
+from synthlab.store import Store
+from synthlab.trackers import Followed, tracker_of
+from synthlab.workers import apart, find_device, worked
+
+RETRIES = ("none", "failed")
+MOST_WORKERS = 1024
+POLL = 1.0  # seconds between two looks at what others train
+# A run whose worker was killed this many times is trained in a process of its own with nothing beside it; and this
+# many times, is given up. So what kills its worker, by asking for more memory than there is, takes no others with it.
+ALONE, GIVEN_UP = 2, 3
+UNTRACKED = tracker_of({"name": "none"})
+Kept = TypeVar("Kept")
+
+
+@dataclass
+class Outcome(Generic[Kept]):
+    """How the runs of a sweep stand at its end, by identity: what was kept of each record, why others failed.
+
+    ``skipped`` counts those recorded before, ``missing`` those that neither are recorded nor failed, ``damaged`` says
+    where damaged records were set aside.
+    """
+
+    kept: dict[str, Kept] = field(default_factory=dict)
+    failures: dict[str, Failure | None] = field(default_factory=dict)
+    skipped: int = 0
+    missing: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+class Sweep(Generic[Kept]):
+    """Runs asked for, in one store. ``keep`` says what to hold in memory of each record.
+
+    Making one looks at what is recorded: damaged records are set aside, to be trained anew, and with ``retry="failed"``
+    failures are forgotten. Raises InputError for a store that cannot be written, unless nothing is missing.
+    """
+
+    def __init__(self, configs: Iterable[RunConfig], store: Store, keep: Callable[[Record], Kept], retry: str = "none"):
+        if retry not in RETRIES:
+            raise InputError(unknown("retry", retry, RETRIES))
+        self.asked = {config.id: config for config in configs}
+        self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
+        for identity in self.asked.keys() & set(store.ids()):
+            self._look_at(identity)
+        self.outcome.skipped = len(self.outcome.kept)
+        if retry == "failed":
+            for identity in self.asked.keys() & set(store.ids("failed")):
+                store.forget_failure(self.asked[identity])
+        if self.missing():
+            store.make_writable()
+            store.tidy()
+
+    def missing(self) -> list[RunConfig]:
+        """The runs that are neither recorded nor failed, in the order asked for."""
+        there = {*self.outcome.kept, *self.store.ids(), *self.store.ids("failed")}
+        return [config for identity, config in self.asked.items() if identity not in there]
+
+    def progress(self, shown: bool = True) -> Progress:
+        """The line that says how far it is."""
+        return Progress(self.asked, self.store, self.outcome.skipped, shown)
+
+    def train(
+        self,
+        workers: int = 1,
+        device: str = "cpu",
+        wait: bool = True,
+        tracker: Followed = UNTRACKED,
+    ) -> None:
+        """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked."""
+        leases = Leases(self.store.files)
+        work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
+        try:
+            while missing := self.missing():
+                latest = leases.latest()
+                free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
+                if not free and not wait:
+                    return
+                if not free:
+                    time.sleep(POLL)
+                deaths = {config.id: latest[config.id].deaths if config.id in latest else 0 for config in free}
+                try:
+                    self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
+                except BrokenExecutor:
+                    # Its leases tell which runs it held: those are tried again, in the end alone.
+                    if self._deaths(leases) <= sum(deaths.values()):
+                        raise
+                    continue
+                for config in (config for config in free if deaths[config.id] >= ALONE):
+                    self._train_alone(config, deaths[config.id], work)
+        except KeyboardInterrupt:
+            leases.forgive(os.getpid())
+            raise
+
+    def wait(self) -> None:
+        """Wait until nobody trains what is missing any more."""
+        leases = Leases(self.store.files)
+        while missing := {config.id for config in self.missing()}:
+            if not any(lease.alive for identity, lease in leases.latest().items() if identity in missing):
+                return
+            time.sleep(POLL)
+
+    def end(self) -> Outcome[Kept]:
+        """How the runs stand now."""
+        for identity in self.asked.keys() & set(self.store.ids()) - self.outcome.kept.keys():
+            self._look_at(identity)
+        kept = self.outcome.kept
+        self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
+        failed = self.asked.keys() & set(self.store.ids("failed")) - kept.keys()
+        self.outcome.failures = {
+            identity: self.store.failure(config) for identity, config in self.asked.items() if identity in failed
+        }
+        self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
+        return self.outcome
+
+    def _train_together(self, configs: list[RunConfig], work: Any, workers: int, device: str) -> None:
+        if not configs:
+            return
+        for _ in worked(work, stacks(configs, workers, device), workers):
+            pass
+
+    def _deaths(self, leases: Leases) -> int:
+        return sum(lease.deaths for identity, lease in leases.latest().items() if identity in self.asked)
+
+    def _train_alone(self, config: RunConfig, deaths: int, work: Any) -> None:
+        if deaths >= GIVEN_UP:
+            error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
+            self.store.write_failure(Failure.of(config, error, environment()))
+            return
+        try:
+            apart(work, [config])
+        except BrokenExecutor:
+            return  # its lease says so
+
+    def _look_at(self, identity: str) -> None:
+        try:
+            self.outcome.kept[identity] = self.keep(self.store.read(identity))
+        except InputError:
+            self.outcome.damaged.append(self.store.set_aside(identity))
+
+
+def checked_workers(workers: Any) -> int:
+    """The number of processes that ``workers`` stands for: None is one for each core. Raises InputError."""
+    if workers is None:
+        return os.cpu_count() or 1
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"workers={shown(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
+    return workers
+
+
+def train_and_keep(
+    configs: Sequence[RunConfig], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
+) -> None:
+    """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
+    is trained again run by run, so that only those that raise it alone are recorded as failed."""
+    with Leases(store.files).held(config.id for config in configs) as held:
+        leased = [config for config in configs if config.id in held.identities]
+        mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
+        for part in exact_parts(mine, device):
+            _train(part, store, device, tracker, held)
+
+
+def _train(configs: list[RunConfig], store: Store, device: str, tracker: Followed, held: Held) -> None:
+    try:
+        with tracker.following(configs) as tracks:
+
+            def observe(step: int, losses: list[float]) -> None:
+                held.share = step / configs[0].protocol.steps
+                tracks.observe(step, losses)
+
+            records = execute_stack(configs, observe, device)
+            for record in records:
+                store.write(record)
+            tracks.end(records)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a model, a map or a task of the user's own may raise
+        if len(configs) == 1:
+            store.write_failure(Failure.of(configs[0], error, environment(device)))
+        else:
+            for config in configs:
+                _train([config], store, device, tracker, held)
+
+
+def ensure(
+    configs: list[RunConfig],
+    store: Store,
+    workers: int = 1,
+    progress: bool = True,
+    device: str = "cpu",
+    tracker: Followed = UNTRACKED,
+) -> Records:
+    """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
+
+    Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
+    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). A damaged
+    record is set aside and trained anew, with a warning. Raises InputError for an unwritable folder or a device that is
+    not there before anything is trained, and RunsFailed in the end for runs that raised an error; those that did so
+    before are tried again. Every finished stack is kept, also when a later one is interrupted.
+    """
+    workers, device = checked_workers(workers), find_device(device)
+    sweep = Sweep(configs, store, keep=lambda record: record, retry="failed")
+    if sweep.missing():
+        with sweep.progress(progress):
+            sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
+    outcome = sweep.end()
+    for folder in outcome.damaged:
+        warnings.warn(f"a damaged record was trained anew; it lies in {folder}", stacklevel=2)
+    if outcome.failures:
+        raise RunsFailed(*failure_lines(outcome.failures, store, len(sweep.asked)))
+    return Records(outcome.kept[config.id] for config in configs)
+
+
+def run(
+    seeds: int | Iterable[int] | None = None,
+    results: str | os.PathLike = "results",
+    workers: int = 1,
+    progress: bool = True,
+    device: str = "cpu",
+    **settings: Any,
+) -> Records:
+    """Train one model for each seed, or read what is recorded, and return the records.
+
+    ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
+    model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
+    of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
+    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. Raises
+    InputError for settings that are refused, RunsFailed for runs that raised an error.
+    """
+    if seeds is not None and "seed" in settings:
+        raise InputError(f"seeds={seeds}: give either seed or seeds")
+    raw = compose(list(as_overrides(settings)))
+    config, tracker = resolve(raw), tracker_of(raw["tracker"])
+    configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
+    return ensure(configs, Store(results), workers, progress, device, tracker)
+
+
+def _seeds(seeds: Any) -> list[int]:
+    """The seeds that a number of seeds, or the seeds themselves, stand for."""
+    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
+    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
+    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
+        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    return [int(seed) for seed in chosen]

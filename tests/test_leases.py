@@ -1,0 +1,132 @@
+"""Nobody trains what another trains, and what a dead one trained is taken over, with its deaths counted."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from synthlab import leases
+from synthlab.files import files_at
+from synthlab.leases import FOLDER, SIGNS, Holder, Leases, let_go
+
+RUN, OTHER = "0" * 16, "1" * 16
+
+
+@pytest.fixture(params=["folder", "object store"])
+def taken(request, tmp_path):
+    return Leases(files_at(tmp_path if request.param == "folder" else f"file://{tmp_path}/store"))
+
+
+def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | None = None) -> Holder:
+    """Leave a lease as a killed process leaves it: of this machine, or of another that was silent for a while."""
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    child.wait()
+    holder = Holder(machine or leases._machine(), child.pid, "12345", os.getpid(), "token")
+    taken.files.write(f"{FOLDER}/{identity}.{number}", json.dumps(holder.__dict__).encode())
+    taken.files.write(f"{SIGNS}/{holder.name}", b"{}")
+    return holder
+
+
+def test_a_lease_is_held_by_one_until_it_is_given_up(taken):
+    with taken.held([RUN, OTHER]) as first:
+        assert first.identities == [RUN, OTHER]
+        assert {lease.alive for lease in taken.latest().values()} == {True}
+        with taken.held([RUN]) as second:
+            assert second.identities == []
+    assert taken.latest() == {}
+    assert taken.files.names(SIGNS) == []
+    with taken.held([RUN]) as third:
+        assert third.identities == [RUN]
+
+
+def test_leases_are_given_up_when_work_fails(taken):
+    with pytest.raises(KeyboardInterrupt), taken.held([RUN]):
+        raise KeyboardInterrupt
+    assert taken.latest() == {}
+
+
+def test_a_dead_holders_lease_is_taken_over_and_the_deaths_counted(taken):
+    dead(taken)
+    assert taken.latest()[RUN] == (0, False)
+    assert taken.latest()[RUN].deaths == 1
+    with taken.held([RUN]) as held:
+        assert held.identities == [RUN]
+        assert taken.latest()[RUN] == (1, True)
+        assert taken.latest()[RUN].deaths == 1
+    assert taken.latest() == {}
+    dead(taken, number=2)
+    assert taken.latest()[RUN].deaths == 3
+
+
+def test_a_holder_elsewhere_is_dead_once_it_has_been_silent_for_long(tmp_path):
+    taken = Leases(files_at(tmp_path))
+    holder = dead(taken, machine="elsewhere")
+    assert taken.latest()[RUN].alive
+    old = time.time() - leases.SILENT - 5
+    os.utime(tmp_path / SIGNS / holder.name, (old, old))
+    assert not taken.latest()[RUN].alive
+
+
+def test_a_lease_without_a_readable_holder_lives_until_it_is_old(tmp_path):
+    taken = Leases(files_at(tmp_path))
+    taken.files.write(f"{FOLDER}/{RUN}.0", b"")
+    assert taken.latest()[RUN].alive
+    os.utime(tmp_path / FOLDER / f"{RUN}.0", (0, 0))
+    assert not taken.latest()[RUN].alive
+
+
+def test_a_process_with_a_dead_ones_number_is_another(taken):
+    me = Holder.myself()
+    assert not me.is_gone()
+    assert Holder(me.machine, me.pid, "some other time", me.parent, "x").is_gone()
+    assert not Holder("elsewhere", me.pid, "some other time", me.parent, "x").is_gone()
+
+
+def test_of_many_who_want_the_same_runs_each_run_goes_to_one(tmp_path):
+    taken, runs = Leases(files_at(tmp_path)), [f"{number:016x}" for number in range(40)]
+    got, start, end = [], threading.Barrier(6), threading.Barrier(6)
+
+    def work():
+        start.wait()
+        with taken.held(runs) as held:
+            got.extend(held.identities)
+            end.wait()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(got) == runs
+    assert taken.latest() == {}
+
+
+def test_a_holder_tells_how_far_it_is(taken, monkeypatch):
+    monkeypatch.setattr(leases, "RENEWED", 0.01)
+    with taken.held([RUN, OTHER]) as held:
+        held.share = 0.5
+        deadline = time.monotonic() + 20
+        while taken.share({RUN, OTHER}) != 1.0:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert taken.share({RUN}) == 0.5
+        assert taken.share({"2" * 16}) == 0.0
+    assert taken.share({RUN, OTHER}) == 0.0
+
+
+def test_workers_that_were_told_to_stop_are_forgiven(taken):
+    dead(taken)
+    taken.forgive(os.getpid() + 1)
+    assert RUN in taken.latest()
+    taken.forgive(os.getpid())
+    assert taken.latest() == {}
+
+
+def test_a_process_that_is_about_to_end_can_let_go(taken):
+    with taken.held([RUN]):
+        let_go()
+        assert taken.latest() == {}

@@ -1,0 +1,86 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synthlab.errors import InputError
+from synthlab.where import conditions, matching
+
+TABLE = pd.DataFrame(
+    {
+        "task": ["mean", "length", "sum", "length"],
+        "train_length": [5, 10, 20, 10],
+        "protocol.lr": [1e-3, 3e-3, 1e-3, 0.1],
+        "encoding.base": [None, 10000.0, None, 3.0],
+        "flag": [True, False, True, False],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        (None, [0, 1, 2, 3]),
+        ("task=length", [1, 3]),
+        ("task=length,sum", [1, 2, 3]),
+        ("task!=length", [0, 2]),
+        ("task!=length,sum", [0]),
+        ("task=length train_length>=10 protocol.lr<0.01", [1]),
+        (["task=length", "protocol.lr=0.1"], [3]),
+        ("protocol.lr=1e-3", [0, 2]),
+        ("protocol.lr=0.0010", [0, 2]),
+        ("train_length=10.0", [1, 3]),
+        ("train_length<10", [0]),
+        ("train_length>10", [2]),
+        ("train_length<=10", [0, 1, 3]),
+        ("encoding.base=null", [0, 2]),
+        ("encoding.base!=null", [1, 3]),
+        ("encoding.base>5", [1]),  # what is missing is neither more nor less
+        ("encoding.base<5", [3]),
+        ("flag=true", [0, 2]),
+        ("flag!=true", [1, 3]),
+        ("task=", []),
+        ({"task": "length"}, [1, 3]),
+        ({"task": ["mean", "sum"], "flag": True}, [0, 2]),
+        ({"train_length": np.int64(5)}, [0]),
+        ({"encoding.base": None}, [0, 2]),
+    ],
+)
+def test_rows_are_chosen(where, rows):
+    assert list(matching(TABLE, where).index) == rows
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("task", "where=task: cannot be read; write column=value, with = != >= <= > <"),
+        ("=3", "where==3: cannot be read"),
+        ("train_length>many", "where=train_length>many: > takes one number"),
+        ("train_length>1,2", "where=train_length>1,2: > takes one number"),
+        ("taks=mean", "where=taks=mean: unknown column.*choose from task, train_length"),
+        ("train_lenght>=3", "where=train_lenght>=3: unknown column, did you mean train_length"),
+    ],
+)
+def test_conditions_that_are_none_are_refused_in_one_line(where, message):
+    with pytest.raises(InputError, match=message) as caught:
+        matching(TABLE, where)
+    assert len(caught.value.lines) == 1
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_read_or_refused(text):
+    try:
+        found = conditions(text)
+    except InputError as error:
+        assert "where=" in str(error)
+    else:
+        assert len(found) == len(text.split())
+
+
+@given(st.lists(st.floats(-5, 5) | st.none() | st.sampled_from(["a", "true"]) | st.booleans(), min_size=1, max_size=9))
+def test_a_column_and_its_values_one_by_one_agree(values):
+    for text in ("x=1", "x!=null", "x>0.5", "x<=-1", "x=true,a"):
+        (condition,) = conditions(text)
+        column = pd.Series(values, dtype=object)
+        assert list(condition.mask(column)) == [condition.holds(value) for value in values]
