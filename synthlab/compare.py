@@ -1,0 +1,143 @@
+"""``python -m synthlab.compare``: any metric against any setting, grouped and faceted by others, over all runs."""
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from synthlab.collect import Parser
+from synthlab.comparison import Lengths, Names, check_table, gather
+from synthlab.errors import InputError
+from synthlab.panels import LABELS, RC, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the same bytes always
+
+
+def compare(
+    table: pd.DataFrame,
+    metric: str = "mse",
+    x: str = "length",
+    by: Names = None,
+    facet: Names = None,
+    length: Lengths = None,
+    path: str | os.PathLike | None = None,
+) -> "Figure":
+    """Draw ``metric`` against ``x``: medians over all runs behind a point, band (or bar) from least to greatest.
+
+    ``table`` is what ``Records.table`` and ``load_records`` return. ``metric`` is one of METRICS, ``horizon`` or any
+    other column of numbers that is no setting; ``x`` is ``length`` or a setting. ``by`` names the settings that make
+    the series (a list, or with commas; empty for none), by default those that differ; ``facet`` one or two that make
+    the panels. Where ``x`` is not ``length``, ``length`` says which test lengths to look at, several making a series
+    each; by default the longest each run was tested to. What points pool and which runs are left out stands below.
+    Saved to ``path`` where one is given (.png, .pdf, .svg). Raises InputError for columns and lengths that the table
+    does not have or that do not go together, and for a path that cannot be written.
+    """
+    if path is not None:
+        _check_picture("path", Path(path))
+    figure = draw(gather(table, metric, x, by, facet, length))
+    if path is not None:
+        _save(figure, "path", Path(path))
+    return figure
+
+
+def _check_picture(field: str, path: Path) -> None:
+    if path.suffix.lower() not in METADATA:
+        raise InputError(f"{field}={path}: must end in {', '.join(METADATA)}")
+
+
+def _save(figure: "Figure", field: str, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    try:
+        with plt.rc_context(RC):
+            figure.savefig(path, metadata=METADATA[path.suffix.lower()])
+    except OSError as error:
+        plt.close(figure)
+        raise InputError(f"{field}={path}: cannot be written ({error.strerror})") from None
+
+
+def _read(source: str, where: list[str] | None) -> pd.DataFrame:
+    """The table of the runs below the folder, or in the file, ``source``; raises InputError where there are none."""
+    if Path(source).suffix not in (".csv", ".parquet"):
+        from synthlab.results import load_records
+
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            table = load_records(source, where=where)
+        for warning in told:  # of damaged records
+            print(f"warning: {warning.message}", file=sys.stderr)
+    else:
+        from synthlab.where import matching
+
+        try:
+            if source.endswith(".parquet"):
+                table = pd.read_parquet(source)
+            else:
+                table = pd.read_csv(source, dtype={"id": str}, low_memory=False)
+        except (OSError, ValueError, ImportError) as error:
+            reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+            raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
+        check_table(f"source={source}", table)
+        table = matching(table, where)
+    if table.empty:
+        raise InputError(f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
+    return table
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = Parser(prog="python -m synthlab.compare", description=__doc__.partition(": ")[2], allow_abbrev=False)
+    option = parser.add_argument
+    option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
+    option("--metric", default="mse", help=f"{', '.join(LABELS)}, or another column of numbers (default mse)")
+    option("--x", default="length", metavar="SETTING", help="what it is drawn against: length (default), or a setting")
+    option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
+    option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")
+    option("--length", metavar="LENGTHS", help="test lengths to look at, with commas (default: each run's longest)")
+    option("--where", action="append", metavar="CONDITIONS", help="runs to look at: 'task=length,sum train_length>=20'")
+    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points go beside it, as .csv")
+    return parser.parse_intermixed_args(argv)
+
+
+def _compared(argv: Sequence[str] | None) -> list[Path]:
+    """What the command line asks for, drawn and written; the files."""
+    import matplotlib.pyplot as plt
+
+    args = _arguments(argv)
+    picture = Path(args.out)
+    _check_picture("out", picture)
+    data = picture.with_suffix(".csv")
+    if data.resolve() == Path(args.source).resolve():
+        raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
+    table = _read(args.source, args.where)
+    comparison = gather(table, args.metric, args.x, args.by, args.facet, args.length)
+    try:
+        data.write_text(comparison.csv(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"out={picture}: cannot be written ({error.strerror})") from None
+    figure = draw(comparison)
+    _save(figure, "out", picture)
+    plt.close(figure)
+    return [picture, data]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Draw, and name the files; status 2, with one line for each problem, where the input is refused."""
+    try:
+        files = _compared(argv)
+    except InputError as error:
+        print(*(f"error: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+        sys.exit(2)
+    print("written:", *files, sep="\n  ")
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
