@@ -1,11 +1,13 @@
 """What the command lines share: Hydra around a task function, and one line instead of a traceback for bad input."""
 
 import os
+import signal
 import sys
 import warnings
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from typing import Any
 
 from synthlab.composition import conf_dir, input_errors
@@ -58,7 +60,7 @@ def main(
         sys.path.insert(0, os.getcwd())  # a user's own classes, as with python -m
     app = hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(guarded)
     try:
-        with input_errors(overrides):
+        with _sigterm_as_ctrl_c(), input_errors(overrides):
             if args.multirun and isinstance(sweep, str):
                 raise InputError(f"-m: {sweep}")
             if _is_ours(args):
@@ -68,12 +70,25 @@ def main(
                 app()
     except InputError as error:
         refused.update(dict.fromkeys(error.lines))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        sys.exit(1)
     except KeyboardInterrupt:
         print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
         sys.exit(130)
     for line in refused:
         print(f"error: {line}", file=sys.stderr)
     sys.exit(2 if refused else 0 if all(succeeded) else 1)
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Let a scheduler's or a shell's polite kill end a command as Ctrl-C does: workers end, leases are given up."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:

@@ -128,6 +128,8 @@ def input_errors(overrides: list[str]) -> Iterator[None]:
 
     try:
         yield
+    except BrokenPipeError:  # nobody reads what Hydra prints any more
+        raise
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(_explain(error, overrides)) from None
     except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name

@@ -31,7 +31,7 @@ EXTRAS = {
     "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
     "ray": ("ray", "ray"),
 }
-CHOICE = "hydra/launcher="
+CHOICES = ("hydra/launcher=", "launcher=")  # the second is the group of our own that holds the settings
 
 
 class Batches(BaseModel):
@@ -54,11 +54,12 @@ class Launcher:
         from hydra import compose, initialize_config_dir
         from omegaconf import OmegaConf
 
-        named = [word for word in given if word.startswith(CHOICE)]
-        self.name = named[-1].removeprefix(CHOICE) if named else "basic"
+        named = [word for word in given if word.startswith(CHOICES)]
+        self.name = named[-1].partition("=")[2] if named else "basic"
+        self.name = "basic" if self.name == "local" else self.name
         extra, module = EXTRAS.get(self.name, (None, None))
         if module and not _is_installed(module):
-            raise InputError(f"{CHOICE}{self.name}: is not installed; pip install 'synthlab[{extra}]'")
+            raise InputError(f"{named[-1]}: is not installed; pip install 'synthlab[{extra}]'")
         self.given = [word for word in given if not extra or word not in named]
         self.given += [f"launcher={self.name}"] if extra else []
         path = [f"hydra.searchpath=[{','.join(searchpath)}]"] if searchpath else []

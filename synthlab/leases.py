@@ -92,8 +92,9 @@ class Leases:
         renewal.start()
         _AT_WORK[sign] = (self, held)
         try:
-            latest = self.latest()
-            for identity in identities:
+            wanted = list(identities)
+            latest = self.latest(set(wanted))
+            for identity in wanted:
                 found = latest.get(identity)
                 number = 0 if found is None else found.number + 1
                 if (found is None or not found.alive) and self._take(identity, number, holder):
@@ -104,12 +105,12 @@ class Leases:
             renewal.join()
             self._let_go(sign, held.identities)
 
-    def latest(self) -> dict[str, Lease]:
-        """The latest lease of each run that has one, by identity."""
+    def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
+        """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
         numbers: dict[str, int] = {}
         for name in self.files.names(FOLDER):
             match = _LEASE.fullmatch(name)
-            if match:
+            if match and (identities is None or match[1] in identities):
                 numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
         alive: dict[str, bool] = {}  # a holder has many leases
         return {identity: Lease(number, self._lives(identity, number, alive)) for identity, number in numbers.items()}
@@ -131,6 +132,13 @@ class Leases:
             if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
                 self._remove(f"{FOLDER}/{name}")
                 self._remove(f"{SIGNS}/{holder.name}")
+
+    def tidy(self, recorded: Collection[str]) -> None:
+        """Remove the leases of runs that are recorded: their holders were killed before they could."""
+        for identity, lease in self.latest(recorded).items():
+            if not lease.alive:
+                for number in range(lease.number + 1):
+                    self._remove(_name(identity, number))
 
     def _take(self, identity: str, number: int, holder: Holder) -> bool:
         return self.files.create(_name(identity, number), json.dumps(holder.__dict__).encode())

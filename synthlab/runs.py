@@ -13,14 +13,20 @@ from torch import nn
 
 from synthlab.assembly import build_models, data
 from synthlab.config import RunConfig
+from synthlab.errors import InputError
 from synthlab.evaluation import evaluate
 from synthlab.layers import Member
+from synthlab.leases import Held, Leases
 from synthlab.linear_attention import LinearAttention
 from synthlab.metrics import METRICS
-from synthlab.records import Record
-from synthlab.stacks import objective_of
+from synthlab.records import Failure, Record
+from synthlab.stacks import exact_parts, objective_of
+from synthlab.store import Store
+from synthlab.trackers import Followed, tracker_of
 from synthlab.training import Observer, Training, train
 from synthlab.workers import find_device, one_thread
+
+UNTRACKED = tracker_of({"name": "none"})
 
 
 def execute(config: RunConfig, observe: Observer | None = None, device: str = "cpu") -> Record:
@@ -58,6 +64,40 @@ def execute_stack(configs: Sequence[RunConfig], observe: Observer | None = None,
         )
         for config, metrics, training, found in zip(configs, measured, trainings, outputs, strict=True)
     ]
+
+
+def train_and_keep(
+    configs: Sequence[RunConfig], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
+) -> None:
+    """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
+    is trained again run by run, so that only those that raise it alone are recorded as failed."""
+    with Leases(store.files).held(config.id for config in configs) as held:
+        leased = [config for config in configs if config.id in held.identities]
+        mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
+        for part in exact_parts(mine, device):
+            _train(part, store, device, tracker, held)
+
+
+def _train(configs: list[RunConfig], store: Store, device: str, tracker: Followed, held: Held) -> None:
+    try:
+        with tracker.following(configs) as tracks:
+
+            def observe(step: int, losses: list[float]) -> None:
+                held.share = step / configs[0].protocol.steps
+                tracks.observe(step, losses)
+
+            records = execute_stack(configs, observe, device)
+            for record in records:
+                store.write(record)
+            tracks.end(records)
+    except InputError:
+        raise
+    except Exception as error:  # whatever a model, a map or a task of the user's own may raise
+        if len(configs) == 1:
+            store.write_failure(Failure.of(configs[0], error, environment(device)))
+        else:
+            for config in configs:
+                _train([config], store, device, tracker, held)
 
 
 def _evaluated(model: Member, config: RunConfig) -> dict[str, Any]:

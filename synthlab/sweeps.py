@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,14 +14,14 @@ from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
 from synthlab.errors import InputError, RunsFailed
-from synthlab.leases import Held, Leases
+from synthlab.leases import Leases
 from synthlab.progress import Progress
 from synthlab.ranking import failure_lines
 from synthlab.records import Failure, Record
 from synthlab.registry import shown, unknown
 from synthlab.results import Records
-from synthlab.runs import environment, execute_stack
-from synthlab.stacks import exact_parts, stacks
+from synthlab.runs import UNTRACKED, environment, train_and_keep
+from synthlab.stacks import stacks
 from synthlab.store import Store
 from synthlab.trackers import Followed, tracker_of
 from synthlab.workers import apart, find_device, worked
@@ -32,7 +32,6 @@ POLL = 1.0  # seconds between two looks at what others train
 # A run whose worker was killed this many times is trained in a process of its own with nothing beside it; and this
 # many times, is given up. So what kills its worker, by asking for more memory than there is, takes no others with it.
 ALONE, GIVEN_UP = 2, 3
-UNTRACKED = tracker_of({"name": "none"})
 Kept = TypeVar("Kept")
 
 
@@ -94,33 +93,37 @@ class Sweep(Generic[Kept]):
         work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.missing():
-                latest = leases.latest()
+                began = time.monotonic()
+                latest = leases.latest({config.id for config in missing})
                 free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
                 if not free and not wait:
                     return
                 if not free:
-                    time.sleep(POLL)
+                    _pause(began)
                 deaths = {config.id: latest[config.id].deaths if config.id in latest else 0 for config in free}
                 try:
                     self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
                 except BrokenExecutor:
                     # Its leases tell which runs it held: those are tried again, in the end alone.
-                    if self._deaths(leases) <= sum(deaths.values()):
+                    after = leases.latest(self.asked)
+                    if sum(lease.deaths for lease in after.values()) <= sum(deaths.values()):
                         raise
                     continue
                 for config in (config for config in free if deaths[config.id] >= ALONE):
                     self._train_alone(config, deaths[config.id], work)
-        except KeyboardInterrupt:
-            leases.forgive(os.getpid())
+        except BaseException:
+            leases.forgive(os.getpid())  # workers that were stopped with the sweep did not die of their runs
             raise
+        leases.tidy(self.asked.keys() & set(self.store.ids()))
 
     def wait(self) -> None:
         """Wait until nobody trains what is missing any more."""
         leases = Leases(self.store.files)
         while missing := {config.id for config in self.missing()}:
-            if not any(lease.alive for identity, lease in leases.latest().items() if identity in missing):
+            began = time.monotonic()
+            if not any(lease.alive for lease in leases.latest(missing).values()):
                 return
-            time.sleep(POLL)
+            _pause(began)
 
     def end(self) -> Outcome[Kept]:
         """How the runs stand now."""
@@ -141,9 +144,6 @@ class Sweep(Generic[Kept]):
         for _ in worked(work, stacks(configs, workers, device), workers):
             pass
 
-    def _deaths(self, leases: Leases) -> int:
-        return sum(lease.deaths for identity, lease in leases.latest().items() if identity in self.asked)
-
     def _train_alone(self, config: RunConfig, deaths: int, work: Any) -> None:
         if deaths >= GIVEN_UP:
             error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
@@ -161,6 +161,11 @@ class Sweep(Generic[Kept]):
             self.outcome.damaged.append(self.store.set_aside(identity))
 
 
+def _pause(began: float) -> None:
+    """Wait before looking again: looking, which took since ``began``, is to be a small part of the time."""
+    time.sleep(max(POLL, 10 * (time.monotonic() - began)))
+
+
 def checked_workers(workers: Any) -> int:
     """The number of processes that ``workers`` stands for: None is one for each core. Raises InputError."""
     if workers is None:
@@ -168,40 +173,6 @@ def checked_workers(workers: Any) -> int:
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
         raise InputError(f"workers={shown(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
     return workers
-
-
-def train_and_keep(
-    configs: Sequence[RunConfig], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
-) -> None:
-    """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
-    is trained again run by run, so that only those that raise it alone are recorded as failed."""
-    with Leases(store.files).held(config.id for config in configs) as held:
-        leased = [config for config in configs if config.id in held.identities]
-        mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
-        for part in exact_parts(mine, device):
-            _train(part, store, device, tracker, held)
-
-
-def _train(configs: list[RunConfig], store: Store, device: str, tracker: Followed, held: Held) -> None:
-    try:
-        with tracker.following(configs) as tracks:
-
-            def observe(step: int, losses: list[float]) -> None:
-                held.share = step / configs[0].protocol.steps
-                tracks.observe(step, losses)
-
-            records = execute_stack(configs, observe, device)
-            for record in records:
-                store.write(record)
-            tracks.end(records)
-    except InputError:
-        raise
-    except Exception as error:  # whatever a model, a map or a task of the user's own may raise
-        if len(configs) == 1:
-            store.write_failure(Failure.of(configs[0], error, environment(device)))
-        else:
-            for config in configs:
-                _train([config], store, device, tracker, held)
 
 
 def ensure(

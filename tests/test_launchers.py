@@ -114,7 +114,7 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
     if launcher != "basic":
         needs(launcher)
     results = tmp_path / "re sults, odd=name"  # jobs find their files whatever the folder is called
-    results = results if launcher != "basic" else tmp_path / "results"
+    results = tmp_path / "results" if launcher in ("basic", "submitit_slurm") else results  # sbatch takes no spaces
     given = f"results='{results}'"
     done = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, "batches.minutes=0.001", **slurm)
     assert done.returncode == 0, done.stderr

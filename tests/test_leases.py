@@ -126,6 +126,16 @@ def test_workers_that_were_told_to_stop_are_forgiven(taken):
     assert taken.latest() == {}
 
 
+def test_leases_of_recorded_runs_are_tidied_away_and_no_others(taken):
+    dead(taken)
+    dead(taken, OTHER)
+    taken.tidy({OTHER})
+    assert set(taken.latest()) == {RUN}
+    with taken.held([RUN]):
+        taken.tidy({RUN})
+        assert taken.latest()[RUN].alive
+
+
 def test_a_process_that_is_about_to_end_can_let_go(taken):
     with taken.held([RUN]):
         let_go()

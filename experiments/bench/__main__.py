@@ -50,9 +50,11 @@ class Effort(NamedTuple):
     lengths: tuple[tuple[int, int], ...] = LENGTHS
     run: tuple[str, ...] = ()
     figure: tuple[str, ...] = ()
+    sweep: tuple[str, ...] = ("seed=range(12)", "protocol.steps=5000")
 
 
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), ("protocol.steps=2", "evaluation.sequences=4"), ("seeds=1",))
+QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
+QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("seeds=1",), ("seed=0,1", *QUICK_RUN))
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
@@ -136,20 +138,33 @@ def figures(effort: Effort) -> Iterator[Row]:
 def commands(effort: Effort) -> Iterator[Row]:
     """Single runs as a user starts them, on one core."""
     run = ["synthlab", "task=length", "outrep=rsqrt"]
-    for name, arguments in (
-        ("one run, lab, one core", [*run, *effort.run]),
-        ("one run, classroom, one core", [*run, "protocol=classroom", *effort.run]),
-        ("start-up and one step", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
+    for name, goal, arguments in (
+        ("one run, lab, one core", "", [*run, *effort.run]),
+        ("one run, classroom, one core", "", [*run, "protocol=classroom", *effort.run]),
+        ("start-up and one step", "3 s", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
         cost = measure(arguments, one_core=True)
         what = " ".join(["python -m", *arguments])
         yield Row(
             name,
             f"{cost.seconds:.1f} s",
-            "",
+            goal,
             f"{cost.memory:.0f} MiB; {what}",
             {"seconds": cost.seconds, "mib": cost.memory},
         )
+
+
+def sweep(effort: Effort) -> Row:
+    """A sweep of runs that take about 5 seconds each: what is neither training nor testing."""
+    arguments = ["synthlab", "-m", "task=mean,length", "encoding=nope,rope", *effort.sweep]
+    cost, workers = measure(arguments), os.cpu_count() or 1
+    return Row(
+        f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
+        f"{1 - cost.busy / (workers * cost.seconds):.1%}",
+        "5%",
+        f"{cost.runs} runs in {cost.seconds:.0f} s; {' '.join(['python -m', *arguments])}",
+        {"share": 1 - cost.busy / (workers * cost.seconds), "seconds": cost.seconds, "runs": cost.runs},
+    )
 
 
 def gpu(effort: Effort) -> Row:
@@ -199,6 +214,7 @@ def rows(effort: Effort) -> Iterator[Row]:
         lambda: figures(effort),
         lambda: growth(effort),
         lambda: gpu(effort),
+        lambda: sweep(effort),
         lambda: commands(effort),
     ]
     for step in steps:

@@ -4,22 +4,24 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+
+from synthlab.store import Store
 
 SAMPLING = 0.1  # seconds between looks at the memory
 MIB = 2**20
 
 
 class Cost(NamedTuple):
-    """Wall-clock seconds of a command, the largest memory that it and its workers held at once in MiB, and the runs it
-    recorded."""
+    """Wall-clock seconds of a command, the largest memory that it and its workers held at once in MiB, the runs it
+    recorded, and the seconds that training and testing took of these, over all workers."""
 
     seconds: float
     memory: float
     runs: int
+    busy: float
 
 
 def measure(arguments: list[str], one_core: bool = False) -> Cost:
@@ -38,7 +40,9 @@ def measure(arguments: list[str], one_core: bool = False) -> Cost:
         seconds = time.perf_counter() - started
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, command)
-        return Cost(seconds, memory / MIB, len(list(Path(results, "runs").iterdir())))
+        records = list(Store(results))
+        busy = sum(each.environment["train_seconds"] + each.environment["test_seconds"] for each in records)
+        return Cost(seconds, memory / MIB, len(records), busy)
 
 
 def _held(process: psutil.Process) -> int:
