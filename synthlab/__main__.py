@@ -8,14 +8,16 @@ from synthlab import cli
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
     from synthlab.assembly import resolve
+    from synthlab.config import bookkeeping
+    from synthlab.output import say
     from synthlab.store import Store
     from synthlab.sweeps import ensure
     from synthlab.trackers import tracker_of
 
-    config = resolve(raw)
-    store = Store(raw["results"])
-    records = ensure([config], store, progress=False, device=raw["device"], tracker=tracker_of(raw["tracker"]))
-    print(f"{records}\nrecord: {store.path(config.id)}\n", flush=True)
+    config, given = resolve(raw), bookkeeping(raw)
+    store, tracker = Store(given["results"]), tracker_of(given["tracker"])
+    records = ensure([config], store, progress=False, device=given["device"], tracker=tracker)
+    say(f"{records}\nrecord: {store.path(config.id)}\n")
     return records[0].diverged_at is None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from synthlab.composition import conf_dir, input_errors
 from synthlab.errors import InputError, RunsFailed
+from synthlab.output import tell
 
 
 def main(
@@ -40,7 +41,7 @@ def main(
         try:
             return work()
         except RunsFailed as error:
-            print(*error.lines, sep="\n", file=sys.stderr)
+            tell(*error.lines)
         except BrokenExecutor:
             print("failed: a worker was killed, perhaps for want of memory; finished runs are kept", file=sys.stderr)
         return False
@@ -63,6 +64,8 @@ def main(
         with _sigterm_as_ctrl_c(), input_errors(overrides):
             if args.multirun and isinstance(sweep, str):
                 raise InputError(f"-m: {sweep}")
+            if args.multirun and (args.config_name or args.config_path):
+                raise InputError("-m: a sweep reads the lab's own config; give --config-dir and the names of its files")
             if _is_ours(args):
                 searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []
                 succeeded.append(reported(lambda: sweep(overrides, searchpath)))
@@ -76,8 +79,8 @@ def main(
     except KeyboardInterrupt:
         print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
         sys.exit(130)
-    for line in refused:
-        print(f"error: {line}", file=sys.stderr)
+    if refused:
+        tell(*(f"error: {line}" for line in refused))
     sys.exit(2 if refused else 0 if all(succeeded) else 1)
 
 
@@ -107,6 +110,8 @@ def _arrange_arguments() -> Namespace:
     args = get_args_parser().parse_intermixed_args(words)
     for override in args.overrides:
         words.remove(override)
+    if not words and not any(override.lstrip("+~").startswith("hydra") for override in args.overrides):
+        words = ["--run"]  # or Hydra composes the config a first time, only to find that out
     sys.argv[1:] = [*words, *args.overrides]
     return args
 

@@ -1,13 +1,15 @@
 """``python -m synthlab.collect``: all runs of a results folder as one table, a CSV or Parquet file."""
 
 import argparse
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from synthlab.errors import InputError
+from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # damaged records that are named one by one
@@ -17,7 +19,7 @@ class Parser(argparse.ArgumentParser):
     """Arguments, refused in one line like everything else."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"error: {message}", file=sys.stderr)
+        tell(f"error: {message}")
         sys.exit(2)
 
 
@@ -36,7 +38,7 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
     if not store.files.exists():
         raise InputError(f"results={results}: there is no such folder")
     collection = Collection(store, where)
-    partial = out.with_name(f".partial-{out.name}")
+    partial = out.with_name(f".partial-{out.name}-{secrets.token_hex(4)}")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with _writer(partial, out.suffix, collection.kinds) as write:
@@ -46,7 +48,8 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
     except OSError as error:
         raise InputError(f"out={out}: cannot be written ({error.strerror or error})") from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
     return collection
 
 
@@ -86,13 +89,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         found = collect(given.results, given.out, given.where)
     except InputError as error:
-        print(*(f"error: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+        tell(*(f"error: {line}" for line in error.lines))
         sys.exit(2)
-    print(f"{found.runs} runs: {given.out}")
+    say(f"{found.runs} runs: {given.out}")
     for line in list(found.damaged.values())[:TOLD]:
-        print(f"damaged: {line}", file=sys.stderr)
+        tell(f"damaged: {line}")
     if found.damaged:
-        print(f"damaged: {len(found.damaged)} records in all, left out; a sweep trains them again", file=sys.stderr)
+        tell(f"damaged: {len(found.damaged)} records in all, left out")
     sys.exit(1 if found.damaged else 0)
 
 

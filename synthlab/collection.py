@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.config import RESULTS_VERSION, identity_of
-from synthlab.errors import InputError
+from synthlab.errors import DamagedRecord
 from synthlab.metrics import METRICS
 from synthlab.records import Record, flat
 from synthlab.store import Store
@@ -90,14 +90,16 @@ class Collection:
         config = self.store.config(identity, folder)
         if identity_of(config) == identity:
             return config
-        if folder == "failed" or self.store.status(identity)["results_version"] != RESULTS_VERSION:
+        status = self.store.any_status(identity, folder)
+        if status["results_version"] != RESULTS_VERSION:
             return None
-        return self.store.read(identity).settings()  # raises: it is damaged
+        read = self.store.read if folder == "runs" else self.store.read_failure
+        return read(identity).config.model_dump()  # raises: it is damaged
 
     def _tried(self, identity: str, read: Any) -> Any:
         try:
             return read()
-        except InputError as error:
+        except DamagedRecord as error:
             self.damaged[identity] = str(error)
             return None
 

@@ -14,6 +14,7 @@ from synthlab.errors import InputError
 from synthlab.files import write_whole
 from synthlab.grids import grid
 from synthlab.jobs import Launcher
+from synthlab.output import say, tell
 from synthlab.ranking import failure_lines, ranked, render, row
 from synthlab.store import Store
 from synthlab.sweeps import Outcome, Sweep, checked_workers
@@ -35,7 +36,7 @@ def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
     tracker = tracker_of(settings["tracker"])
     store = Store(settings["results"])
     runs = Sweep(asked.configs, store, keep=row, retry=settings["retry"])
-    folder, began, lost = _folder(store), time.time(), []
+    folder, began, lost = _folder(store, launcher.given), time.time(), []
     with runs.progress():
         if not runs.missing():
             pass
@@ -51,12 +52,11 @@ def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
             runs.wait()
     outcome = runs.end()
     ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
-    if len(ranking):
-        print(render(ranking))
     files, problems = _written(folder, outcome, ranking, began)
-    print(f"records: {store.files.path('runs')}", *files, sep="\n", flush=True)
-    for line in (*_damage(outcome), *problems, *lost, *_failures(outcome, store, len(runs.asked))):
-        print(line, file=sys.stderr)
+    say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
+    troubles = [*_damage(outcome), *problems, *lost, *_failures(outcome, store, len(runs.asked))]
+    if troubles:
+        tell(*troubles)
     diverged = sum(each["status"] == "diverged" for each in outcome.kept.values())
     return not (outcome.failures or outcome.missing or diverged)
 
@@ -65,8 +65,11 @@ def _is_of_hydra(override: str) -> bool:
     return override.lstrip("+~").startswith(("hydra.", "hydra/", "launcher=", "batches."))
 
 
-def _folder(store: Store) -> Path:
-    """A folder for what the sweep itself writes: below the store, or where the store is no folder, here."""
+def _folder(store: Store, given: list[str]) -> Path:
+    """A folder for what the sweep itself writes: as given, or below the store, or where that is no folder, here."""
+    named = [word.partition("=")[2] for word in given if word.startswith("hydra.sweep.dir=")]
+    if named:
+        return Path(named[-1].strip("'\""))
     try:
         root = store.root
     except InputError:

@@ -13,6 +13,7 @@ import pandas as pd
 from synthlab.collect import Parser
 from synthlab.comparison import Lengths, Names, check_table, gather
 from synthlab.errors import InputError
+from synthlab.output import say, tell
 from synthlab.panels import LABELS, RC, draw
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")
     option("--length", metavar="LENGTHS", help="test lengths to look at, with commas (default: each run's longest)")
     option("--where", action="append", metavar="CONDITIONS", help="runs to look at: 'task=length,sum train_length>=20'")
-    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points go beside it, as .csv")
+    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points go beside it, as .points.csv")
     return parser.parse_intermixed_args(argv)
 
 
@@ -113,12 +114,11 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
     args = _arguments(argv)
     picture = Path(args.out)
     _check_picture("out", picture)
-    data = picture.with_suffix(".csv")
-    if data.resolve() == Path(args.source).resolve():
-        raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
+    data = picture.with_suffix(".points.csv")
     table = _read(args.source, args.where)
     comparison = gather(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
+        data.parent.mkdir(parents=True, exist_ok=True)
         data.write_text(comparison.csv(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"out={picture}: cannot be written ({error.strerror})") from None
@@ -133,9 +133,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         files = _compared(argv)
     except InputError as error:
-        print(*(f"error: {line}" for line in error.lines), sep="\n", file=sys.stderr)
+        tell(*(f"error: {line}" for line in error.lines))
         sys.exit(2)
-    print("written:", *files, sep="\n  ")
+    say("written:", *(f"  {file}" for file in files))
     sys.exit(0)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, reduce
@@ -10,6 +11,8 @@ from typing import Any
 
 from synthlab.errors import InputError
 from synthlab.registry import did_you_mean, unknown
+
+_turn = threading.RLock()
 
 
 def conf_dir() -> Path:
@@ -24,17 +27,41 @@ def compose(overrides: list[str], searchpath: list[str] | None = None) -> dict[s
     ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
     path holds. Raises InputError.
     """
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
     from omegaconf import OmegaConf
 
-    running = GlobalHydra.instance().is_initialized()
-    extra = [f"hydra.searchpath=[{','.join(searchpath)}]"] if searchpath else []
     with input_errors(overrides):
+        return OmegaConf.to_container(composed(overrides, searchpath), resolve=True, throw_on_missing=True)
+
+
+def composed(overrides: list[str], searchpath: list[str] | None = None, **kwargs: Any) -> Any:
+    """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
+    from hydra import compose as hydra_compose
+
+    extra = searchpath_override(searchpath)
+    with hydra_initialized():
+        return hydra_compose("config", overrides=[*overrides, *extra], **kwargs)
+
+
+@contextmanager
+def hydra_initialized() -> Iterator[None]:
+    """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    with _turn:
+        running = GlobalHydra.instance().is_initialized()
         with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            config = hydra_compose("config", overrides=[*overrides, *extra])
-        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+            yield
+
+
+def searchpath_override(searchpath: list[str] | None) -> list[str]:
+    """The override that makes Hydra look for config files in these folders, too."""
+    return [f"hydra.searchpath=[{','.join(map(quoted, searchpath))}]"] if searchpath else []
+
+
+def quoted(text: Any) -> str:
+    """``text`` as the value of an override, whatever is in it."""
+    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

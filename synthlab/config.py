@@ -5,17 +5,29 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import BaseModel, Field, PositiveFloat
 
+from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
 
 RESULTS_VERSION = 2  # raise it when the same config would give other numbers: older records are then trained anew
 # Keys of the config that decide no number, but for rounding.
 BOOKKEEPING = ("results", "device", "workers", "retry", "tracker", "batches")
 
+
+def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are no part of a run. Raises InputError for one that was taken away."""
+    missing = [key for key in BOOKKEEPING if key not in raw]
+    if missing:
+        raise InputError(*(f"{key}: missing; must be given" for key in missing))
+    return {key: raw[key] for key in BOOKKEEPING}
+
+
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Steps = Annotated[int, Field(gt=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
 
@@ -36,10 +48,10 @@ class Protocol(BaseModel):
     lr: PositiveFloat
     momentum: Share
     beta2: Share
-    steps: PositiveInt
+    steps: Steps
     batch: Count
     warmup: Annotated[float, Field(ge=0, le=1)]
-    record_every: PositiveInt
+    record_every: Steps
 
 
 class Evaluation(BaseModel):
@@ -47,7 +59,7 @@ class Evaluation(BaseModel):
 
     model_config = STRICT
     sequences: Count
-    seed: NonNegativeInt
+    seed: Seed
     largest: PositiveFloat
 
 
@@ -64,7 +76,7 @@ class RunConfig(BaseModel):
     train_length: Length
     length_distribution: Literal["uniform", "proportional", "longest"]
     test_length: Length
-    seed: NonNegativeInt
+    seed: Seed
     evaluation: Evaluation
 
     @classmethod

@@ -17,6 +17,14 @@ class InputError(ValueError):
         return (type(self), self.lines)
 
 
+class DamagedRecord(InputError):
+    """A record that is not as it was written."""
+
+
+class StoreError(InputError):
+    """A store that cannot be read or written, though it could before."""
+
+
 class RunsFailed(RuntimeError):
     """Some runs raised an error; all others are recorded.
 

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, product
+from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple
 
 from synthlab.assembly import resolve
-from synthlab.composition import Composed, compose, conf_dir, input_errors
-from synthlab.config import BOOKKEEPING, RunConfig
+from synthlab.composition import Composed, compose, composed, hydra_initialized, input_errors
+from synthlab.config import BOOKKEEPING, RunConfig, bookkeeping
 from synthlab.errors import InputError
 
 MOST = 100_000  # runs of one sweep
-COMPARED = 8  # combinations that are made in both ways
 
 Compose = Callable[[Sequence[str]], dict[str, Any]]
 
@@ -25,8 +24,9 @@ class Grid(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """One override of a sweep: its key, the single overrides that it stands for, and their values."""
+    """One override of a sweep as given, its key, the single overrides that it stands for, and their values."""
 
+    given: str
     key: str
     choices: list[str]
     values: list[Any]
@@ -40,6 +40,8 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
     """
     parts = _parts(list(overrides))
     for part in parts:
+        if not part.choices:
+            raise InputError(f"{part.given}: stands for no value")
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
     make = _maker(parts, searchpath)
@@ -52,7 +54,7 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
             raw = make(job)
             config = _resolved(raw, known)
             configs[config.id] = config
-            settings = {key: raw[key] for key in BOOKKEEPING if key in raw}
+            settings = bookkeeping(raw)
         except InputError as error:
             refused.update(dict.fromkeys(error.lines))
     if refused:
@@ -62,12 +64,11 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
 
 def _parts(overrides: list[str]) -> list[Swept]:
     """The overrides, expanded one by one. Raises InputError for more combinations than a sweep can have."""
-    from hydra import initialize_config_dir
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with input_errors(overrides), initialize_config_dir(str(conf_dir()), version_base="1.3"):
+    with input_errors(overrides), hydra_initialized():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides(overrides)
         runs = prod(map(_length, parsed))
@@ -79,7 +80,7 @@ def _parts(overrides: list[str]) -> list[Swept]:
             batches = BasicSweeper.split_arguments([each], max_batch_size=None)
             choices = [job[0] for batch in batches for job in batch]
             values = [choice.value() for choice in parser.parse_overrides(choices)]
-            parts.append(Swept(each.get_key_element().lstrip("+~"), choices, values))
+            parts.append(Swept(each.input_line, each.get_key_element().lstrip("+~"), choices, values))
     return parts
 
 
@@ -96,8 +97,9 @@ def _length(override: Any) -> int:
 def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
     """What makes a combination's config of its overrides.
 
-    Hydra takes 50 ms for one. So it composes the first, and the others are made from that in microseconds; where the
-    two ways differ for any of a few combinations all along the sweep, Hydra composes all.
+    Hydra takes 50 ms for one. So it composes the first, and the others are made from that in microseconds, unless
+    values refer to other values, or the two ways differ for any of a few combinations: among them each member of each
+    group that is swept over.
     """
 
     def slow(job: Sequence[str]) -> dict[str, Any]:
@@ -122,10 +124,30 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
         except InputError:
             return slow(job)  # it words the problem as for a single run
 
-    number = prod(len(part.choices) for part in parts)
-    jobs = product(*(part.choices for part in parts))
-    sample = islice(jobs, 0, None, max(1, (number - 1) // (COMPARED - 1)))
+    groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
+    sample = _sample(parts, groups)
+    if any(_refers(list(job), searchpath) for job in sample):
+        return slow
     return fast if _alike(fast, slow, sample) else slow
+
+
+def _sample(parts: Sequence[Swept], groups: Sequence[int]) -> list[list[str]]:
+    """The first and the last combination, and the first with each other member of each of ``groups``."""
+    first = [part.choices[0] for part in parts]
+    others = [[*first[:index], choice, *first[index + 1 :]] for index in groups for choice in parts[index].choices[1:]]
+    return [first, *others, [part.choices[-1] for part in parts]]
+
+
+def _refers(job: list[str], searchpath: list[str] | None) -> bool:
+    """Whether a value that is part of a run refers to another."""
+    from omegaconf import OmegaConf
+
+    try:
+        with input_errors(job):
+            values = OmegaConf.to_container(composed(job, searchpath), resolve=False)
+    except InputError:
+        return False
+    return "${" in json.dumps({key: value for key, value in values.items() if key not in BOOKKEEPING}, default=str)
 
 
 def _alike(one: Compose, other: Compose, jobs: Iterable[Sequence[str]]) -> bool:

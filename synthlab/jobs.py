@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveFloat
 
-from synthlab.composition import conf_dir, input_errors
+from synthlab.composition import composed, conf_dir, input_errors, quoted, searchpath_override
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.files import write_whole
@@ -23,6 +23,7 @@ from synthlab.stacks import seconds, stacks
 from synthlab.store import Store
 from synthlab.sweeps import Sweep
 from synthlab.trackers import tracker_of
+from synthlab.workers import leave_with
 
 # The launchers that conf/launcher sets up: the extra that installs each, and the module that shows whether it is there.
 EXTRAS = {
@@ -51,26 +52,26 @@ class Launcher:
     """
 
     def __init__(self, given: list[str], searchpath: list[str] | None = None):
-        from hydra import compose, initialize_config_dir
         from omegaconf import OmegaConf
 
         named = [word for word in given if word.startswith(CHOICES)]
-        self.name = named[-1].partition("=")[2] if named else "basic"
-        self.name = "basic" if self.name == "local" else self.name
+        self.name, self.given = named[-1].partition("=")[2] if named else "local", given
+        if self.name in ("local", "basic") and len(given) == len(named):
+            return  # the usual case, without composing anything
         extra, module = EXTRAS.get(self.name, (None, None))
         if module and not _is_installed(module):
             raise InputError(f"{named[-1]}: is not installed; pip install 'synthlab[{extra}]'")
-        self.given = [word for word in given if not extra or word not in named]
-        self.given += [f"launcher={self.name}"] if extra else []
-        path = [f"hydra.searchpath=[{','.join(searchpath)}]"] if searchpath else []
-        with input_errors(given), initialize_config_dir(str(conf_dir()), version_base="1.3"):
-            config = compose("config", overrides=[*self.given, *path], return_hydra_config=True)
+        if extra:
+            self.given = [*(word for word in given if word not in named), f"launcher={self.name}"]
+        self.given = [*self.given, *searchpath_override(searchpath)]
+        with input_errors(given):
+            config = composed(self.given, return_hydra_config=True)
             self.batches = checked_batches(OmegaConf.to_container(config.batches, resolve=True))
 
     @property
     def is_basic(self) -> bool:
         """Whether it is Hydra's own, which has no workers: then the sweep trains by itself."""
-        return self.name == "basic"
+        return self.name in ("local", "basic")
 
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
@@ -88,11 +89,12 @@ class Launcher:
             "device": device,
             "tracker": {key: os.path.abspath(value) if key == "folder" else value for key, value in tracker.items()},
             "path": os.getcwd(),
+            "parent": os.getpid() if self.name == "joblib" else None,
         }
         for number, configs in enumerate(parts):
             runs = [config.model_dump() for config in configs]
             write_whole(jobs / f"{number}.json", json.dumps(shared | {"runs": runs}) + "\n")
-        own = [f"hydra.sweep.dir={_quoted(folder.absolute())}", f"+job.folder={_quoted(jobs)}"]
+        own = [f"hydra.sweep.dir={quoted(folder.absolute())}", f"+job.folder={quoted(jobs)}"]
         os.environ["OMP_NUM_THREADS"] = "1"  # processes of this machine inherit it
         words, sys.argv = sys.argv, [sys.argv[0], "-m", *self.given, *own, f"+job.number=range({len(parts)})"]
         try:
@@ -106,6 +108,8 @@ def job(config: Any) -> None:
     given = json.loads(Path(config.job.folder, f"{config.job.number}.json").read_text())
     if given["path"] not in sys.path:
         sys.path.insert(0, given["path"])  # a user's own classes, as with python -m
+    if given["parent"] == os.getppid():
+        leave_with(given["parent"])
     configs = [RunConfig.checked(run) for run in given["runs"]]
     sweep = Sweep(configs, Store(given["results"]), keep=lambda record: None)
     sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker_of(given["tracker"]))
@@ -137,8 +141,3 @@ def _is_installed(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:
         return False
-
-
-def _quoted(text: Any) -> str:
-    """``text`` as an override's value, whatever is in it."""
-    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -3,7 +3,8 @@
 Any number of processes, on any number of machines, may work on one store. A lease is a file that only one of them can
 create. Whoever holds some renews a file of its own every few seconds; one that no longer does (its machine is gone) or
 whose process is seen to be gone (on this machine) has died. A dead holder's lease is not removed but followed by one
-with the next number, which again only one can create: so the number also says how many holders of this run have died.
+with the next number, which again only one can create. How often a run has killed its holder is counted by who outlived
+it and saw it die: whoever closes a terminal, or cuts the power, ends the watcher too, and no run is to blame.
 """
 
 import json
@@ -12,7 +13,7 @@ import platform
 import re
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -29,15 +30,11 @@ _AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now
 
 
 class Lease(NamedTuple):
-    """The latest lease of a run: how many holders died before this one, and whether this one lives."""
+    """The latest lease of a run: its number, how many holders of the run were seen to die, and whether it lives."""
 
     number: int
+    deaths: int
     alive: bool
-
-    @property
-    def deaths(self) -> int:
-        """How many holders of this run have died."""
-        return self.number + (not self.alive)
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,21 @@ class Holder:
 
 
 class Held:
-    """The leases that one process holds at a time: of which runs, and how much of their work is done (0 to 1)."""
+    """The leases that one process holds at a time: their numbers by run, and how much of the work is done (0 to 1)."""
 
-    def __init__(self, identities: list[str]):
-        self.identities, self.share = identities, 0.0
+    def __init__(self, holder: Holder):
+        self.holder, self.share = holder, 0.0
+        self.numbers: dict[str, int] = {}
+
+    @property
+    def identities(self) -> list[str]:
+        """The runs."""
+        return list(self.numbers)
 
     def sign(self) -> bytes:
         """What the holder's sign of life says."""
-        return json.dumps({"runs": self.identities, "share": self.share}).encode()
+        about = {"holder": self.holder.__dict__, "runs": self.identities, "share": self.share}
+        return json.dumps(about).encode()
 
 
 class Leases:
@@ -85,7 +89,8 @@ class Leases:
     @contextmanager
     def held(self, identities: Iterable[str]) -> Iterator[Held]:
         """Hold the leases of those of the runs that nobody else holds."""
-        holder, held, stop = Holder.myself(), Held([]), threading.Event()
+        holder, stop = Holder.myself(), threading.Event()
+        held = Held(holder)
         sign = f"{SIGNS}/{holder.name}"
         self.files.write(sign, held.sign())
         renewal = threading.Thread(target=self._renew, args=(sign, held, stop), daemon=True)
@@ -96,14 +101,14 @@ class Leases:
             latest = self.latest(set(wanted))
             for identity in wanted:
                 found = latest.get(identity)
-                number = 0 if found is None else found.number + 1
-                if (found is None or not found.alive) and self._take(identity, number, holder):
-                    held.identities.append(identity)
+                number, deaths = (0, 0) if found is None else (found.number + 1, found.deaths)
+                if (found is None or not found.alive) and self._take(identity, number, holder, deaths):
+                    held.numbers[identity] = number
             yield held
         finally:
             stop.set()
             renewal.join()
-            self._let_go(sign, held.identities)
+            self._let_go(sign, held.numbers)
 
     def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
         """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
@@ -113,49 +118,69 @@ class Leases:
             if match and (identities is None or match[1] in identities):
                 numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
         alive: dict[str, bool] = {}  # a holder has many leases
-        return {identity: Lease(number, self._lives(identity, number, alive)) for identity, number in numbers.items()}
+        return {identity: self._lease(identity, number, alive) for identity, number in numbers.items()}
 
     def share(self, identities: Collection[str]) -> float:
         """How much of the work on those of the runs that are in training is done, counted in runs."""
-        done = 0.0
+        done: dict[str, float] = {}
         for name in self.files.names(SIGNS):
             with suppress(OSError, ValueError, TypeError, KeyError):
                 sign = json.loads(self.files.read(f"{SIGNS}/{name}"))
-                done += sign["share"] * sum(identity in identities for identity in sign["runs"])
-        return done
+                if self._is_alive(Holder(**sign["holder"])):
+                    done |= dict.fromkeys(set(identities) & set(sign["runs"]), sign["share"])
+        return float(sum(done.values()))
 
     def forgive(self, parent: int) -> None:
-        """Remove what workers of ``parent``, a process of this machine, held when it was told to stop: they did not die
-        of their runs."""
-        for name in self.files.names(FOLDER):
-            holder = self._holder(f"{FOLDER}/{name}") if _LEASE.fullmatch(name) else None
+        """Remove what workers of ``parent``, a process of this machine, held when it was told to stop."""
+        for name in filter(_LEASE.fullmatch, self.files.names(FOLDER)):
+            holder, _ = self._read(f"{FOLDER}/{name}")
             if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
                 self._remove(f"{FOLDER}/{name}")
                 self._remove(f"{SIGNS}/{holder.name}")
 
-    def tidy(self, recorded: Collection[str]) -> None:
-        """Remove the leases of runs that are recorded: their holders were killed before they could."""
-        for identity, lease in self.latest(recorded).items():
+    def witness(self, identities: Collection[str]) -> int:
+        """Count one death more for each of the runs whose holder is dead; returns for how many. Whoever calls this has
+        outlived them."""
+        dead = {identity: lease for identity, lease in self.latest(identities).items() if not lease.alive}
+        for identity, lease in dead.items():
+            # By a lease of its own that is dead from the start, so that no two watchers count the same death.
+            self._take(identity, lease.number + 1, Holder(_machine(), 0, "-", 0, "-"), lease.deaths + 1)
+        return len(dead)
+
+    def tidy(self, over: Collection[str]) -> None:
+        """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
+        for identity, lease in self.latest(over).items():
             if not lease.alive:
                 for number in range(lease.number + 1):
                     self._remove(_name(identity, number))
+        with suppress(OSError):
+            for name in self.files.names(SIGNS):
+                if self._is_silent(f"{SIGNS}/{name}"):
+                    self._remove(f"{SIGNS}/{name}")
 
-    def _take(self, identity: str, number: int, holder: Holder) -> bool:
-        return self.files.create(_name(identity, number), json.dumps(holder.__dict__).encode())
+    def _take(self, identity: str, number: int, holder: Holder, deaths: int) -> bool:
+        lease = {"holder": holder.__dict__, "deaths": deaths}
+        return self.files.create(_name(identity, number), json.dumps(lease).encode())
 
-    def _lives(self, identity: str, number: int, alive: dict[str, bool]) -> bool:
-        holder = self._holder(_name(identity, number))
+    def _lease(self, identity: str, number: int, alive: dict[str, bool]) -> Lease:
+        holder, deaths = self._read(_name(identity, number))
         if holder is None:  # being written, or damaged
-            return not self._is_silent(_name(identity, number))
+            return Lease(number, 0, not self._is_silent(_name(identity, number)))
         if holder.name not in alive:
-            alive[holder.name] = not holder.is_gone() and not self._is_silent(f"{SIGNS}/{holder.name}")
-        return alive[holder.name]
+            alive[holder.name] = self._is_alive(holder)
+        return Lease(number, deaths, alive[holder.name])
 
-    def _holder(self, path: str) -> Holder | None:
+    def _is_alive(self, holder: Holder) -> bool:
+        if holder.machine == _machine():  # then one can see, whatever it says: it may have been asleep
+            return not holder.is_gone()
+        return not self._is_silent(f"{SIGNS}/{holder.name}")
+
+    def _read(self, path: str) -> tuple[Holder | None, int]:
         try:
-            return Holder(**json.loads(self.files.read(path)))
-        except (OSError, ValueError, TypeError):
-            return None
+            lease = json.loads(self.files.read(path))
+            return Holder(**lease["holder"]), int(lease["deaths"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None, 0
 
     def _is_silent(self, path: str) -> bool:
         """Whether a file has not been written for long."""
@@ -174,12 +199,11 @@ class Leases:
             with suppress(OSError):  # a full disk; what cannot be recorded will say so
                 self.files.write(sign, held.sign())
 
-    def _let_go(self, sign: str, identities: list[str]) -> None:
-        found = filter(None, map(_LEASE.fullmatch, self.files.names(FOLDER)))
+    def _let_go(self, sign: str, numbers: Mapping[str, int]) -> None:
         # The latest goes last: who looks meanwhile sees a lease, or a record.
-        for match in sorted(found, key=lambda match: int(match[2])):
-            if match[1] in identities:
-                self._remove(f"{FOLDER}/{match[0]}")
+        for identity, number in numbers.items():
+            for older in range(number + 1):
+                self._remove(_name(identity, older))
         self._remove(sign)
         _AT_WORK.pop(sign, None)
 
@@ -191,7 +215,7 @@ class Leases:
 def let_go() -> None:
     """Give up all that this process holds, as far as that can still be done: it is about to end."""
     for sign, (leases, held) in list(_AT_WORK.items()):
-        leases._let_go(sign, held.identities)
+        leases._let_go(sign, held.numbers)
 
 
 def _name(identity: str, number: int) -> str:

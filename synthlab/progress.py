@@ -14,6 +14,7 @@ from synthlab.leases import Leases
 from synthlab.store import Store
 
 TERMINAL, LOG = 1.0, 30.0  # seconds between two looks at the store, and between two lines of a log
+LOST = (OSError, ValueError, AttributeError, InputError)  # what a line that nobody can see may raise; it costs nothing
 PATIENCE = 20  # looking takes at most a part of this of the time
 
 
@@ -42,32 +43,34 @@ class Progress:
 
     def __enter__(self) -> "Progress":
         if self.shown:
-            self._bar = _bar(len(self.asked))
-            self._show(self.count())
-            self._thread.start()
+            with suppress(*LOST):
+                self._bar = _bar(len(self.asked))
+                self._show(self.count())
+                self._thread.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.shown:
+        if self._thread.is_alive():
             self._stop.set()
             self._thread.join()
-            with suppress(OSError, InputError):
+            with suppress(*LOST):
                 self._show(self.count(), last=True)
-            self._bar.close()
+                self._bar.close()
 
     def count(self) -> Count:
         """How the runs stand now."""
-        recorded = len(self.asked.intersection(self.store.ids()))
-        failed = len(self.asked.intersection(self.store.ids("failed")))
+        there = self.asked.intersection(self.store.ids())
+        recorded = len(there)
+        failed = len(self.asked.intersection(self.store.ids("failed")) - there)
         left = len(self.asked) - recorded - failed
-        share = Leases(self.store.files).share(self.asked) if left else 0.0
+        share = Leases(self.store.files).share(self.asked - there) if left else 0.0
         return Count(recorded - self.skipped, failed, self.skipped, left, share)
 
     def _keep_up(self) -> None:
         wait = TERMINAL
         while not self._stop.wait(wait):
             began = time.monotonic()
-            with suppress(OSError, InputError):
+            with suppress(*LOST):
                 self._show(self.count())
             wait = max(TERMINAL, PATIENCE * (time.monotonic() - began))
 

@@ -9,6 +9,7 @@ import pandas as pd
 from synthlab.records import Failure, Record, flat
 from synthlab.store import Store
 from synthlab.tables import run_row, varying
+from synthlab.where import as_text
 
 MEASURES = ("horizon", "relative_error", "mse", "loss")  # of a run: what ``row`` adds to its settings
 BEST, WORST, FAILED = 10, 5, 10  # lines of each that are shown; the rest is in the files
@@ -36,7 +37,7 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """
     table = pd.DataFrame(rows)
     columns = varying(table.drop(columns=["seconds", "loss"])) or ["task"]
-    by = [table[column].astype(str) for column in columns]  # a setting that a run does not have is a value, too
+    by = [table[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     result = groups.agg(
         seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in MEASURES}
@@ -63,7 +64,7 @@ def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: i
     """How many runs failed, and of each of the first few which and why."""
     lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
     settings = pd.DataFrame([flat(failure.config.model_dump()) for failure in failures.values() if failure is not None])
-    columns = [name for name in settings if name != "seed" and settings[name].astype(str).nunique() > 1]
+    columns = [name for name in settings if name != "seed" and settings[name].map(as_text).nunique() > 1]
     for identity, failure in list(failures.items())[:FAILED]:
         if failure is None:
             lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")

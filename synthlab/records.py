@@ -26,6 +26,9 @@ STATUS = "status.json"
 KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
 
 
+GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # a disk's or a network's errors are no damage
+
+
 class Damaged(ValueError):
     """A record that is not as it was written; the message says in a few words in what."""
 
@@ -69,7 +72,7 @@ class Failure:
     @classmethod
     def of(cls, config: RunConfig, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
         """What there is to say of ``error``, which training ``config`` raised."""
-        lines = " ".join(str(error).split())
+        lines = " ".join(str(error).split()).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
         return cls(config, f"{type(error).__name__}: {lines}".removesuffix(": "), text, dict(environment or {}))
 
@@ -96,7 +99,7 @@ def files_of(record: Record) -> dict[str, bytes]:
         "environment": record.environment,
         "sha256": {name: _digest(data) for name, data in files.items()},
     }
-    return files | {STATUS: _json(status | {"checksum": _digest(_json(status).encode())}).encode()}
+    return files | {STATUS: _with_checksum(status)}
 
 
 def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
@@ -124,30 +127,37 @@ def status_of(data: bytes) -> dict[str, Any]:
         if missing:
             raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
         plain = {key: value for key, value in status.items() if key != "checksum"}
-        intact = _json(status).encode() == data and set(plain) == KEYS
-        if not intact or status.get("checksum") not in (None, _digest(_json(plain).encode())):
+        if set(plain) != KEYS or data not in (_with_checksum(plain), _json(plain).encode()):
             raise Damaged(f"{STATUS} does not have its checksum")
         return plain
 
 
 def failure_files(failure: Failure) -> dict[str, bytes]:
     """The files that stand for ``failure``, by name; ``status.json`` is the last."""
+    trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold what is no text
     status = {
         "results_version": RESULTS_VERSION,
         "status": "failed",
         "error": failure.error,
         "environment": failure.environment,
         "config": failure.config.model_dump(),
+        "sha256": {"traceback.txt": _digest(trace)},
     }
-    return {"traceback.txt": failure.traceback.encode(), STATUS: _json(status).encode()}
+    return {"traceback.txt": trace, STATUS: _with_checksum(status)}
 
 
-def failure_of(files: Mapping[str, bytes]) -> Failure:
-    """The failure that ``files`` stand for. Raises Damaged."""
+def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
+    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged."""
     with damage_told():
         status = json.loads(files[STATUS])
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        if files[STATUS] != _with_checksum(plain):
+            raise Damaged(f"{STATUS} does not have its checksum")
+        trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
         config = RunConfig.checked(status["config"])
-        return Failure(config, status["error"], files["traceback.txt"].decode(), status["environment"])
+        if config.id != identity:
+            raise Damaged(f"it holds the run {config.id}")
+        return Failure(config, status["error"], trace, status["environment"])
 
 
 @contextmanager
@@ -157,7 +167,7 @@ def damage_told() -> Iterator[None]:
         yield
     except Damaged:
         raise
-    except (OSError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*GONE, KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(" ".join(f"{type(error).__name__}: {error}".split())) from None
 
 
@@ -169,6 +179,10 @@ def _checked(name: str, data: bytes, digest: str) -> str:
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
+
+
+def _with_checksum(status: Mapping[str, Any]) -> bytes:
+    return _json({**status, "checksum": _digest(_json(status).encode())}).encode()
 
 
 def _json(value: Any) -> str:

@@ -70,7 +70,16 @@ class Registry(Mapping[str, type]):
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Any:
         """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
-        return self.find(config["name"], field)(*args, **self.arguments(config, field))
+        member, arguments = self.find(config["name"], field), self.arguments(config, field)
+        if config["name"] in self._members:
+            return member(*args, **arguments)
+        try:
+            return member(*args, **arguments)
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:  # a class of the user's own
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise InputError(f"{field or self.kind}={config['name']}: cannot be made ({reason})") from error
 
 
 def validated(schema: type[BaseModel], given: Any, field: str) -> BaseModel:

@@ -5,6 +5,7 @@ import platform
 import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from traceback import walk_tb
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from torch import nn
 
 from synthlab.assembly import build_models, data
 from synthlab.config import RunConfig
-from synthlab.errors import InputError
+from synthlab.errors import StoreError
 from synthlab.evaluation import evaluate
 from synthlab.layers import Member
 from synthlab.leases import Held, Leases
@@ -71,7 +72,7 @@ def train_and_keep(
 ) -> None:
     """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
     is trained again run by run, so that only those that raise it alone are recorded as failed."""
-    with Leases(store.files).held(config.id for config in configs) as held:
+    with store.writing(), Leases(store.files).held(config.id for config in configs) as held:
         leased = [config for config in configs if config.id in held.identities]
         mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
         for part in exact_parts(mine, device):
@@ -90,14 +91,22 @@ def _train(configs: list[RunConfig], store: Store, device: str, tracker: Followe
             for record in records:
                 store.write(record)
             tracks.end(records)
-    except InputError:
+    except StoreError:
         raise
-    except Exception as error:  # whatever a model, a map or a task of the user's own may raise
+    except (Exception, SystemExit) as error:  # whatever a model, a map or a task of the user's own may raise
+        if _is_schedulers(error):
+            raise
         if len(configs) == 1:
             store.write_failure(Failure.of(configs[0], error, environment(device)))
         else:
             for config in configs:
                 _train([config], store, device, tracker, held)
+
+
+def _is_schedulers(error: BaseException) -> bool:
+    """Whether submitit raised it, in the midst of whatever its job was doing: its time is up."""
+    frames = walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)
 
 
 def _evaluated(model: Member, config: RunConfig) -> dict[str, Any]:

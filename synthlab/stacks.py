@@ -72,7 +72,7 @@ def is_exact(configs: Sequence[RunConfig]) -> bool:
         with one_thread():
             try:
                 _exact[shape, len(tried)] = _is_repeated_alone(tried)
-            except Exception:  # whatever a class of the user's own may raise; training it says so
+            except (Exception, SystemExit):  # whatever a class of the user's own may raise; training it says so
                 return False
     return _exact[shape, len(tried)]
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.config import RESULTS_VERSION, RunConfig
-from synthlab.errors import InputError
+from synthlab.errors import DamagedRecord, InputError, StoreError
 from synthlab.files import Folder, files_at
 from synthlab.records import (
+    GONE,
     STATUS,
     Damaged,
     Failure,
@@ -29,6 +30,7 @@ from synthlab.records import (
     status_of,
 )
 
+RESUMED = "finished runs are kept, the same command goes on from there"
 STALE = 3600  # seconds after which something half-written must be an interrupted run's
 
 
@@ -57,7 +59,7 @@ class Store:
     def make_writable(self, folder: str = "runs") -> Path | None:
         """Make ``folder`` below the root, try to write to it, and return it; raises InputError if that fails."""
         probe = f"{folder}/.probe-{secrets.token_hex(4)}"
-        with self._writing("give a folder"):
+        with self.writing("give a folder"):
             self.files.write(probe, b"")
             self.files.remove(probe)
         return self.root / folder if isinstance(self.files, Folder) else None
@@ -107,6 +109,13 @@ class Store:
                     raise Damaged(f"{STATUS} is missing") from None
                 return None
 
+    def any_status(self, identity: str, folder: str = "runs") -> dict[str, Any]:
+        """What ``status.json`` of a recorded or failed run says, unchecked but for its results version. Raises
+        DamagedRecord for one that cannot be read."""
+        with self._damage_named(identity, folder), damage_told():
+            found = json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))
+            return {"results_version": found["results_version"], **found}
+
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
         read."""
@@ -118,12 +127,12 @@ class Store:
     def write(self, record: Record) -> None:
         """Keep ``record``, whole or not at all. One that is already there stays as it is. Raises InputError where it
         cannot be written."""
-        with self._writing("finished runs are kept, the same command goes on from there"):
+        with self.writing():
             self.files.write_group(f"runs/{record.config.id}", files_of(record))
 
     def write_failure(self, failure: Failure) -> None:
         """Keep why a run failed, in place of what was known before. Raises InputError where it cannot be written."""
-        with self._writing("finished runs are kept, the same command goes on from there"):
+        with self.writing():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
 
@@ -138,7 +147,7 @@ class Store:
         """Why the run called ``identity`` failed. Raises InputError where that cannot be read."""
         with self._damage_named(identity, "failed"), damage_told():
             names = ("traceback.txt", STATUS)
-            return failure_of({name: self.files.read(f"failed/{identity}/{name}") for name in names})
+            return failure_of(identity, {name: self.files.read(f"failed/{identity}/{name}") for name in names})
 
     def has_failed(self, config: RunConfig) -> bool:
         """Whether this run was tried and failed."""
@@ -149,9 +158,10 @@ class Store:
         self.files.remove(f"failed/{config.id}")
 
     def set_aside(self, identity: str) -> str:
-        """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now."""
+        """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now. Whoever
+        does so holds the run's lease."""
         aside = f"damaged/{identity}-{secrets.token_hex(4)}"
-        with self._writing("finished runs are kept"):
+        with self.writing("finished runs are kept"):
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
 
@@ -163,14 +173,21 @@ class Store:
     def _damage_named(self, identity: str, folder: str = "runs") -> Iterator[None]:
         try:
             yield
-        except (Damaged, NotADirectoryError, PermissionError) as error:
+        except (Damaged, *GONE) as error:
             where = self.files.path(f"{folder}/{identity}")
-            raise InputError(f"{where}: damaged record ({error}); remove the folder to train it again") from None
+            raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
+        except OSError as error:
+            where = self.files.path(f"{folder}/{identity}")
+            raise StoreError(f"{where}: cannot be read ({_reason(error)})") from None
 
     @contextmanager
-    def _writing(self, hint: str) -> Iterator[None]:
+    def writing(self, hint: str = RESUMED) -> Iterator[None]:
+        """Turn an OSError into one line that names the results folder, with ``hint`` at its end."""
         try:
             yield
         except OSError as error:
-            reason = error.strerror or " ".join(str(error).split())
-            raise InputError(f"results={self.files.path('')}: cannot be written ({reason}); {hint}") from None
+            raise StoreError(f"results={self.files.path('')}: cannot be written ({_reason(error)}); {hint}") from None
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or " ".join(str(error).split())

@@ -5,7 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
-from synthlab.errors import InputError, RunsFailed
+from synthlab.errors import DamagedRecord, InputError, RunsFailed
 from synthlab.leases import Leases
 from synthlab.progress import Progress
 from synthlab.ranking import failure_lines
@@ -32,6 +32,7 @@ POLL = 1.0  # seconds between two looks at what others train
 # A run whose worker was killed this many times is trained in a process of its own with nothing beside it; and this
 # many times, is given up. So what kills its worker, by asking for more memory than there is, takes no others with it.
 ALONE, GIVEN_UP = 2, 3
+STILLBORN = 3  # times in a row that workers may be killed before they hold any run
 Kept = TypeVar("Kept")
 
 
@@ -62,12 +63,15 @@ class Sweep(Generic[Kept]):
             raise InputError(unknown("retry", retry, RETRIES))
         self.asked = {config.id: config for config in configs}
         self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
+        self.leases = Leases(store.files)
         for identity in self.asked.keys() & set(store.ids()):
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
-            for identity in self.asked.keys() & set(store.ids("failed")):
+            again = self.asked.keys() & set(store.ids("failed"))
+            for identity in again:
                 store.forget_failure(self.asked[identity])
+            self.leases.tidy(again)
         if self.missing():
             store.make_writable()
             store.tidy()
@@ -89,12 +93,12 @@ class Sweep(Generic[Kept]):
         tracker: Followed = UNTRACKED,
     ) -> None:
         """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked."""
-        leases = Leases(self.store.files)
         work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
+        stillborn = 0
         try:
             while missing := self.missing():
                 began = time.monotonic()
-                latest = leases.latest({config.id for config in missing})
+                latest = self.leases.latest({config.id for config in missing})
                 free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
                 if not free and not wait:
                     return
@@ -105,23 +109,23 @@ class Sweep(Generic[Kept]):
                     self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
                 except BrokenExecutor:
                     # Its leases tell which runs it held: those are tried again, in the end alone.
-                    after = leases.latest(self.asked)
-                    if sum(lease.deaths for lease in after.values()) <= sum(deaths.values()):
+                    stillborn = 0 if self.leases.witness(deaths) else stillborn + 1
+                    if stillborn == STILLBORN:
                         raise
                     continue
                 for config in (config for config in free if deaths[config.id] >= ALONE):
                     self._train_alone(config, deaths[config.id], work)
         except BaseException:
-            leases.forgive(os.getpid())  # workers that were stopped with the sweep did not die of their runs
+            self.leases.forgive(os.getpid())  # workers that were stopped with the sweep
             raise
-        leases.tidy(self.asked.keys() & set(self.store.ids()))
+        self.leases.tidy(self.asked.keys() - {config.id for config in self.missing()})
 
     def wait(self) -> None:
-        """Wait until nobody trains what is missing any more."""
-        leases = Leases(self.store.files)
+        """Wait until nobody trains what is missing any more, and count the deaths of those who died of it."""
         while missing := {config.id for config in self.missing()}:
             began = time.monotonic()
-            if not any(lease.alive for lease in leases.latest(missing).values()):
+            if not any(lease.alive for lease in self.leases.latest(missing).values()):
+                self.leases.witness(missing)
                 return
             _pause(began)
 
@@ -133,10 +137,14 @@ class Sweep(Generic[Kept]):
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
         failed = self.asked.keys() & set(self.store.ids("failed")) - kept.keys()
         self.outcome.failures = {
-            identity: self.store.failure(config) for identity, config in self.asked.items() if identity in failed
+            identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
         }
         self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
         return self.outcome
+
+    def _failure(self, config: RunConfig) -> Failure | None:
+        failure = self.store.failure(config)
+        return failure and replace(failure, traceback="")  # of many they take much memory; they are in the store
 
     def _train_together(self, configs: list[RunConfig], work: Any, workers: int, device: str) -> None:
         if not configs:
@@ -152,13 +160,23 @@ class Sweep(Generic[Kept]):
         try:
             apart(work, [config])
         except BrokenExecutor:
-            return  # its lease says so
+            self.leases.witness([config.id])
 
     def _look_at(self, identity: str) -> None:
         try:
             self.outcome.kept[identity] = self.keep(self.store.read(identity))
-        except InputError:
-            self.outcome.damaged.append(self.store.set_aside(identity))
+        except DamagedRecord:
+            self._mend(identity)
+
+    def _mend(self, identity: str) -> None:
+        """Set a damaged record aside, unless another sweep is at it, or has been."""
+        with self.store.writing(), self.leases.held([identity]) as held:
+            if not held.identities or not self.store.holds(self.asked[identity]):
+                return
+            try:
+                self.outcome.kept[identity] = self.keep(self.store.read(identity))
+            except DamagedRecord:
+                self.outcome.damaged.append(self.store.set_aside(identity))
 
 
 def _pause(began: float) -> None:
@@ -201,6 +219,8 @@ def ensure(
         warnings.warn(f"a damaged record was trained anew; it lies in {folder}", stacklevel=2)
     if outcome.failures:
         raise RunsFailed(*failure_lines(outcome.failures, store, len(sweep.asked)))
+    if outcome.missing:
+        raise RunsFailed(f"missing: {outcome.missing} of {len(sweep.asked)} runs were damaged or removed meanwhile")
     return Records(outcome.kept[config.id] for config in configs)
 
 

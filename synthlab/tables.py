@@ -7,6 +7,7 @@ import pandas as pd
 
 from synthlab.metrics import METRICS, horizon
 from synthlab.records import Record
+from synthlab.where import as_text
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
 NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
@@ -42,7 +43,7 @@ def labelled(table: pd.DataFrame) -> pd.Series:
         return table["task"]
     if len(columns) == 1 and columns[0] in GROUPS:
         return table[columns[0]]
-    pairs = [column + "=" + table[column].astype(str) for column in columns]
+    pairs = [column + "=" + table[column].map(as_text) for column in columns]
     return pairs[0].str.cat(pairs[1:], sep=" ")
 
 
@@ -130,7 +131,7 @@ def _many(records: Sequence[Record]) -> str:
 
 
 def _distinct(column: pd.Series) -> int:
-    return column.astype(object).map(str).nunique()  # what a run does not have differs from any value
+    return column.map(as_text).nunique()  # what a run does not have differs from any value
 
 
 def _follows_from_name(table: pd.DataFrame, column: str) -> bool:

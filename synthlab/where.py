@@ -28,7 +28,7 @@ class Condition(NamedTuple):
 
     def holds(self, value: Any) -> bool:
         """Whether one value fulfils it; a missing one is ``null``."""
-        number = _number(value)
+        number = None if isinstance(value, str) else _number(value)  # an identity such as 12e45 is no number
         if self.operator in ("=", "!="):
             numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
             equal = as_text(value) in self.values or number in numbers
@@ -75,6 +75,8 @@ def _condition(word: str) -> Condition:
         raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
+    if text.startswith("="):
+        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     if sign in COMPARED and (len(values) > 1 or _number(text) is None):
         raise InputError(f"where={word}: {sign} takes one number")
     return Condition(column, sign, values)
@@ -87,6 +89,8 @@ def _listed(value: Any) -> list[Any]:
 def _number(value: Any) -> float | None:
     """``value`` as a number; None where it is none, or a truth value."""
     if isinstance(value, bool | np.bool_) or value is None or value is pd.NA:
+        return None
+    if isinstance(value, str) and "_" in value:  # which Python would take for a thousands separator
         return None
     try:
         number = float(value)

@@ -62,12 +62,12 @@ def one_thread() -> Iterator[None]:
 
 
 def _watched(work: Callable[[list[RunConfig]], Done], configs: list[RunConfig], parent: int) -> Done:
-    _leave_with(parent)
+    leave_with(parent)
     return work(configs)
 
 
 @cache
-def _leave_with(parent: int) -> None:
+def leave_with(parent: int) -> None:
     """End this worker when its parent is gone: one that is killed cannot tell its workers to stop."""
 
     def watch() -> None:

@@ -117,7 +117,7 @@ def test_damaged_records_are_reported_and_all_others_are_there(invoke, store, tm
     assert outcome.out.startswith("5 runs: ")
     first, last = outcome.err.splitlines()
     assert first.startswith(f"damaged: {victim}: damaged record (")
-    assert last == "damaged: 1 records in all, left out; a sweep trains them again"
+    assert last == "damaged: 1 records in all, left out"
     assert len(pd.read_csv(tmp_path / "x.csv")) == 3 * LENGTHS + 2
     with pytest.warns(UserWarning, match="1 damaged records are left out"):
         assert len(load_records(store.root)) == 3 * LENGTHS + 2

@@ -113,3 +113,41 @@ def test_every_problem_of_every_combination_is_named_once():
         grid(["task=maen,summ,mean", "seed=range(3)", "protocol.lr=-1,1e-3"])
     assert len(caught.value.lines) == len(set(caught.value.lines))
     assert {line.split(":")[0] for line in caught.value.lines} == {"task=maen", "task=summ", "protocol.lr=-1"}
+
+
+def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path):
+    (tmp_path / "protocol").mkdir()
+    (tmp_path / "protocol" / "mine.yaml").write_text("defaults: [lab, _self_]\nname: mine\nsteps: ${train_length}\n")
+    path = [f"file://{tmp_path}"]
+    for protocols in ("mine", "lab,mine"):
+        made = grid([f"protocol={protocols}", "seed=range(5)", "train_length=10,20"], path)
+        mine = [config for config in made.configs if config.protocol.name == "mine"]
+        assert len(mine) == 10
+        assert all(config.protocol.steps == config.train_length for config in mine)
+
+
+@pytest.mark.parametrize("folder", ["plain", "o'dd, {folder} ü"])
+def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path, folder):
+    (tmp_path / folder / "encoding").mkdir(parents=True)
+    (tmp_path / folder / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
+    made = grid(["encoding=nope,rope,steep"], [f"file://{tmp_path / folder}"])
+    assert [config.encoding for config in made.configs] == [
+        {"name": "nope"},
+        {"name": "rope", "base": 10000.0},
+        {"name": "rope", "base": 100.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["seed=range(5,5)"], r"seed=range\(5,5\): stands for no value"),
+        (["encoding=glob(zzz*)"], r"encoding=glob\(zzz\*\): stands for no value"),
+        (["~results"], "results: missing; must be given"),
+        (["~tracker"], "tracker: missing; must be given"),
+        (["seed=0,1180591620717411303424"], "seed=1180591620717411303424: must be less than"),
+    ],
+)
+def test_a_sweep_over_nothing_or_without_a_setting_is_refused(overrides, message):
+    with pytest.raises(InputError, match=message):
+        grid(overrides)

@@ -26,8 +26,10 @@ def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | Non
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
     holder = Holder(machine or leases._machine(), child.pid, "12345", os.getpid(), "token")
-    taken.files.write(f"{FOLDER}/{identity}.{number}", json.dumps(holder.__dict__).encode())
-    taken.files.write(f"{SIGNS}/{holder.name}", b"{}")
+    lease = {"holder": holder.__dict__, "deaths": 0}
+    sign = {"holder": holder.__dict__, "runs": [identity], "share": 0.9}
+    taken.files.write(f"{FOLDER}/{identity}.{number}", json.dumps(lease).encode())
+    taken.files.write(f"{SIGNS}/{holder.name}", json.dumps(sign).encode())
     return holder
 
 
@@ -49,17 +51,33 @@ def test_leases_are_given_up_when_work_fails(taken):
     assert taken.latest() == {}
 
 
-def test_a_dead_holders_lease_is_taken_over_and_the_deaths_counted(taken):
+def test_a_dead_holders_lease_is_taken_over(taken):
     dead(taken)
-    assert taken.latest()[RUN] == (0, False)
-    assert taken.latest()[RUN].deaths == 1
+    assert taken.latest()[RUN] == (0, 0, False)
     with taken.held([RUN]) as held:
         assert held.identities == [RUN]
-        assert taken.latest()[RUN] == (1, True)
-        assert taken.latest()[RUN].deaths == 1
+        assert taken.latest()[RUN] == (1, 0, True)
     assert taken.latest() == {}
-    dead(taken, number=2)
-    assert taken.latest()[RUN].deaths == 3
+
+
+def test_deaths_add_up_as_long_as_the_run_is_not_over(taken):
+    dead(taken)
+    for deaths in (1, 2, 3):
+        assert taken.witness([RUN]) == 1
+        assert taken.latest()[RUN].deaths == deaths
+    taken.tidy([RUN])
+    assert taken.latest() == {}
+
+
+def test_a_sleeping_holder_on_this_machine_keeps_its_leases(tmp_path):
+    taken = Leases(files_at(tmp_path))
+    with taken.held([RUN]):
+        for path in (tmp_path / SIGNS).iterdir():
+            os.utime(path, (0, 0))
+        assert taken.latest()[RUN].alive
+        with taken.held([RUN]) as second:
+            assert second.identities == []
+        assert taken.latest()[RUN].alive
 
 
 def test_a_holder_elsewhere_is_dead_once_it_has_been_silent_for_long(tmp_path):
@@ -131,6 +149,7 @@ def test_leases_of_recorded_runs_are_tidied_away_and_no_others(taken):
     dead(taken, OTHER)
     taken.tidy({OTHER})
     assert set(taken.latest()) == {RUN}
+    assert taken.share({RUN}) == 0.0  # what the dead had done does not count
     with taken.held([RUN]):
         taken.tidy({RUN})
         assert taken.latest()[RUN].alive

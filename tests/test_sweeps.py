@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 from conftest import QUICK
 
+from synthlab import leases as leases_module
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
-from synthlab.errors import InputError, RunsFailed
-from synthlab.leases import Leases
+from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.files import Folder
+from synthlab.leases import Holder, Leases
 from synthlab.ranking import ranked, render, row
 from synthlab.store import Store
 from synthlab.sweeps import Sweep, ensure
@@ -33,6 +35,29 @@ class Broken(Task):
         if os.path.exists(os.environ["BROKEN"]):
             raise ZeroDivisionError("over\n  and under")
         return TASKS["length"]().targets(x)
+
+
+class Exits(Task):
+    """A user's own task that ends the program."""
+
+    def span(self, length):
+        return TASKS["length"]().span(length)
+
+    def targets(self, x):
+        sys.exit(0)
+
+
+class Unmade(Task):
+    """A user's own task that cannot be made."""
+
+    def __init__(self):
+        raise ValueError("no such file")
+
+    def span(self, length):
+        return 0.0, 1.0
+
+    def targets(self, x):
+        return x
 
 
 class Log(Tracker):
@@ -249,7 +274,7 @@ def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypat
     def until_full(store, record):
         written.append(record)
         if len(written) > 2:
-            with store._writing("finished runs are kept"):
+            with store.writing():
                 raise OSError(28, "No space left on device")
         write(store, record)
 
@@ -262,6 +287,20 @@ def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypat
     monkeypatch.undo()
     assert len(list(Store(tmp_path).ids())) == 2
     assert Leases(Store(tmp_path).files).latest() == {}
+
+
+def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
+    write = Folder.write
+
+    def full(files, path, data):
+        if path.startswith("leases/"):
+            raise OSError(28, "No space left on device")
+        write(files, path, data)
+
+    monkeypatch.setattr(Folder, "write", full)
+    outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].startswith(f"error: results={tmp_path}: cannot be written (No space left on")
 
 
 def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_path):
@@ -288,3 +327,115 @@ def test_a_tracker_of_the_users_own_follows_a_sweep(invoke, quick, tmp_path):
     assert len((tmp_path / "log").read_text().split()) == 2
     with pytest.raises(InputError, match="tracker=nowhere: unknown; choose from none, wandb, tensorboard"):
         tracker_of({"name": "nowhere"})
+
+
+def test_a_task_that_ends_the_program_is_a_failed_run_and_ends_nothing(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", *quick, "-m", "workers=1", "task.name=mean,test_sweeps:Exits", "seed=0,1")
+    assert outcome.status == 1
+    assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
+    assert outcome.err.count("SystemExit: 0") == 2
+
+
+@pytest.mark.parametrize("sweep", [["-m", "seed=0,1"], []])
+def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep):
+    outcome = invoke("synthlab", *quick, "task.name=test_sweeps:Unmade", *sweep)
+    assert outcome.status == 2
+    assert outcome.err == "error: task=test_sweeps:Unmade: cannot be made (ValueError: no such file)\n"
+
+
+def test_a_run_that_was_given_up_is_tried_again_when_asked(tmp_path):
+    store, run = Store(tmp_path), config()
+    leases = Leases(store.files)
+    for _ in range(3):  # as killed workers leave it
+        number = leases.latest()[run.id].number + 1 if run.id in leases.latest() else 0
+        leases._take(run.id, number, Holder(leases_module._machine(), 0, "-", 0, "-"), number + 1)
+    sweep = Sweep([run], store, keep=row)
+    sweep.train()
+    assert "killed 3 times" in sweep.end().failures[run.id].error
+    assert leases.latest() == {}
+    again = Sweep([run], store, keep=row, retry="failed")
+    again.train()
+    assert (again.end().failures, list(again.end().kept)) == ({}, [run.id])
+
+
+def test_a_combination_without_a_setting_that_others_have_is_in_the_table(invoke, quick, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir(parents=True)
+    (tmp_path / "own" / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
+    own = ["--config-dir", str(tmp_path / "own")]
+    outcome = invoke("synthlab", *quick, *own, "-m", "encoding=nope,rope,steep", "seed=0,1")
+    assert outcome.status == 0, outcome.err
+    ranking = pd.read_csv(re.search(r"\S+ranking\.csv", outcome.out)[0])
+    assert sorted(zip(ranking["encoding"], ranking["encoding.base"].fillna(0.0), ranking["seeds"], strict=True)) == [
+        ("nope", 0.0, 2),
+        ("rope", 100.0, 2),
+        ("rope", 10000.0, 2),
+    ]
+
+
+def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
+    store, run = Store(tmp_path), config()
+    ensure([run], store, progress=False)
+    (store.runs / run.id / "metrics.csv").write_text("")
+    with Leases(store.files).held([run.id]):  # another one is at it
+        assert Sweep([run], store, keep=row).outcome.damaged == []
+    assert store.holds(run)
+    assert len(Sweep([run], store, keep=row).outcome.damaged) == 1
+    assert not store.holds(run)
+
+
+def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
+    store, run = Store(tmp_path), config()
+    ensure([run], store, progress=False)
+
+    def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Folder, "read", broken)
+    with pytest.raises(StoreError, match=f"{run.id}: cannot be read .Input/output error."):
+        Sweep([run], store, keep=row)
+    monkeypatch.undo()
+    assert store.holds(run)
+
+
+def test_a_damaged_failure_is_reported(invoke, tmp_path, flag):
+    store, bad = Store(tmp_path), config("task.name=test_sweeps:Broken")
+    with pytest.raises(RunsFailed):
+        ensure([bad], store, progress=False)
+    status = tmp_path / "failed" / bad.id / "status.json"
+    status.write_text(status.read_text().replace('"seed": 0', '"seed": 7'))
+    collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
+    assert collected.status == 1
+    assert (
+        f"damaged: {tmp_path}/failed/{bad.id}: damaged record (status.json does not have its checksum)" in collected.err
+    )
+    assert (
+        "what is known of it is damaged"
+        in invoke(
+            "synthlab", *[*as_overrides(QUICK)], "-m", f"results={tmp_path}", "task.name=test_sweeps:Broken", "seed=0"
+        ).err
+    )
+
+
+def test_whatever_nobody_reads_a_sweep_is_trained_and_written(tmp_path, quick):
+    words = [sys.executable, "-m", "synthlab", *quick, "-m", "seed=0,1", "workers=1"]
+    for number, streams in enumerate((">/dev/full 2>/dev/full", "2>&-", ">&-", "| true")):
+        results = tmp_path / str(number)
+        shell = f"{' '.join(words)} results={results} {streams}"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 120), (streams, done)
+        assert "Traceback" not in done.stderr
+        assert len(list(Store(results).ids())) == 2
+        assert len(list(results.glob("sweeps/*/*/ranking.csv"))) == 1
+
+
+def test_threads_may_compose_and_train_at_once(tmp_path):
+    made = []
+    threads = [
+        threading.Thread(target=lambda seed=seed: made.append(config(f"seed={seed}", "encoding=rope")))
+        for seed in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(each.seed for each in made) == [0, 1, 2, 3]

@@ -54,6 +54,7 @@ def test_rows_are_chosen(where, rows):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
+        ("task==mean", "where=task==mean: cannot be read"),
         ("task", "where=task: cannot be read; write column=value, with = != >= <= > <"),
         ("=3", "where==3: cannot be read"),
         ("train_length>many", "where=train_length>many: > takes one number"),

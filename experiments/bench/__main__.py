@@ -50,7 +50,7 @@ class Effort(NamedTuple):
     lengths: tuple[tuple[int, int], ...] = LENGTHS
     run: tuple[str, ...] = ()
     figure: tuple[str, ...] = ()
-    sweep: tuple[str, ...] = ("seed=range(12)", "protocol.steps=5000")
+    sweep: tuple[str, ...] = ("seed=range(20)", "protocol.steps=5000")
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
