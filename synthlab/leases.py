@@ -138,14 +138,18 @@ class Leases:
                 self._remove(f"{FOLDER}/{name}")
                 self._remove(f"{SIGNS}/{holder.name}")
 
-    def witness(self, identities: Collection[str]) -> int:
-        """Count one death more for each of the runs whose holder is dead; returns for how many. Whoever calls this has
-        outlived them."""
-        dead = {identity: lease for identity, lease in self.latest(identities).items() if not lease.alive}
-        for identity, lease in dead.items():
-            # By a lease of its own that is dead from the start, so that no two watchers count the same death.
-            self._take(identity, lease.number + 1, Holder(_machine(), 0, "-", 0, "-"), lease.deaths + 1)
-        return len(dead)
+    def witness(self, before: Mapping[str, Lease], identities: Collection[str]) -> int:
+        """Count one death more for each of the runs whose holder has died since the leases were as in ``before``;
+        returns for how many. Whoever calls this has outlived them."""
+        died = 0
+        for identity, lease in self.latest(identities).items():
+            is_new = identity not in before or lease.number > before[identity].number
+            holder, _ = self._read(_name(identity, lease.number))
+            if is_new and not lease.alive and holder is not None and holder.pid:
+                died += 1
+                # In a lease of its own, whose holder is nobody, so that no two watchers count the same death.
+                self._take(identity, lease.number + 1, Holder(_machine(), 0, "-", 0, "-"), lease.deaths + 1)
+        return died
 
     def tidy(self, over: Collection[str]) -> None:
         """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""

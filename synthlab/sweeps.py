@@ -75,6 +75,7 @@ class Sweep(Generic[Kept]):
         if self.missing():
             store.make_writable()
             store.tidy()
+        self.before = self.leases.latest({config.id for config in self.missing()})
 
     def missing(self) -> list[RunConfig]:
         """The runs that are neither recorded nor failed, in the order asked for."""
@@ -109,7 +110,7 @@ class Sweep(Generic[Kept]):
                     self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
                 except BrokenExecutor:
                     # Its leases tell which runs it held: those are tried again, in the end alone.
-                    stillborn = 0 if self.leases.witness(deaths) else stillborn + 1
+                    stillborn = 0 if self.leases.witness(latest, deaths) else stillborn + 1
                     if stillborn == STILLBORN:
                         raise
                     continue
@@ -125,7 +126,7 @@ class Sweep(Generic[Kept]):
         while missing := {config.id for config in self.missing()}:
             began = time.monotonic()
             if not any(lease.alive for lease in self.leases.latest(missing).values()):
-                self.leases.witness(missing)
+                self.leases.witness(self.before, missing)
                 return
             _pause(began)
 
@@ -157,10 +158,11 @@ class Sweep(Generic[Kept]):
             error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
             self.store.write_failure(Failure.of(config, error, environment()))
             return
+        before = self.leases.latest([config.id])
         try:
             apart(work, [config])
         except BrokenExecutor:
-            self.leases.witness([config.id])
+            self.leases.witness(before, [config.id])
 
     def _look_at(self, identity: str) -> None:
         try:

@@ -21,12 +21,12 @@ def taken(request, tmp_path):
     return Leases(files_at(tmp_path if request.param == "folder" else f"file://{tmp_path}/store"))
 
 
-def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | None = None) -> Holder:
+def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | None = None, deaths: int = 0) -> Holder:
     """Leave a lease as a killed process leaves it: of this machine, or of another that was silent for a while."""
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     child.wait()
     holder = Holder(machine or leases._machine(), child.pid, "12345", os.getpid(), "token")
-    lease = {"holder": holder.__dict__, "deaths": 0}
+    lease = {"holder": holder.__dict__, "deaths": deaths}
     sign = {"holder": holder.__dict__, "runs": [identity], "share": 0.9}
     taken.files.write(f"{FOLDER}/{identity}.{number}", json.dumps(lease).encode())
     taken.files.write(f"{SIGNS}/{holder.name}", json.dumps(sign).encode())
@@ -60,11 +60,21 @@ def test_a_dead_holders_lease_is_taken_over(taken):
     assert taken.latest() == {}
 
 
-def test_deaths_add_up_as_long_as_the_run_is_not_over(taken):
+def test_deaths_count_once_and_only_for_who_saw_them(taken):
     dead(taken)
+    before = taken.latest()
+    assert taken.witness(before, [RUN]) == 0  # it was dead before one looked
     for deaths in (1, 2, 3):
-        assert taken.witness([RUN]) == 1
+        before = taken.latest()
+        dead(taken, number=before[RUN].number + 1, deaths=before[RUN].deaths)
+        assert taken.witness(before, [RUN, OTHER]) == 1
+        assert taken.witness(before, [RUN]) == 0  # another watcher counts nothing more
         assert taken.latest()[RUN].deaths == deaths
+        assert not taken.latest()[RUN].alive
+    with taken.held([RUN]):
+        assert taken.latest()[RUN][1:] == (3, True)
+        assert taken.witness({}, [RUN]) == 0
+    dead(taken)
     taken.tidy([RUN])
     assert taken.latest() == {}
 
