@@ -115,6 +115,8 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
     picture = Path(args.out)
     _check_picture("out", picture)
     data = picture.with_suffix(".points.csv")
+    if data.resolve() == Path(args.source).resolve():
+        raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
     table = _read(args.source, args.where)
     comparison = gather(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
