@@ -7,12 +7,13 @@ from synthlab import cli
 
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
-    from synthlab.assembly import resolve
-    from synthlab.config import bookkeeping
-    from synthlab.output import say
-    from synthlab.store import Store
-    from synthlab.sweeps import ensure
-    from synthlab.trackers import tracker_of
+    with cli.quick_imports():
+        from synthlab.assembly import resolve
+        from synthlab.config import bookkeeping
+        from synthlab.output import say
+        from synthlab.store import Store
+        from synthlab.sweeps import ensure
+        from synthlab.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
     store, tracker = Store(given["results"]), tracker_of(given["tracker"])
@@ -23,7 +24,8 @@ def task(raw: dict[str, Any]) -> bool:
 
 def sweep(overrides: list[str], searchpath: list[str]) -> bool:
     """See ``command.sweep``."""
-    from synthlab.command import sweep
+    with cli.quick_imports():
+        from synthlab.command import sweep
 
     return sweep(overrides, searchpath)
 
