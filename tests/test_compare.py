@@ -339,6 +339,7 @@ def test_no_point_is_over_more_than_seeds_without_saying_so(asked):
     assert "left out: 1 diverged run" in said
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(asked=st.fixed_dictionaries(CHOICE | {"metric": st.sampled_from([*METRICS, "horizon"]), "x": VARIED}))
 def test_whatever_can_be_gathered_can_be_drawn(asked):

@@ -34,6 +34,7 @@ def alone(overrides: dict[str, list[str]]) -> set[str]:
     return {resolve(compose(list(job))).id for job in jobs}
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     st.lists(st.sampled_from(sorted(CHOICES)), min_size=1, max_size=4, unique=True).flatmap(

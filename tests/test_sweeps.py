@@ -416,6 +416,7 @@ def test_a_damaged_failure_is_reported(invoke, tmp_path, flag):
     )
 
 
+@pytest.mark.slow
 def test_whatever_nobody_reads_a_sweep_is_trained_and_written(tmp_path, quick):
     words = [sys.executable, "-m", "synthlab", *quick, "-m", "seed=0,1", "workers=1"]
     for number, streams in enumerate((">/dev/full 2>/dev/full", "2>&-", ">&-", "| true")):
