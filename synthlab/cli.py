@@ -44,7 +44,7 @@ def main(
         except RunsFailed as error:
             tell(*error.lines)
         except BrokenExecutor:
-            print("failed: a worker was killed, perhaps for want of memory; finished runs are kept", file=sys.stderr)
+            tell("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
         return False
 
     def guarded(config: Any) -> None:
@@ -78,7 +78,7 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
         sys.exit(1)
     except KeyboardInterrupt:
-        print("interrupted: finished runs are kept; the same command goes on from there", file=sys.stderr)
+        tell("interrupted: finished runs are kept; the same command goes on from there")
         sys.exit(130)
     if refused:
         tell(*(f"error: {line}" for line in refused))
@@ -110,7 +110,7 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
 def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: Any) -> None:
     """A warning in one line; those of libraries, which are for developers, as Python shows them."""
     if category is UserWarning:
-        print(f"warning: {message}", file=sys.stderr)
+        tell(f"warning: {message}")
     else:
         print(warnings.formatwarning(message, category, *where[:2]), end="", file=sys.stderr)
 

@@ -90,8 +90,7 @@ class Collection:
         config = self.store.config(identity, folder)
         if identity_of(config) == identity:
             return config
-        status = self.store.any_status(identity, folder)
-        if status["results_version"] != RESULTS_VERSION:
+        if self.store.results_version(identity, folder) != RESULTS_VERSION:
             return None
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged

@@ -109,12 +109,11 @@ class Store:
                     raise Damaged(f"{STATUS} is missing") from None
                 return None
 
-    def any_status(self, identity: str, folder: str = "runs") -> dict[str, Any]:
-        """What ``status.json`` of a recorded or failed run says, unchecked but for its results version. Raises
-        DamagedRecord for one that cannot be read."""
+    def results_version(self, identity: str, folder: str = "runs") -> int:
+        """The results version of a recorded (or failed) run, its files unchecked. Raises DamagedRecord for one that
+        cannot be read."""
         with self._damage_named(identity, folder), damage_told():
-            found = json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))
-            return {"results_version": found["results_version"], **found}
+            return json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))["results_version"]
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
