@@ -12,6 +12,7 @@ import torch
 
 from synthlab.assembly import data, resolve
 from synthlab.composition import compose
+from synthlab.inspection import readout_attention
 from synthlab.runs import fit
 from synthlab.streams import stream
 
@@ -24,7 +25,7 @@ def inverse_weights(outrep: str, lengths: int = 50, sequences: int = 256) -> np.
     _, inputs, _ = data(config)
     x = inputs.draw(sequences, lengths, stream(config.seed, "evaluation"))
     with torch.no_grad():
-        return (1 / model.readout_attention(x[None])[0, ..., 0].mean(0)).numpy()
+        return (1 / readout_attention(model, x[None])[0, ..., 0].mean(0)).numpy()
 
 
 def line_from_training(values: np.ndarray, train_length: int = 10) -> float:

@@ -30,9 +30,20 @@ def evaluate(
     Errors are computed in double precision. Outputs that stand for no answer up to ``largest`` are clipped
     (``OutRep.clip``).
     """
-    x = inputs.draw(sequences, test_length, stream(seed, "evaluation"))
-    z = readouts(model, x, stream(seed, "evaluation_positions")).double()
-    y = task.targets(x).double()
+    x = test_sequences(inputs, sequences, test_length, seed)
+    return measured(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
+
+
+def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
+    """What models are tested on: drawn under ``seed``, and so the same for every model."""
+    return inputs.draw(sequences, length, stream(seed, "evaluation"))
+
+
+def measured(
+    outputs: Float[Tensor, "B L"], x: Int[Tensor, "B L"], task: Task, outrep: OutRep, largest: float
+) -> dict[str, Float[np.ndarray, " L"]]:
+    """Every metric at every length, of a model's outputs for every prefix of ``x``."""
+    z, y = outputs.double(), task.targets(x).double()
     clipped = outrep.clip(z, largest)
     error = outrep.inverse(clipped) - y
     metrics = {

@@ -81,13 +81,19 @@ class Attention(nn.Module):
         self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding
     ) -> tuple[Float[Tensor, "E B H Q K"], Float[Tensor, "E B H T d"]]:
         """The attention weights of those tokens, and every token's values."""
+        logits, v = self.score(h, sight, encoding)
+        return self.weights(self.hide(logits, sight.visible)), v
+
+    def score(
+        self, h: Float[Tensor, "E B T D"], sight: Sight, encoding: Encoding
+    ) -> tuple[Float[Tensor, "E B H Q K"], Float[Tensor, "E B H T d"]]:
+        """Those tokens' logits, what is not visible among them, and every token's values."""
         first, positions, visible, bias = sight
         prefix = visible.shape[1] - 1
         q, k, v = self.project(h, first, positions, encoding)
         own = (q * k[..., first:, :]).sum(-1, keepdim=True)
         products = torch.cat((q @ k[..., :prefix, :].mT, own), -1)
-        logits = self.logits(products, bias, visible.sum(-1, keepdim=True))
-        return self.weights(self.hide(logits, visible)), v
+        return self.logits(products, bias, visible.sum(-1, keepdim=True)), v
 
     def over_menu(self, h: Float[Tensor, "E 1 R D"], menu: Menu, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
         """``forward``, where the stream ``h`` of the menu says all: projections and products are then taken once, not
@@ -216,16 +222,6 @@ class Transformer(nn.Module):
                 h = block(h, sight, self.encoding)
             h = blocks[-1](h, sight.of_readouts(), self.encoding)
         return self.readout(self.norm(h)).squeeze(-1)
-
-    def readout_attention(
-        self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
-    ) -> Float[Tensor, "E B H L K"]:
-        """How much each readout attends, in the last layer, to BOS, x1..xL and itself."""
-        h, sight = self.embed(x, positions), self.sight(x, positions)
-        for block in self.blocks[:-1]:
-            h = block(h, sight, self.encoding)
-        last = self.blocks[-1]
-        return last.attention.attend(last.pre1(h), sight.of_readouts(), self.encoding)[0]
 
     def embed(self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None) -> Float[Tensor, "E B T D"]:
         """The stream before the first layer."""

@@ -139,15 +139,6 @@ def test_every_encoding_tells_the_order_of_symbols(name):
     assert abs(last[0].item() - last[1].item()) > 1e-4
 
 
-@pytest.mark.parametrize("depth", [1, 2])
-def test_the_attention_of_readouts_is_shared_out_among_what_they_see(depth):
-    weights = model(depth=depth, heads=2).readout_attention(symbols())[0]
-    assert weights.shape == (5, 2, LENGTH, LENGTH + 2)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(5, 2, LENGTH))
-    assert weights[:, :, 0, 2:-1].abs().max() == 0  # the first readout sees BOS, x1 and itself
-    assert weights[:, :, 0, [0, 1, -1]].min() > 0
-
-
 def test_the_seed_decides_the_weights_and_nothing_else_does():
     first = model("learned").state_dict()
     torch.rand(5)
