@@ -20,6 +20,7 @@ def main(
     task: Callable[[dict[str, Any]], bool],
     config_name: str,
     sweep: Callable[[list[str], list[str]], bool] | str,
+    interrupted: str = "finished runs are kept; the same command goes on from there",
 ) -> None:
     """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
 
@@ -27,7 +28,7 @@ def main(
     refused. A sweeper other than Hydra's basic one has ``task`` run on each config that it chooses.
 
     Status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
-    problem. 130: interrupted.
+    problem. 130: interrupted; ``interrupted`` says what that leaves behind.
     """
     import hydra
     from omegaconf import OmegaConf
@@ -78,7 +79,7 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
         sys.exit(1)
     except KeyboardInterrupt:
-        tell("interrupted: finished runs are kept; the same command goes on from there")
+        tell(f"interrupted: {interrupted}")
         sys.exit(130)
     if refused:
         tell(*(f"error: {line}" for line in refused))

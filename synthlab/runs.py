@@ -133,8 +133,16 @@ def fit(
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one stack")
     stack = build_models(configs).to(device)
+    return stack, train_stack(stack, configs, observe, device)
+
+
+def train_stack(
+    stack: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
+) -> list[Training]:
+    """Train the freshly built models of runs of one shape, and say how each one's training went. ``observe`` may look
+    at ``stack``, which is at each point as far as its training is."""
     objective = objective_of(stack, configs, device)
-    return stack, train(stack.parameters(), objective, [config.protocol for config in configs], observe)
+    return train(stack.parameters(), objective, [config.protocol for config in configs], observe)
 
 
 def _version() -> str:

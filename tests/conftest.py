@@ -17,6 +17,7 @@ import matplotlib as mpl
 import pytest
 import torch
 from hypothesis import settings
+from quick import QUICK
 
 mpl.use("agg")
 torch.set_num_threads(1)
@@ -24,8 +25,6 @@ settings.register_profile(
     "lab", deadline=None, derandomize=True
 )  # the same examples each time, however slow the machine
 settings.load_profile("lab")
-
-QUICK = {"protocol": {"steps": 4, "batch": 4, "record_every": 2}, "evaluation": {"sequences": 8}, "test_length": 12}
 
 
 class Outcome(NamedTuple):
@@ -42,7 +41,9 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from hydra.core.global_hydra import GlobalHydra
         from hydra.core.hydra_config import HydraConfig
 
+        from classroom.__main__ import main as classroom_main
         from experiments.__main__ import main as experiments_main
+        from experiments.walkthrough import main as walkthrough_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
         from synthlab.compare import main as compare_main
@@ -56,7 +57,9 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "synthlab": synthlab_main,
                 "experiments": experiments_main,
                 "theory": theory_main,
+                "walkthrough": walkthrough_main,
                 "collect": collect_main,
+                "classroom": classroom_main,
                 "compare": compare_main,
             }[program]()
         captured = capsys.readouterr()

@@ -4,9 +4,9 @@ import re
 from collections import Counter
 
 import pytest
-from conftest import QUICK
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from quick import QUICK
 
 from synthlab.composition import as_overrides
 

@@ -4,8 +4,8 @@ from functools import cache
 
 import pandas as pd
 import pytest
-from conftest import QUICK
 from omegaconf import OmegaConf
+from quick import QUICK
 
 from experiments.drawing import Drawn, Folder
 from experiments.figures import Panel, best, cells, drawn_data, figures

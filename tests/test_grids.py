@@ -3,9 +3,9 @@
 from itertools import product
 
 import pytest
-from conftest import QUICK
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick import QUICK
 
 from synthlab import grids
 from synthlab.assembly import resolve

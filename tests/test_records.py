@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import QUICK
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import QUICK
 
 from synthlab import load_records
 from synthlab.assembly import resolve

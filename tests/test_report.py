@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import QUICK
+from quick import QUICK
 from test_records import record
 
 from experiments.claims import CLAIMS

@@ -2,7 +2,7 @@ import inspect
 
 import numpy as np
 import pytest
-from conftest import QUICK
+from quick import QUICK
 
 import synthlab
 from synthlab.assembly import build_models, resolve

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from conftest import QUICK
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from quick import QUICK
 
 from synthlab.assembly import build_models, resolve
 from synthlab.composition import as_overrides, compose

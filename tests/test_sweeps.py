@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import QUICK
+from quick import QUICK
 
 from synthlab import leases as leases_module
 from synthlab.assembly import resolve

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
-from conftest import QUICK
 from omegaconf import OmegaConf
+from quick import QUICK
 
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose, conf_dir

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from conftest import QUICK
+from quick import QUICK
 
 from synthlab import workers
 from synthlab.assembly import resolve

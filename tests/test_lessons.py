@@ -1,0 +1,69 @@
+import pytest
+from omegaconf import OmegaConf
+
+from experiments.lessons import Lessons, in_order
+from synthlab.assembly import resolve
+from synthlab.composition import as_overrides, compose, conf_dir
+from synthlab.errors import InputError
+
+ONE = {"button": "b", "title": "t", "watch": "w", "seen": "s", "runs": [{"task": "mean"}]}
+
+
+def raw(**changes):
+    return {"every": {"protocol.steps": 7}, "lessons": {"one": {**ONE, **changes}}}
+
+
+def refusal(given) -> str:
+    with pytest.raises(InputError) as refused:
+        Lessons.checked(given)
+    assert len(refused.value.lines) == 1
+    return refused.value.lines[0]
+
+
+def test_every_run_of_the_labs_lessons_can_be_trained():
+    lessons = Lessons.checked(OmegaConf.to_container(OmegaConf.load(conf_dir() / "lessons.yaml")))
+    assert len(lessons.lessons) == 7
+    for lesson in lessons.lessons.values():
+        for settings in lessons.settings(lesson):
+            config = resolve(compose(list(as_overrides(settings))))
+            assert config.protocol.steps == lessons.every["protocol.steps"]
+
+
+def test_a_runs_own_settings_come_over_those_of_every_run_groups_before_the_keys_inside_them():
+    lessons = Lessons.checked(
+        {
+            "every": {"protocol.steps": 7, "protocol": "classroom"},
+            "lessons": {"one": ONE | {"runs": [{"model.width": 8, "protocol": "lab"}, {"protocol.steps": 9}]}},
+        }
+    )
+    first, second = lessons.settings(lessons.lessons["one"])
+    assert list(first.items()) == [("protocol", "lab"), ("protocol.steps", 7), ("model.width", 8)]
+    assert list(second.items()) == [("protocol", "classroom"), ("protocol.steps", 9)]
+
+
+def test_settings_in_order_keep_the_order_of_their_kind():
+    assert list(in_order({"b.x": 1, "a": 2, "a.y": 3, "b": 4})) == ["a", "b", "b.x", "a.y"]
+
+
+def test_what_else_a_config_holds_is_not_the_lessons_affair():
+    assert Lessons.checked(raw() | {"port": 5006}).lessons["one"].theory is False
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (raw(titel="t"), "lessons.one.titel=t: unknown key, did you mean title?; choose from button, title,"),
+        (raw(title=""), "lessons.one.title=: String should have at least 1 character"),
+        (raw(title=3), "lessons.one.title=3: must be a valid string"),
+        (raw(runs=[]), "lessons.one.runs=[]: List should have at least 1 item"),
+        (raw(runs=["task=mean"]), "lessons.one.runs.0=task=mean: must be a valid dictionary"),
+        (raw(theory="yes"), "lessons.one.theory=yes: must be a valid boolean"),
+        ({"every": {}, "lessons": {"one": {k: v for k, v in ONE.items() if k != "seen"}}}, "lessons.one.seen: missing"),
+        ({"every": {}, "lessons": {"one": None}}, "lessons.one=null: must be"),
+        ({"every": {}, "lessons": {}}, "lessons={}: Dictionary should have at least 1 item"),
+        ({"every": {}, "lessons": None}, "lessons=null: must be a valid dictionary"),
+        ({"lessons": {"one": ONE}}, "every: missing; must be given"),
+    ],
+)
+def test_bad_lessons_are_refused_in_one_line(given, line):
+    assert refusal(given).startswith(line)

@@ -1,0 +1,37 @@
+"""The least error that theory allows, for whoever draws it beside a trained model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthlab.config import RunConfig
+from synthlab.errors import InputError
+from synthlab.outrep import OUTREPS
+from theory.numeric import expected_errors
+from theory.optima import optimum
+
+LONGEST = 30  # training length up to which the exact optimum under a map is found while the class waits (1 s)
+
+
+def least_error(config: RunConfig) -> tuple[list[float], str]:
+    """The expected error at each length of the exact optimum of linear attention, heads of dimension 2 or the run's
+    own, where the run has its task, training lengths and map; or, in one line, why there is none."""
+    outrep = OUTREPS.build(config.outrep)
+    settings: Mapping[str, Any] = config.model if config.model["name"] == "linear" else {"head_dim": 2, "bos": False}
+    if config.inputs != {"name": "bernoulli", "p": 0.5}:
+        return [], "theory: known for inputs=bernoulli with p=0.5 only"
+    if config.train_length > LONGEST and config.outrep["name"] != "identity":
+        return [], f"theory: under a map it takes long beyond training length {LONGEST}; take a shorter one"
+    try:
+        best = optimum(
+            config.task["name"],
+            config.train_length,
+            settings["head_dim"],
+            outrep=config.outrep["name"],
+            shift=outrep.shift,
+            bos=settings["bos"],
+        )
+    except InputError as error:
+        return [], f"theory: {error.lines[0]}"
+    outputs = [[float(entry) for entry in row] for row in best.outputs.tolist()]
+    errors, _ = expected_errors(outputs, config.task["name"], outrep, config.evaluation.largest, config.test_length)
+    return errors.tolist(), ""
