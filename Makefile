@@ -2,7 +2,11 @@
 #   make figures            the paper's figures, the verdicts on its claims, results/report.html
 #   make figures-all        the same with the figures beyond the paper
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
-#   make test               the tests that take minutes together; make test-slow, those that take long by themselves
+#   make demo               the classroom: watch models learn, live, in a browser
+#   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
+#   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
+#                           make test-browser, the classroom in Chromium
+#   make screenshots        the pictures of the classroom in the README
 #   make bench              how fast the lab is on this machine, and against what
 #   make reference          train the committed reference run again (hours); make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
@@ -11,12 +15,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS_READY := $(VENV)/.extras-ready
+BROWSER_READY := $(VENV)/.browser-ready
 EXTRAS := bench,sweep,slurm,ray,wandb,tensorboard
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory test test-slow bench reference readme lint clean
+.PHONY: setup figures figures-all theory demo walkthrough test test-slow test-browser screenshots bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -32,6 +37,10 @@ $(EXTRAS_READY): $(READY)
 	$(INSTALL) -e '.[$(EXTRAS)]'
 	@touch $@
 
+$(BROWSER_READY): $(READY)
+	$(INSTALL) -e '.[browser]'
+	@touch $@
+
 figures: $(READY)
 	@$(BIN)/python -m experiments figure=paper $(ARGS)
 
@@ -40,6 +49,12 @@ figures-all: $(READY)
 
 theory: $(READY)
 	@$(BIN)/python -m theory $(ARGS)
+
+demo: $(READY)
+	@$(BIN)/python -m classroom $(ARGS)
+
+walkthrough: $(READY)
+	@$(BIN)/python -m experiments.walkthrough $(ARGS)
 
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)
@@ -59,7 +74,14 @@ test: $(READY)
 	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
 
 test-slow: $(EXTRAS_READY)
-	@$(BIN)/python -m pytest -n auto -m slow $(ARGS)
+	@$(BIN)/python -m pytest -n auto -m "slow and not browser" $(ARGS)
+
+# One after the other: they watch the clock.
+test-browser: $(BROWSER_READY)
+	@$(BIN)/python -m pytest -m browser $(ARGS)
+
+screenshots: $(BROWSER_READY)
+	@$(BIN)/python tests/classroom/screenshots.py
 
 bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)

@@ -1,0 +1,28 @@
+"""``python -m classroom``: open a page on which a class watches models learn."""
+
+from typing import Any
+
+from synthlab import cli
+
+
+def task(raw: dict[str, Any]) -> bool:
+    """Serve the page until Ctrl-C."""
+    from synthlab.errors import InputError
+
+    try:
+        from classroom.server import checked, serve
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"the page needs {error.name}: make demo installs it, as does pip install 'synthlab[demo]'"
+        ) from None
+    settings, lessons = checked(raw)
+    serve(settings, lessons)
+    return True
+
+
+def main() -> None:
+    cli.main(task, "classroom", "the page is not swept; give one value for each key")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""What can be chosen on the page: a run, by a few settings; a sequence."""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+from pydantic import BaseModel, PositiveInt
+
+from classroom import words
+from experiments.lessons import Lesson, Lessons, in_order
+from synthlab.composition import compose
+from synthlab.errors import InputError
+from synthlab.registry import STRICT, unknown
+
+GROUPS = tuple(words.FIRST)
+Choice = dict[str, Any]  # a run: a value for each of the page's controls
+
+
+class Limit(BaseModel):
+    """Whole numbers that a control takes."""
+
+    model_config = STRICT
+    low: int
+    high: int
+    multiple: PositiveInt = 1
+
+    @property
+    def allowed(self) -> str:
+        """In words."""
+        kind = "a whole number" if self.multiple == 1 else f"a multiple of {self.multiple}"
+        return f"{kind} from {self.low} to {self.high}"
+
+    def read(self, field: str, text: str) -> int:
+        """The number that ``text`` holds; raises InputError."""
+        word = text.strip()
+        # Only what a person would type: int() also takes 1_0 and the digits of other scripts.
+        number = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
+        if number is None or not self.low <= number <= self.high or number % self.multiple:
+            raise InputError(f"{field}: {shortened(word)} will not do; give {self.allowed}")
+        return number
+
+
+class Chooser:
+    """Turns what stands in the controls, and the runs of lessons, into runs to be trained."""
+
+    def __init__(self, lessons: Lessons, limits: Mapping[str, Limit]):
+        self.every, self.limits = dict(lessons.every), dict(limits)
+        # What the controls show first: the lab's defaults, and what holds for every lesson.
+        self._plain = compose([])
+        base = compose([f"{key}={value}" for key, value in in_order(self.every).items()])
+        self.defaults: Choice = {key: _value(base, key) for key in (*GROUPS, *self.limits)}
+        self.members = {group: dict(words.choices(group)) for group in GROUPS}
+        for name, lesson in lessons.lessons.items():
+            for run in lesson.runs:
+                unmet = [key for key in run if key not in (*self.defaults, "protocol")]
+                if unmet:
+                    raise InputError(f"lessons.{name}.runs: {unmet[0]} is none of the page's controls")
+
+    def read(self, texts: Mapping[str, str]) -> Choice:
+        """The run that stands in the controls. Raises InputError with a line for each that will not do."""
+        chosen: Choice = {}
+        problems: list[str] = []
+        for key in self.defaults:
+            try:
+                chosen[key] = self._read(key, texts[key])
+            except InputError as error:
+                problems += error.lines
+        if problems:
+            raise InputError(*problems)
+        return chosen
+
+    def _read(self, key: str, text: str) -> Any:
+        if key in self.limits:
+            return self.limits[key].read(words.LABELS[key], text)
+        if text not in self.members[key]:
+            raise InputError(unknown(words.LABELS[key], shortened(text), self.members[key]))
+        return text
+
+    def runs(self, lesson: Lesson) -> list[Choice]:
+        """The runs of a lesson."""
+        return [self.defaults | {key: run[key] for key in run if key in self.defaults} for run in lesson.runs]
+
+    def settings(self, choice: Choice) -> dict[str, Any]:
+        """The settings by which ``python -m synthlab`` trains this run, but for those it has by itself."""
+        linear = choice["model"] == "linear"
+        given = dict(choice) | {"protocol": "theory" if linear else self.every["protocol"]}
+        if linear:
+            del given["model.width"], given["model.depth"]
+        steps = given.pop("protocol.steps")
+        kept = {key: value for key, value in given.items() if value != _value(self._plain, key)}
+        return in_order(kept | {"protocol.steps": steps})
+
+
+def read_sequence(text: str, longest: int) -> str:
+    """The 0s and 1s of ``text``, spaces left out. Raises InputError."""
+    symbols = "".join(text.split())
+    if not symbols:
+        raise InputError("sequence: empty; type 0s and 1s, such as 0110")
+    if len(symbols) > longest:
+        raise InputError(f"sequence: {len(symbols)} symbols; at most {longest} will do")
+    if set(symbols) - set("01"):
+        raise InputError(f"sequence: {shortened(symbols)} will not do; type 0s and 1s, such as 0110")
+    return symbols
+
+
+def shortened(text: str, most: int = 24) -> str:
+    """``text`` for a message: nothing as "empty", what is long cut off."""
+    if not text:
+        return "empty"
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+def _value(config: Mapping[str, Any], key: str) -> Any:
+    """A setting of a composed config; of a group, its member's name."""
+    found = reduce(lambda part, name: part[name], key.split("."), config)
+    return found["name"] if isinstance(found, Mapping) else found

@@ -1,0 +1,70 @@
+"""The page's controls: widgets that a keyboard reaches, each with its label."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from bokeh.models import Button, Checkbox, Select, Slider, TextInput, UIElement
+
+from classroom import words
+from classroom.choices import GROUPS, Choice, Chooser
+
+# Text, not style sheets of Bokeh: such a model belongs to one window.
+SHEET = """
+    :host { font-family: system-ui, sans-serif; font-size: 15px; }
+    label, .bk-input-group > label, .bk-slider-title { font-size: 15px; color: #1a1a1a; line-height: 1.2; }
+    .bk-input { font-size: 16px; min-height: 30px; padding: 0 6px; color: #1a1a1a; border: 1px solid #767676; }
+    .bk-btn { font-size: 16px; padding: 6px 8px; color: #1a1a1a; border: 1px solid #767676; white-space: nowrap; }
+    .bk-btn-primary { background: #0072B2; color: #fff; border-color: #005a8f; font-weight: 600; }
+    .bk-btn-primary:hover { background: #005a8f; color: #fff; }
+    .bk-btn:focus-visible, .bk-input:focus-visible { outline: 3px solid #E69F00; outline-offset: 1px; }
+    .noUi-handle:focus-visible { outline: 3px solid #E69F00; }
+    input[type=checkbox] { width: 18px; height: 18px; }
+"""
+# The label beside the control, not above: a third of the height.
+BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 74px; }"
+WIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [SHEET]}
+
+
+class Controls:
+    """What a run is chosen by, and the buttons."""
+
+    def __init__(self, chooser: Chooser, lessons: Mapping[str, str]):
+        self.settings: dict[str, Select | TextInput] = {}
+        for key, value in chooser.defaults.items():
+            title = words.LABELS[key]
+            if key in GROUPS:
+                options = [*chooser.members[key].items()]
+                self.settings[key] = Select(
+                    title=title, value=value, options=options, **WIDE | {"stylesheets": [SHEET, BESIDE]}
+                )
+            else:
+                self.settings[key] = TextInput(title=title, value=str(value), **WIDE)
+        self.lessons = {name: Button(label=label, **WIDE) for name, label in lessons.items()}
+        self.train = Button(label="Train", button_type="primary", **WIDE)
+        self.stop, self.clear = Button(label="Stop", **WIDE), Button(label="Clear", **WIDE)
+        self.linear = Checkbox(label="linear scale", active=False, stylesheets=[SHEET], margin=0)
+        self.theory = Checkbox(label="theory", active=False, stylesheets=[SHEET], margin=0)
+        self.look = Select(title="Look at", options=[("", "no curve yet")], value="", **WIDE)
+        self.sequence = TextInput(title="0s and 1s, repeated to any length", value="0110", value_input="0110", **WIDE)
+        self.length = Slider(title="length", start=1, end=50, value=10, step=1, **WIDE)
+
+    def texts(self) -> dict[str, str]:
+        """What stands in the controls."""
+        return {key: widget.value or "" for key, widget in self.settings.items()}
+
+    def show(self, choice: Choice) -> None:
+        """Put a run into the controls."""
+        for key, value in choice.items():
+            self.settings[key].value = str(value)
+
+    def roots(self) -> Iterator[tuple[str, UIElement]]:
+        """Each widget with the name by which the page's template places it."""
+        yield from ((key.replace(".", "_"), widget) for key, widget in self.settings.items())
+        yield from ((f"lesson_{name}", button) for name, button in self.lessons.items())
+        names = ("train", "stop", "clear", "linear", "theory", "look", "sequence", "length")
+        yield from ((name, getattr(self, name)) for name in names)
+
+
+def on_change(widget: Any, attribute: str, react: Callable[[Any], None]) -> None:
+    """Have ``react`` called with the new value whenever it changes."""
+    widget.on_change(attribute, lambda name, old, new: react(new))

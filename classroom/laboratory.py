@@ -1,0 +1,178 @@
+"""The process that trains for one window: one run at a time, looked at several times a second."""
+
+import shlex
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from classroom.messages import (
+    Answered,
+    Begun,
+    Forget,
+    Progress,
+    Read,
+    Ready,
+    Refused,
+    Request,
+    Stop,
+    Theorize,
+    Theorized,
+    Train,
+)
+from experiments.viewer import Viewer
+from synthlab.assembly import build_models, resolve
+from synthlab.composition import as_overrides, compose
+from synthlab.config import RunConfig
+from synthlab.errors import InputError
+from synthlab.runs import train_stack
+from synthlab.training import Training
+from synthlab.workers import one_thread
+from theory.least import least_error
+from theory.optima import optimum
+
+PAUSE = 0.25  # seconds between two looks at a model, at least
+SHARE = 0.3  # of the time that may go into looking,
+PERIOD = 0.45  # unless looks would then be more than this apart
+# Sequences x length^2 of a look during training, and of the last one: 30 ms and 1 s.
+ENTRIES, LAST_ENTRIES = 128 * 50**2, 512 * 160**2
+WARMING = {"task": "length", "protocol.steps": 2, "test_length": 12}
+
+
+class Trained(NamedTuple):
+    """A run, its model, which may still be learning, and what looks at it."""
+
+    config: RunConfig
+    model: nn.Module
+    viewer: Viewer
+
+
+class Laboratory:
+    """Serves the requests that come through ``connection`` until its other end is closed."""
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.trained: dict[int, Trained] = {}
+
+    def serve(self) -> None:
+        """Serve until there is nobody left to be served."""
+        with suppress(EOFError, BrokenPipeError, ConnectionResetError), one_thread():
+            self._warm()
+            self.connection.send(Ready())
+            while True:
+                self._handle(self.connection.recv())
+
+    def _warm(self) -> None:
+        """What comes first takes longest: a small run, before anybody waits for one."""
+        config = resolve(compose(list(as_overrides(WARMING))))
+        model = build_models([config])
+        train_stack(model, [config])
+        Viewer(config).read(model, "01", 5)
+        optimum("length", 2, 2)
+
+    def _handle(self, request: Request) -> None:
+        """Answer one request, in one line if it cannot be done."""
+        try:
+            match request:
+                case Train():
+                    self._train(request)
+                case Read():
+                    self._read(request)
+                case Theorize():
+                    self._theorize(request)
+                case Forget():
+                    self.trained.clear()
+                case Stop():
+                    pass  # nothing trains
+        except (_Stopped, EOFError, OSError):
+            raise
+        except InputError as error:
+            self._refuse(request, error.lines)
+        except Exception as error:  # whatever torch raises, such as for want of memory
+            self._refuse(request, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
+
+    def _refuse(self, request: Any, lines: list[str]) -> None:
+        self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
+
+    def _train(self, request: Train) -> None:
+        overrides = list(as_overrides(request.settings))
+        config = resolve(compose(overrides))
+        model, viewer = build_models([config]), Viewer(config)
+        self.trained[request.number] = Trained(config, model, viewer)
+        command = shlex.join(["python", "-m", "synthlab", *overrides])
+        lengths = (config.train_length, config.test_length)
+        self.connection.send(Begun(request.number, config.protocol.steps, *lengths, viewer.seen(), command))
+        watch = _Watch(self, request.number, viewer, model)
+        try:
+            training = train_stack(model, [config], watch)[0]
+        except _Stopped:
+            self._last_look(watch, "stopped")
+            return
+        if training.diverged_at is None:
+            self._last_look(watch, "finished")
+        else:
+            del self.trained[request.number]
+            self.connection.send(Progress(request.number, "diverged", *_curve(training), None))
+
+    def _last_look(self, watch: "_Watch", state: Any) -> None:
+        # Whoever presses Stop waits for this.
+        sequences = watch.affordable(LAST_ENTRIES) if state == "finished" else watch.sequences
+        view = watch.viewer.view(watch.model, sequences)
+        self.connection.send(Progress(watch.number, state, watch.steps, watch.losses, view))
+
+    def _read(self, request: Read) -> None:
+        if request.number in self.trained:  # or it was forgotten in between
+            _, model, viewer = self.trained[request.number]
+            self.connection.send(Answered(request.number, viewer.read(model, request.pattern, request.length)))
+
+    def _theorize(self, request: Theorize) -> None:
+        if request.number in self.trained:
+            error, reason = least_error(self.trained[request.number].config)
+            self.connection.send(Theorized(request.number, error, reason))
+
+    def while_training(self) -> None:
+        """Serve what has come in the meantime. Raises _Stopped."""
+        while self.connection.poll():
+            request = self.connection.recv()
+            if isinstance(request, Stop):
+                raise _Stopped
+            self._handle(request)
+
+
+class _Stopped(Exception):
+    """Somebody pressed Stop."""
+
+
+class _Watch:
+    """Looks at a model while it trains, and at what has been asked in the meantime."""
+
+    def __init__(self, laboratory: Laboratory, number: int, viewer: Viewer, model: nn.Module):
+        self.laboratory, self.number, self.viewer, self.model = laboratory, number, viewer, model
+        self.steps: list[int] = []
+        self.losses: list[float] = []
+        self.sequences = self.affordable(ENTRIES)
+        self.due = 0.0
+
+    def affordable(self, entries: int) -> int:
+        """Sequences for a look of so many entries of attention, 16 at least."""
+        length = self.viewer.config.test_length
+        passes = length if self.model.encoding.draws_positions else 1  # where they cannot share one: see ``readouts``
+        return max(16, entries // (length**2 * passes))
+
+    def __call__(self, step: int, losses: list[float]) -> None:
+        self.steps.append(step)
+        self.losses.append(losses[0])
+        self.laboratory.while_training()
+        began = time.monotonic()
+        if began < self.due:
+            return
+        view = self.viewer.view(self.model, self.sequences)
+        self.laboratory.connection.send(Progress(self.number, "training", self.steps, self.losses, view))
+        took = time.monotonic() - began
+        self.due = began + max(took + PAUSE, min(took / SHARE, PERIOD))
+
+
+def _curve(training: Training) -> tuple[list[int], list[float]]:
+    return training.steps, training.losses

@@ -1,0 +1,147 @@
+"""The runs on the page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from math import isfinite, sqrt
+
+from bokeh.models import ColumnDataSource
+
+from classroom.charts import points
+from classroom.choices import Choice
+from classroom.messages import Begun, Progress
+from classroom.styles import Line, line
+from experiments.views import View
+
+WORDS = {
+    "waiting": "waiting",
+    "training": "training",
+    "finished": "",
+    "stopped": "stopped early",
+    "diverged": "diverged: the loss is no longer a number",
+    "failed": "failed",
+}
+
+
+@dataclass(eq=False)
+class Run:
+    """A run as the page knows it. ``alive`` says that its model can still be asked."""
+
+    number: int
+    choice: Choice
+    name: str
+    order: int
+    state: str = "waiting"
+    alive: bool = False
+    begun: Begun | None = None
+    view: View | None = None
+    at: int = 0  # steps trained
+    theory: tuple[Sequence[float], str] | None = None
+    theory_asked: bool = False
+    error: ColumnDataSource = field(default_factory=lambda: ColumnDataSource(points([], [], "")))
+    loss: ColumnDataSource = field(default_factory=lambda: ColumnDataSource(points([], [], "")))
+
+    @property
+    def style(self) -> Line:
+        """How its curves are drawn."""
+        return line(self.order)
+
+    def update(self, progress: Progress) -> None:
+        """Take up how far it is."""
+        self.state = progress.state
+        self.at = progress.steps[-1] if progress.steps else self.at
+        self.loss.data = points(*_thinned(progress.steps, progress.losses), self.name, self.order)
+        if progress.view is not None:
+            self.view = progress.view
+            error = progress.view.error
+            self.error.data = points(range(1, len(error) + 1), error, self.name, self.order)
+        if progress.state == "diverged":
+            self.alive = False
+
+    def numbers(self) -> str:
+        """How far off it typically is, within training and beyond, in natural units."""
+        if self.view is None or self.begun is None:
+            return ""
+        ends = sorted({min(self.begun.train_length, self.begun.test_length), self.begun.test_length})
+        return f"off by {' and by '.join(self._off(end) for end in ends)}"
+
+    def _off(self, length: int) -> str:
+        return f"{shown(sqrt(self.view.error[length - 1]))} at length {length}"
+
+    def headline(self) -> str:
+        """How far it is, or how far off at the longest test length."""
+        if self.view is None or self.begun is None or self.state == "training":
+            return self.progress()
+        return " · ".join(part for part in (self.progress(), f"off by {self._off(self.begun.test_length)}") if part)
+
+    def progress(self) -> str:
+        """How far it is, in a few words."""
+        if self.state == "training" and self.begun is not None:
+            return f"step {self.at} of {self.begun.steps}"
+        return WORDS[self.state]
+
+
+class Runs:
+    """All runs on the page, in order. A run's colour is the first that is free."""
+
+    def __init__(self) -> None:
+        self._runs: dict[int, Run] = {}
+        self._last = 0
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._runs.values())
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def get(self, number: int) -> Run | None:
+        """The run of this number, if it is still there."""
+        return self._runs.get(number)
+
+    def add(self, choice: Choice, name: str) -> Run:
+        """A new run."""
+        self._last += 1
+        taken = {run.order for run in self}
+        order = next(order for order in range(len(taken) + 1) if order not in taken)
+        self._runs[self._last] = Run(self._last, choice, name, order)
+        return self._runs[self._last]
+
+    def remove(self, run: Run) -> None:
+        """Take a run away."""
+        del self._runs[run.number]
+
+    def finished(self, choice: Choice) -> Run | None:
+        """The run of this choice that is there already, trained to its end."""
+        return next((run for run in self if run.choice == choice and run.state == "finished"), None)
+
+    def listed(self) -> str:
+        """All of them as HTML, the newest first: a piece of the curve, the name, how far it is."""
+        rows = "".join(_row(run) for run in reversed(list(self)))
+        return f'<ul style="list-style:none;margin:0;padding:0">{rows}</ul>'
+
+
+def shown(value: float) -> str:
+    """A number as a class reads it."""
+    if not isfinite(value):
+        return "more than can be said"
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.2g}" if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
+
+
+def _row(run: Run) -> str:
+    style = run.style
+    dash = " ".join(str(part) for part in style.dash)
+    return (
+        '<li style="display:flex;gap:8px;align-items:baseline;margin-bottom:6px">'
+        f'<svg width="34" height="10" style="flex:none" aria-hidden="true"><line x1="0" y1="5" x2="34" y2="5" '
+        f'stroke="{style.colour}" stroke-width="4" stroke-dasharray="{dash}"/></svg>'
+        f'<span><b>{escape(run.name)}</b><br><span style="color:#595959">{escape(run.headline())}</span></span></li>'
+    )
+
+
+def _thinned(steps: Sequence[int], losses: Sequence[float], most: int = 400) -> tuple[list[int], list[float]]:
+    """At most so many points of a long curve, the last among them."""
+    every = -(-len(steps) // most) if steps else 1
+    chosen = range(len(steps) - 1, -1, -every)[::-1]
+    return [steps[i] for i in chosen], [losses[i] for i in chosen]

@@ -1,0 +1,179 @@
+"""The page's server: one window each a page of its own, all in one process that computes nothing."""
+
+import logging
+import socket
+import webbrowser
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.core.templates import get_env
+from bokeh.core.validation import silence
+from bokeh.core.validation.warnings import MISSING_RENDERERS
+from bokeh.document import Document
+from bokeh.server.server import Server
+from pydantic import BaseModel, Field, PositiveInt
+
+from classroom.choices import Chooser, Limit
+from classroom.page import Options, Page
+from classroom.worker import Worker
+from experiments.lessons import Lessons
+from synthlab.errors import InputError
+from synthlab.output import say, tell
+from synthlab.registry import STRICT
+
+silence(MISSING_RENDERERS)  # charts are empty until something is trained
+TEMPLATE = Path(__file__).with_name("page.html.j2")
+LOOPBACK = ("127.0.0.1", "localhost")
+FULL = (
+    "<p>Other windows are open already, as many as this page takes (windows={windows}). "
+    "Close one, wait ten seconds, and reload this one.</p>"
+)
+
+
+class Settings(BaseModel):
+    """What can be set; each key is described in ``conf/classroom.yaml``."""
+
+    model_config = STRICT
+    address: Annotated[str, Field(min_length=1)]
+    port: Annotated[int, Field(ge=0, le=65535)]
+    open: bool
+    windows: PositiveInt
+    curves: PositiveInt
+    sequence: PositiveInt
+    limits: dict[str, Limit]
+
+
+class Staff:
+    """Processes that train, one for each window; the next is warm before its window opens."""
+
+    def __init__(self, most: int):
+        self.most, self.open = most, 0
+        self.spare: Worker | None = Worker()
+
+    def hire(self) -> Worker:
+        """A process, the warm one if there is one."""
+        worker, self.spare = self.spare or Worker(), None
+        return worker
+
+    def prepare(self) -> None:
+        """See to it that the next window finds a warm one."""
+        if self.spare is None and self.open < self.most:
+            self.spare = Worker()
+
+    def close(self) -> None:
+        """Let the spare one go."""
+        if self.spare is not None:
+            self.spare.close()
+
+
+class Classroom:
+    """Makes a page of each window that opens, and clears up after it."""
+
+    def __init__(self, settings: Settings, lessons: Lessons):
+        self.settings, self.lessons = settings, lessons
+        self.chooser = Chooser(lessons, settings.limits)
+        self.staff = Staff(settings.windows)
+        # Bokeh's own environment, so that its macros are found.
+        self.template = get_env().from_string("{% extends base %}\n" + TEMPLATE.read_text(encoding="utf-8"))
+
+    def open(self, document: Document) -> None:
+        """Fill a new window."""
+        document.title = "synthlab: the classroom"
+        document.template = self.template
+        full = self.staff.open >= self.settings.windows
+        document.template_variables.update(
+            lessons=list(self.lessons.lessons), full=FULL.format(windows=self.settings.windows) if full else ""
+        )
+        if full:
+            return
+        self.staff.open += 1
+        page = Page(
+            document,
+            self.staff.hire,
+            self.chooser,
+            self.lessons,
+            Options(self.settings.curves, self.settings.sequence),
+        )
+        # Not at once: it would take the time in which the first curve is waited for.
+        document.add_timeout_callback(self.staff.prepare, 5_000)
+
+        def closed(context: Any) -> None:
+            self.staff.open -= 1
+            page.close()
+
+        document.on_session_destroyed(closed)
+
+
+def serve(settings: Settings, lessons: Lessons) -> None:
+    """Serve the page until Ctrl-C. Raises InputError where that cannot be done."""
+    logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
+    local, port = settings.address in LOOPBACK, _free_port(settings)
+    classroom = Classroom(settings, lessons)
+    server = _server(settings.address, port, classroom, local)
+    address = f"http://{settings.address}:{port}/"
+    if not local:
+        tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
+    say(f"The classroom is open: {address}", "Ctrl-C closes it.")
+    server.start()
+    if settings.open:
+        server.io_loop.call_later(0.2, _open, address)
+    try:
+        server.io_loop.start()
+    except KeyboardInterrupt:
+        say("", "The classroom is closed.")
+    finally:
+        classroom.staff.close()
+        server.stop()
+
+
+def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:
+    # Another site's page must not reach this one through the browser, so origins are named; from elsewhere this machine
+    # has names that it does not know itself.
+    origins = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")] if local else ["*"]
+    return Server(
+        {"/": Application(FunctionHandler(classroom.open))},
+        address=address,
+        port=port,
+        allow_websocket_origin=origins,
+        # What a closed window leaves behind is cleared up soon: its process takes memory.
+        unused_session_lifetime_milliseconds=6_000,
+        check_unused_sessions_milliseconds=2_000,
+    )
+
+
+def _free_port(settings: Settings) -> int:
+    """The port to be served on. Raises InputError for one that cannot be had."""
+    try:
+        with socket.create_server((settings.address, settings.port)) as found:
+            return found.getsockname()[1]
+    except OSError as error:
+        reason = (error.strerror or str(error)).split(" (while")[0].lower()
+        raise InputError(
+            f"port={settings.port}: cannot be served on address={settings.address} ({reason}); "
+            f"is the page open already? port=0 takes any free one"
+        ) from None
+
+
+class _OneLine(logging.Handler):
+    """What libraries log, without tracebacks."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        error = record.exc_info[1] if record.exc_info else None
+        text = " ".join(f"{record.getMessage()} {error or ''}".split())
+        tell(f"{record.levelname.lower()}: {text[:300]}")
+
+
+def _open(address: str) -> None:
+    webbrowser.open(address)
+
+
+def checked(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
+    """The settings and the lessons that a composed config holds; raises InputError."""
+    from synthlab.registry import validated
+
+    own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
+    return validated(Settings, own, ""), Lessons.checked(raw)

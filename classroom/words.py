@@ -1,0 +1,68 @@
+"""What settings are called in class."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthlab import plots
+from synthlab.composition import conf_dir
+
+WORDS = {
+    "task": {"mean": "mean", "length": "length", "sum": "sum"},
+    "inputs": {"bernoulli": "fair coin", "uniform_count": "any share of 1s"},
+    "model": {"transformer": "Transformer", "linear": "linear attention"},
+}
+# In this order; the rest of each group's files follows.
+FIRST = {
+    "task": ("mean", "length", "sum"),
+    "inputs": ("bernoulli", "uniform_count"),
+    "encoding": ("nope", "alibi", "rope", "learned"),
+    "outrep": ("identity", "rsqrt", "reciprocal", "log", "sqrt", "rlog"),
+    "model": ("transformer", "linear"),
+}
+LABELS = {
+    "task": "task",
+    "inputs": "inputs",
+    "encoding": "encoding",
+    "outrep": "map",
+    "model": "model",
+    "train_length": "training length",
+    "test_length": "test length",
+    "model.width": "width",
+    "model.depth": "depth",
+    "protocol.steps": "steps",
+    "seed": "seed",
+}
+CHANGES = {
+    "train_length": "trained to {}",
+    "test_length": "tested to {}",
+    "model.width": "width {}",
+    "model.depth": "depth {}",
+    "protocol.steps": "{} steps",
+    "seed": "seed {}",
+}
+
+
+def choices(group: str) -> list[tuple[str, str]]:
+    """The members of a config group, and what each is called."""
+    names = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+    first = [name for name in FIRST[group] if name in names]
+    return [(name, word(group, name)) for name in dict.fromkeys([*first, *names])]
+
+
+def word(group: str, name: str) -> str:
+    """What a member of a config group is called."""
+    if group == "outrep" and name == "identity":
+        return "no map"
+    return WORDS.get(group, {}).get(name) or plots.in_words(name).replace("sqrt(x)", "√x")
+
+
+def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """A run in a few words: its task, encoding and map, and whatever else is not the default."""
+    given = {**defaults, **settings}
+    parts = [word("task", given["task"])]
+    parts.append("linear attention" if given["model"] == "linear" else word("encoding", given["encoding"]))
+    parts.append(word("outrep", given["outrep"]))
+    if given["inputs"] != defaults["inputs"]:
+        parts.append(word("inputs", given["inputs"]))
+    parts += [text.format(given[key]) for key, text in CHANGES.items() if given[key] != defaults[key]]
+    return ", ".join(parts)

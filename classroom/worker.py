@@ -1,0 +1,80 @@
+"""A process that trains for one window, as the page sees it.
+
+Training has a process of its own, so that the page answers while a model trains, windows do not wait for each other,
+and whatever happens to a model happens to nothing else.
+"""
+
+import multiprocessing
+import signal
+import time
+from multiprocessing.connection import Connection
+
+from classroom.messages import Reply, Request, Stop
+
+GRACE = 0.6  # seconds that training has to leave off by itself
+
+
+class Gone(Exception):
+    """The process has ended, by itself or by force; its models are lost."""
+
+
+class Worker:
+    """Starts a process; ``close`` ends it, as the end of this one does."""
+
+    def __init__(self) -> None:
+        # A fresh interpreter: a fork of a process that has run torch may hang.
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._deadline: float | None = None
+
+    def send(self, request: Request) -> None:
+        """Ask for something. Raises Gone."""
+        if isinstance(request, Stop):
+            self._deadline = time.monotonic() + GRACE
+        try:
+            self._connection.send(request)
+        except OSError:
+            raise Gone from None
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it has been asked to leave off training, and has not said that it did."""
+        return self._deadline is not None
+
+    def stopped(self) -> None:
+        """Note that training has left off."""
+        self._deadline = None
+
+    def replies(self) -> list[Reply]:
+        """All that has been said since the last call. Raises Gone, also if it was asked to stop and does not."""
+        found: list[Reply] = []
+        try:
+            while self._connection.poll():
+                found.append(self._connection.recv())
+        except (EOFError, OSError):
+            if not found:
+                raise Gone from None
+        if not found and self._deadline is not None and time.monotonic() > self._deadline:
+            self.close()
+            raise Gone
+        return found
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+
+
+def _serve(connection: Connection) -> None:
+    """What the process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too; it ends with the page's process
+    from synthlab.cli import quick_imports
+
+    with quick_imports():
+        from classroom.laboratory import Laboratory
+
+    Laboratory(connection).serve()

@@ -1,0 +1,36 @@
+"""The page's own settings and lessons, and a window of it."""
+
+from collections.abc import Callable
+
+import pytest
+from omegaconf import OmegaConf
+from puppets import Window
+
+from classroom.choices import Chooser
+from classroom.server import Settings, checked
+from experiments.lessons import Lessons
+from synthlab.composition import conf_dir
+
+
+@pytest.fixture(scope="session")
+def config() -> tuple[Settings, Lessons]:
+    raw = {}
+    for name in ("lessons", "classroom"):
+        raw |= OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
+    return checked({key: value for key, value in raw.items() if key not in ("defaults", "hydra")})
+
+
+@pytest.fixture(scope="session")
+def chooser(config) -> Chooser:
+    settings, lessons = config
+    return Chooser(lessons, settings.limits)
+
+
+@pytest.fixture
+def window(config, chooser) -> Window:
+    return Window(config, chooser)
+
+
+@pytest.fixture
+def make_window(config, chooser) -> Callable[..., Window]:
+    return lambda **more: Window(config, chooser, **more)

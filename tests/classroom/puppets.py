@@ -1,0 +1,91 @@
+"""A page without a browser, and without the process behind it."""
+
+from bokeh.document import Document
+from bokeh.events import ButtonClick
+
+from classroom.messages import Begun, Progress, Request, Stop
+from classroom.page import Options, Page
+from classroom.worker import Gone
+from experiments.views import Dots, View
+
+TEST_LENGTH, TRAIN_LENGTH = 6, 3
+
+
+class Puppet:
+    """Stands for the process that trains: notes what it is asked, and says what the test has it say."""
+
+    def __init__(self):
+        self.asked: list[Request] = []
+        self.said: list = []
+        self.is_stopping = self.is_gone = self.is_closed = False
+
+    def send(self, request):
+        if self.is_gone:
+            raise Gone
+        self.is_stopping = self.is_stopping or isinstance(request, Stop)
+        self.asked.append(request)
+
+    def replies(self):
+        if self.is_gone:
+            raise Gone
+        said, self.said = self.said, []
+        return said
+
+    def stopped(self):
+        self.is_stopping = False
+
+    def close(self):
+        self.is_closed = True
+
+
+class Window:
+    """A page with a puppet behind it, pressed and read by tests."""
+
+    def __init__(self, config, chooser, curves: int = 20):
+        self.puppets: list[Puppet] = []
+        self.page = Page(Document(), self.hire, chooser, config[1], Options(curves, config[0].sequence))
+
+    def hire(self) -> Puppet:
+        self.puppets.append(Puppet())
+        return self.puppets[-1]
+
+    @property
+    def puppet(self) -> Puppet:
+        return self.puppets[-1]
+
+    def press(self, name: str) -> None:
+        """A button, by its label."""
+        controls = self.page.controls
+        buttons = [*controls.lessons.values(), controls.train, controls.stop, controls.clear]
+        button = next(each for each in buttons if each.label == name)
+        button._trigger_event(ButtonClick(button))
+
+    def hear(self, *replies) -> None:
+        """Have the process say this."""
+        self.puppet.said += replies
+        self.page.poll()
+
+    def asked(self, kind: type) -> list:
+        return [request for request in self.puppet.asked if isinstance(request, kind)]
+
+    def trains(self, number: int, state: str = "finished", error: float = 0.5) -> None:
+        """Have a run begin, and end like this."""
+        self.hear(begun(number))
+        self.hear(progress(number, state, error))
+
+
+def begun(number: int) -> Begun:
+    return Begun(number, 4, TRAIN_LENGTH, TEST_LENGTH, ((1.0, 3.0), (1.0, 3.0)), f"python -m synthlab seed={number}")
+
+
+def progress(number: int, state: str = "training", error: float = 0.5) -> Progress:
+    return Progress(number, state, [2, 4], [1.0, 0.5], view(error))
+
+
+def view(error: float = 0.5) -> View:
+    truth = [float(length) for length in range(1, TEST_LENGTH + 1)]
+    dots = [
+        Dots(length, [float(length)] * 3, [length + 0.5] * 3, [float(length)] * 3, [length + 0.5] * 3)
+        for length in (1, 3, 6)
+    ]
+    return View([error] * TEST_LENGTH, truth, truth, dots)

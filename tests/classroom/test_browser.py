@@ -1,0 +1,295 @@
+"""The page in a real browser: headless Chromium, driven as a class would."""
+
+import importlib.util
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import urlparse
+
+import pytest
+from test_server import served
+
+pytestmark = pytest.mark.browser
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+LESSONS = {
+    "Mean works": 1,
+    "Length fails": 1,
+    "1/√x mends it": 2,
+    "Which encoding?": 4,
+    "The sum": 2,
+    "Train longer": 4,
+    "In theory": 1,
+}
+SIZES = {"laptop": (1280, 800), "projector": (1024, 768)}
+PATIENCE = 90.0  # seconds; a page that takes longer hangs
+# What the curves of a chart hold, by run; what a widget's text says.
+CURVES = """
+() => Bokeh.documents[0].get_model_by_name("chart_log").renderers
+        .filter((r) => r.glyph.type === "Line").map((r) => Array.from(r.data_source.data.y))
+"""
+FOCUSED = """() => {
+    let e = document.activeElement
+    while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
+    return e ? (e.labels && e.labels[0] ? e.labels[0].innerText : e.innerText || e.className) : ""
+}"""
+TEXT = "(name) => Bokeh.documents[0].get_model_by_name('text_' + name).text"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium, such as Debian's package chromium")
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("needs Playwright: make test-browser installs it")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def address(browser, tmp_path_factory) -> Iterator[str]:
+    """The page's address, served as a user would; in the end no traceback was printed, and Ctrl-C closes it."""
+    errors = tmp_path_factory.mktemp("classroom") / "stderr"
+    command = [sys.executable, "-m", "classroom", "port=0", "open=false"]
+    with errors.open("w") as stderr:
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+        yield re.search(r"http://127\.0\.0\.1:\d+/", server.stdout.readline()).group()
+        assert server.poll() is None
+        server.send_signal(signal.SIGINT)
+        assert server.wait(10) == 0
+        server.stdout.close()
+    assert errors.read_text() == ""
+
+
+class Visitor:
+    """A window of the browser, and all that it said and asked for."""
+
+    def __init__(self, browser, address: str, size: tuple[int, int] = SIZES["laptop"]):
+        self.said: list[str] = []
+        self.hosts: set[str | None] = set()
+        self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
+        self.page.on("request", lambda request: self.hosts.add(urlparse(request.url).hostname))
+        self.page.on("websocket", lambda socket: self.hosts.add(urlparse(socket.url).hostname))
+        self.page.goto(address)
+        self.button("Train").wait_for()
+
+    def button(self, name: str):
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def control(self, label: str):
+        return self.page.get_by_label(label, exact=True)
+
+    def curves(self) -> list[list[float]]:
+        return self.page.evaluate(CURVES)
+
+    def text(self, name: str) -> str:
+        return self.page.evaluate(TEXT, name)
+
+    def until(self, holds: Callable[[], bool], what: str) -> float:
+        """Wait until something holds; returns after how many seconds it did."""
+        began = time.monotonic()
+        while time.monotonic() - began < PATIENCE:
+            if holds():
+                return time.monotonic() - began
+            time.sleep(0.02)
+        raise AssertionError(f"not within {PATIENCE} s: {what}; the page says {self.text('message')!r}")
+
+    def idle(self, curves: int) -> None:
+        """Wait until so many runs are there, and none trains."""
+
+        def ended() -> bool:
+            listed = self.text("listed")
+            return listed.count("<li ") == curves and not re.search(r"step \d+ of|waiting", listed)
+
+        self.until(ended, f"{curves} runs at their end")
+
+    def troubles(self) -> list[str]:
+        """What no page should have: complaints in the console, requests that leave the machine."""
+        loud = [line for line in self.said if line.startswith(("error", "warning"))]
+        return loud + [f"request to {host}" for host in self.hosts - {"127.0.0.1", None}]
+
+
+@pytest.fixture
+def visit(browser, address) -> Iterator[Callable[..., Visitor]]:
+    visitors: list[Visitor] = []
+
+    def visit(size: str = "laptop") -> Visitor:
+        visitors.append(Visitor(browser, address, SIZES[size]))
+        return visitors[-1]
+
+    yield visit
+    for visitor in visitors:
+        visitor.context.close()
+    assert [trouble for visitor in visitors for trouble in visitor.troubles()] == []
+
+
+def test_every_lesson_draws_curves_that_move_and_says_what_was_seen(visit):
+    window = visit()
+    for name, runs in LESSONS.items():
+        window.button("Clear").click()
+        window.until(lambda: window.curves() == [], "no curves")
+        window.button(name).click()
+        window.until(lambda: any(window.curves()), f"a curve of {name}")
+        before, told = window.curves()[0], window.text("story")
+        window.until(lambda before=before: window.curves()[0] != before, f"a curve of {name} that moves")
+        window.idle(runs)
+        assert all(len(curve) == 50 for curve in window.curves())
+        assert len(window.curves()) == runs + (name == "In theory")
+        assert window.text("story") != told
+        assert window.text("message") == ""
+
+
+def test_stop_stops_and_clear_clears(visit):
+    window = visit()
+    window.control("steps").fill("50000")
+    window.button("Train").click()
+    window.until(lambda: any(window.curves()), "a curve")
+    window.button("Stop").click()
+    assert window.until(lambda: "stopped early" in window.text("listed"), "a stop") < 3  # 0.3 s with nothing else to do
+    step = re.search(r"step \d+ of", window.text("listed"))
+    assert step is None
+    window.button("Clear").click()
+    window.until(lambda: window.curves() == [], "no curves")
+
+
+def test_two_windows_do_not_disturb_each_other(visit):
+    first, second = visit(), visit()
+    first.button("Length fails").click()
+    second.button("Mean works").click()
+    for window in (first, second):
+        window.idle(1)
+    assert "length, NoPE" in first.text("listed")
+    assert "mean, NoPE" in second.text("listed")
+    assert "mean" not in first.text("listed")
+    assert first.curves()[0][-1] > 100 > 0.01 > second.curves()[0][-1]
+    alone = visit()
+    alone.button("Length fails").click()
+    alone.idle(1)
+    assert alone.curves() == first.curves()  # the same run says the same beside others
+
+
+def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(browser):
+    with served("windows=1") as (_, address):
+        first = Visitor(browser, address)
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(address)
+        assert "windows are open already, as many as this page takes (windows=1)" in page.inner_text("main")
+        first.context.close()
+        deadline = time.monotonic() + PATIENCE
+        while "windows are open" in page.inner_text("main") and time.monotonic() < deadline:
+            time.sleep(1)
+            page.reload()
+        page.get_by_role("button", name="Train", exact=True).wait_for()
+        context.close()
+
+
+def test_the_keyboard_alone_will_do(visit):
+    window = visit()
+    keys = window.page.keyboard
+
+    def go_to(text: str) -> None:
+        for _ in range(60):
+            keys.press("Tab")
+            if text in window.page.evaluate(FOCUSED):
+                return
+        raise AssertionError(f"no way to {text!r} by Tab")
+
+    go_to("Length fails")
+    keys.press("Enter")
+    window.idle(1)
+    go_to("seed")
+    keys.press("Control+A")
+    keys.type("3")
+    keys.press("Shift+Tab")
+    window.button("Train").focus()
+    keys.press("Space")
+    window.idle(2)
+    assert "seed 3" in window.text("listed")
+    window.button("Length fails").focus()
+    go_to("0s and 1s")
+    keys.press("Control+A")
+    keys.type("01")
+    go_to("noUi-handle")
+    for _ in range(5):
+        keys.press("ArrowRight")
+    window.until(lambda: "0101010101" in window.text("answer"), "the typed sequence")
+    window.until(lambda: "15 symbols, longer than any" in window.text("answer"), "a length of 15")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_everything_fits_and_can_be_read(visit, size):
+    window = visit(size)
+    window.button("1/√x mends it").click()
+    window.idle(2)
+    page, (width, height) = window.page, SIZES[size]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.evaluate(
+        """() => ["chart_log", "chart_losses", "chart_answers", "chart_plain", "chart_mapped"].map((name) => {
+             const model = Bokeh.documents[0].get_model_by_name(name)
+             const box = Bokeh.index.find_one_by_id(model.id).el.getBoundingClientRect()
+             return [name, box.left, box.top, box.right, box.bottom]})"""
+    )
+    for name, left, top, right, bottom in boxes:
+        assert 0 <= left < right <= width, name
+        assert 0 <= top < bottom <= height, name
+        assert right - left >= 200, name
+        assert bottom - top >= 200, name
+    sizes = page.evaluate(
+        """() => Array.from(Bokeh.documents[0].all_models)
+                 .map((model) => model.major_label_text_font_size).filter((size) => size !== undefined)"""
+    )
+    assert sizes
+    assert all(int(size.removesuffix("px")) >= 15 for size in sizes)
+
+
+def test_bad_input_is_answered_in_the_page_and_the_page_goes_on(visit):
+    window = visit()
+    for label, text in (("seed", ""), ("width", "9" * 300), ("steps", "many"), ("test length", "-1")):
+        was = window.control(label).input_value()
+        window.control(label).fill(text)
+        window.button("Train").click()
+        window.until(lambda label=label: f"{label}: " in window.text("message"), f"an answer to {label}={text[:9]}")
+        assert "Traceback" not in window.text("message")
+        window.control(label).fill(was)
+    window.control("model").select_option(label="linear attention")
+    window.control("encoding").select_option(label="RoPE")
+    window.button("Train").click()
+    window.until(lambda: "no position encoding" in window.text("message"), "what linear attention has not")
+    window.control("model").select_option(label="Transformer")
+    window.button("Train").click()
+    window.idle(1)
+    for typed in ("", "hello", "<img src=x onerror=alert(1)>", "0" * 10_000):
+        window.control("0s and 1s, repeated to any length").fill(typed)
+        window.until(lambda: "sequence: " in window.text("typed"), f"an answer to {typed[:9]}")
+        window.control("0s and 1s, repeated to any length").fill("01")
+        window.until(lambda: window.text("typed") == "", "the end of a complaint")
+
+
+def test_a_process_that_is_killed_costs_one_line_and_no_more(visit):
+    import psutil
+
+    window = visit()
+    window.control("steps").fill("50000")
+    window.button("Train").click()
+    window.until(lambda: any(window.curves()), "a curve")
+    busy = max(
+        (each for each in psutil.process_iter() if "spawn_main" in " ".join(each.cmdline())),
+        key=lambda each: each.cpu_percent(0.3),
+    )
+    busy.kill()
+    window.until(lambda: "has ended" in window.text("message"), "a word on what happened")
+    window.control("steps").fill("100")
+    window.button("Train").click()
+    window.until(lambda: window.text("message") == "", "the end of a complaint")
+    window.idle(2)

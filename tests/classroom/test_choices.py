@@ -1,0 +1,73 @@
+"""What stands in the controls, read as a run."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from classroom import words
+from classroom.choices import Limit, read_sequence
+from synthlab.assembly import resolve
+from synthlab.composition import as_overrides, compose
+from synthlab.errors import InputError
+
+LIMIT = Limit(low=8, high=64, multiple=8)
+
+
+def test_every_lesson_is_made_of_what_the_controls_can_say(config, chooser):
+    _, lessons = config
+    for lesson in lessons.lessons.values():
+        for settings, choice in zip(lessons.settings(lesson), chooser.runs(lesson), strict=True):
+            shown = {key: str(value) for key, value in choice.items()}
+            assert chooser.read(shown) == choice
+            told = resolve(compose(list(as_overrides(settings))))
+            assert resolve(compose(list(as_overrides(chooser.settings(choice))))) == told
+
+
+@pytest.mark.parametrize("group", words.FIRST)
+def test_every_member_of_a_group_can_be_chosen(chooser, group):
+    for name, word in words.choices(group):
+        choice = chooser.defaults | {"task": "length", group: name}
+        assert resolve(compose(list(as_overrides(chooser.settings(choice))))).model_dump()[group]["name"] == name
+        assert word
+
+
+def test_names_say_what_differs_from_the_default(chooser):
+    assert words.run_name(chooser.defaults, chooser.defaults) == "mean, NoPE, no map"
+    changed = chooser.defaults | {"task": "sum", "encoding": "t5", "outrep": "rsqrt", "seed": 3, "train_length": 20}
+    assert words.run_name(changed, chooser.defaults) == "sum, T5 bias, 1/√x, trained to 20, seed 3"
+    linear = chooser.defaults | {"task": "length", "model": "linear"}
+    assert words.run_name(linear, chooser.defaults) == "length, linear attention, no map"
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_number_within_the_limits_or_refused_in_one_line(text):
+    try:
+        number = LIMIT.read("width", text)
+    except InputError as error:
+        assert len(error.lines) == 1
+        assert error.lines[0].startswith("width: ")
+        assert error.lines[0].endswith("will not do; give a multiple of 8 from 8 to 64")
+    else:
+        assert number in range(8, 65, 8)
+
+
+@given(st.integers(min_value=-100, max_value=1000))
+def test_numbers_are_taken_where_they_are_allowed(number):
+    if number in range(8, 65, 8):
+        assert LIMIT.read("width", f" {number} ") == number
+    else:
+        with pytest.raises(InputError):
+            LIMIT.read("width", str(number))
+
+
+@given(st.text(alphabet="01 \t\n", max_size=40) | st.text(max_size=40))
+def test_any_text_is_a_sequence_or_refused_in_one_line(text):
+    try:
+        symbols = read_sequence(text, 20)
+    except InputError as error:
+        assert len(error.lines) == 1
+        assert error.lines[0].startswith("sequence: ")
+    else:
+        assert symbols == "".join(text.split())
+        assert set(symbols) <= {"0", "1"}
+        assert 1 <= len(symbols) <= 20

@@ -1,0 +1,292 @@
+"""A window without a browser: what is pressed, what is asked of the process, what is shown."""
+
+import pytest
+from puppets import begun, progress, view
+
+from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
+from experiments.views import Reading
+
+READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
+
+
+def names(window) -> list[str]:
+    return [run.name for run in window.page.runs]
+
+
+def drawn(window) -> set:
+    return set(window.page.errors.charts["log"].drawn)
+
+
+def test_a_lesson_trains_its_runs_in_turn_and_then_says_what_was_seen(window):
+    lesson = window.page.told.lessons["mended"]
+    window.press(lesson.button)
+    assert lesson.watch in window.page.story.text
+    first = window.asked(Train)
+    assert [request.settings for request in first] == [
+        {"task": "length", "protocol": "classroom", "protocol.steps": 1000}
+    ]
+    window.trains(1)
+    assert lesson.watch in window.page.story.text  # there is one more
+    assert window.asked(Train)[-1].settings["outrep"] == "rsqrt"
+    window.trains(2)
+    assert lesson.seen in window.page.story.text
+    assert names(window) == ["length, NoPE, no map", "length, NoPE, 1/√x"]
+    assert window.page.controls.settings["outrep"].value == "rsqrt"
+
+
+def test_runs_that_are_there_are_not_trained_again_unless_all_are(window):
+    window.press("Length fails")
+    window.trains(1)
+    window.press("1/√x mends it")
+    assert [request.number for request in window.asked(Train)] == [1, 2]  # the plain one is there
+    window.trains(2)
+    window.press("1/√x mends it")
+    assert len(window.page.runs) == 1  # both anew
+    window.trains(3)
+    window.trains(4)
+    assert [request.number for request in window.asked(Train)] == [1, 2, 3, 4]
+    assert drawn(window) == {3, 4}
+
+
+def test_earlier_curves_fade_and_stay(window):
+    window.press("Mean works")
+    window.trains(1)
+    window.press("Length fails")
+    window.hear(begun(2), progress(2))
+    log = window.page.errors.charts["log"].drawn
+    assert log[1][0].glyph.line_alpha < 0.5 < log[2][0].glyph.line_alpha
+    assert log[1][0].data_source.data["name"][0].startswith("mean")  # what hovering says
+
+
+def test_what_stands_in_the_controls_is_trained(window):
+    controls = window.page.controls.settings
+    controls["task"].value, controls["seed"].value, controls["model.width"].value = "sum", " 7 ", "16"
+    window.press("Train")
+    settings = {"task": "sum", "seed": 7, "model.width": 16, "protocol": "classroom", "protocol.steps": 1000}
+    assert window.asked(Train)[-1].settings == settings
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "line"),
+    [
+        ("seed", "", "seed: empty will not do; give a whole number from 0 to 1000000"),
+        ("model.width", "1" * 400, f"width: {'1' * 24}… will not do; give a multiple of 8 from 8 to 256"),
+        ("model.width", "20", "width: 20 will not do; give a multiple of 8 from 8 to 256"),
+        ("test_length", "ten", "test length: ten will not do; give a whole number from 1 to 500"),
+        ("protocol.steps", "-5", "steps: -5 will not do; give a whole number from 1 to 50000"),
+        ("train_length", "<b>1", "training length: &lt;b&gt;1 will not do; give a whole number from 1 to 100"),
+        ("model.depth", "1e3", "depth: 1e3 will not do; give a whole number from 1 to 8"),
+        ("model.depth", "٣", "depth: ٣ will not do; give a whole number from 1 to 8"),
+    ],
+)
+def test_what_cannot_be_trained_is_answered_in_one_line(window, key, text, line):
+    window.page.controls.settings[key].value = text
+    window.press("Train")
+    assert line in window.page.message.text
+    assert window.asked(Train) == []
+    window.page.controls.settings[key].value = str(window.page.chooser.defaults[key])
+    window.press("Train")
+    assert window.page.message.text == ""
+    assert len(window.asked(Train)) == 1
+
+
+def test_all_bad_controls_are_named_at_once(window):
+    for key in ("seed", "model.depth"):
+        window.page.controls.settings[key].value = "x"
+    window.press("Train")
+    assert window.page.message.text.count("<br>") == 1
+
+
+def test_stop_keeps_what_is_trained_and_leaves_the_rest(window):
+    window.press("Which encoding?")
+    window.hear(begun(1), progress(1))
+    window.press("Stop")
+    assert isinstance(window.puppet.asked[-1], Stop)
+    window.hear(progress(1, "stopped"))
+    assert not window.puppet.is_stopping
+    assert len(window.asked(Train)) == 1
+    assert "stopped early" in window.page.listed.text
+
+
+def test_stop_with_nothing_to_stop_asks_for_nothing(window):
+    window.press("Stop")
+    assert window.asked(Stop) == []
+
+
+def test_another_lesson_takes_over_from_the_one_that_trains(window):
+    window.press("Which encoding?")
+    window.hear(begun(1), progress(1))
+    window.press("Mean works")
+    assert isinstance(window.puppet.asked[-1], Stop)
+    assert len(window.asked(Train)) == 1  # not before the other has left off
+    window.hear(progress(1, "stopped"))
+    assert window.asked(Train)[-1].settings["inputs"] == "uniform_count"
+    window.trains(2)
+    assert window.page.told.lessons["mean"].seen in window.page.story.text
+
+
+def test_a_stop_that_came_too_late_changes_nothing(window):
+    window.press("Mean works")
+    window.hear(begun(1))
+    window.press("Length fails")
+    window.hear(progress(1, "finished"))  # said before it heard
+    assert len(window.asked(Train)) == 2
+    window.trains(2)
+    assert len(window.page.runs) == 2
+
+
+def test_clear_takes_everything_away_and_what_still_comes_is_ignored(window):
+    window.press("Which encoding?")
+    window.hear(begun(1), progress(1))
+    window.press("Clear")
+    window.hear(progress(1), progress(1, "stopped"))
+    assert (len(window.page.runs), drawn(window)) == (0, set())
+    assert window.asked(Forget)
+    window.press("Mean works")
+    window.trains(2)
+    assert names(window) == ["mean, NoPE, no map, any share of 1s"]
+
+
+def test_a_process_that_ends_by_itself_is_replaced_and_the_page_says_so(window):
+    window.press("Length fails")
+    window.hear(begun(1), progress(1))
+    window.puppet.is_gone = True
+    window.page.poll()
+    assert "has ended" in window.page.message.text
+    assert "failed" in window.page.listed.text
+    assert window.puppet.is_closed
+    window.press("Mean works")
+    assert len(window.puppets) == 2
+    window.trains(2)
+    assert window.page.message.text == ""
+
+
+def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window):
+    window.press("Length fails")
+    window.hear(begun(1), progress(1))
+    window.press("Mean works")
+    window.puppet.is_gone = True  # what the worker says when its time to stop is up
+    window.page.poll()
+    assert "stopped early" in window.page.listed.text
+    assert len(window.puppets) == 2
+    assert [request.number for request in window.asked(Train)] == [2]
+    window.page.controls.look.value = "1"  # its curve is there, its model is not
+    window.page.controls.sequence.value_input = "01"
+    assert [request.number for request in window.asked(Read)] in ([], [2])
+
+
+def test_a_refused_run_leaves_no_curve(window):
+    window.press("Train")
+    window.hear(Refused(1, ["train_length=10: too long"], ended=True))
+    assert "train_length=10: too long" in window.page.message.text
+    assert (len(window.page.runs), drawn(window)) == (0, set())
+    window.press("Train")
+    assert len(window.asked(Train)) == 2
+
+
+def test_a_diverged_run_is_named(window):
+    window.press("Train")
+    window.hear(begun(1))
+    window.hear(progress(1, "diverged")._replace(view=None))
+    assert "no longer a number" in window.page.listed.text
+
+
+def test_there_is_room_for_so_many_curves(make_window):
+    window = make_window(curves=2)
+    window.press("Mean works")
+    window.trains(1)
+    window.press("Which encoding?")
+    assert "room for 2 curves" in window.page.message.text
+    assert len(window.asked(Train)) == 1
+
+
+def test_the_typed_sequence_is_read_at_the_chosen_length(window):
+    window.press("Length fails")
+    window.hear(begun(1), progress(1))
+    assert window.asked(Read) == [Read(1, "0110", 6)]  # the slider ends where testing does
+    window.page.controls.sequence.value_input = "01 1"
+    window.page.controls.length.value = 2
+    assert len(window.asked(Read)) == 1  # one at a time
+    window.hear(Answered(1, READING))
+    assert window.asked(Read)[-1] == Read(1, "011", 2)
+    assert "truth <b>2</b>, the model says <b>1</b>" in window.page.answer.text
+    assert "a length it has trained on" in window.page.answer.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("", "sequence: empty; type 0s and 1s"),
+        ("   ", "sequence: empty; type 0s and 1s"),
+        ("01a", "sequence: 01a will not do; type 0s and 1s"),
+        ("<script>", "sequence: &lt;script&gt; will not do"),
+        ("01" * 5000, "sequence: 10000 symbols; at most 500 will do"),
+        ("\uff10\uff11", "sequence: \uff10\uff11 will not do"),
+    ],
+)
+def test_a_bad_sequence_is_answered_in_one_line(window, typed, line):
+    window.press("Length fails")
+    window.trains(1)
+    window.hear(Answered(1, READING))
+    window.page.controls.sequence.value_input = typed
+    assert line in window.page.typed.text
+    window.page.controls.sequence.value_input = "10"
+    window.hear(Answered(1, READING))
+    assert window.asked(Read)[-1].pattern == "10"
+    assert window.page.typed.text == ""
+
+
+def test_theory_is_drawn_where_there_is_one_and_else_says_why(window):
+    window.press("In theory")
+    assert window.page.controls.theory.active
+    window.hear(begun(1))
+    assert window.asked(Theorize) == [Theorize(1)]
+    window.hear(Theorized(1, [0.5] * 6, ""))
+    assert "theory" in drawn(window)
+    window.page.controls.theory.active = False
+    assert "theory" not in drawn(window)
+    window.hear(progress(1, "finished"))
+    window.press("Mean works")
+    window.trains(2)
+    window.page.controls.theory.active = True
+    window.hear(Theorized(2, [], "theory: known for fair symbols only"))
+    assert "fair symbols only" in window.page.message.text
+    assert "theory" not in drawn(window)
+
+
+def test_looking_at_another_run_shows_its_numbers_and_command(window):
+    window.press("Length fails")
+    window.trains(1, error=4.0)
+    window.press("Mean works")
+    window.trains(2, error=9.0)
+    assert "off by 3 at length 3 and by 3 at length 6" in window.page.numbers.text
+    window.page.controls.look.value = "1"
+    assert "off by 2 at length 3 and by 2 at length 6" in window.page.numbers.text
+    assert "seed=1" in window.page.command.text
+
+
+def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypatch, capsys):
+    window.press("Length fails")
+    monkeypatch.setattr(window.page.answers, "update", lambda *_: 1 / 0)
+    window.trains(1)
+    assert "The page made a mistake (ZeroDivisionError" in window.page.message.text
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    assert error.count("\n") == len(error.splitlines()) > 0
+    monkeypatch.undo()
+    window.press("Clear")
+    window.press("Mean works")
+    window.trains(2)
+    assert names(window) == ["mean, NoPE, no map, any share of 1s"]
+
+
+def test_closing_the_window_ends_its_process(window):
+    window.page.close()
+    assert window.puppet.is_closed
+
+
+def test_errors_that_are_no_numbers_are_shown(window):
+    window.press("Train")
+    window.hear(begun(1))
+    window.hear(progress(1)._replace(view=view(float("inf"))))
+    assert "more than can be said" in window.page.numbers.text

@@ -1,0 +1,117 @@
+"""The server: whom it lets in, what it refuses, what it leaves behind."""
+
+import asyncio
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from puppets import Puppet
+from tornado.httpclient import HTTPClientError, HTTPRequest
+from tornado.websocket import websocket_connect
+
+from classroom import server
+from classroom.server import Staff
+
+
+@pytest.mark.parametrize(
+    ("argument", "line"),
+    [
+        ("port=70000", "port=70000: "),
+        ("port=http", "port=http: "),
+        ("windows=0", "windows=0: "),
+        ("address=nowhere.invalid", "address=nowhere.invalid"),
+        ("open=maybe", "open=maybe: "),
+        ("prot=1", "prot"),
+        ("limits.seed.low=a", "limits.seed.low=a: "),
+        ("lessons.mean.runs=[]", "lessons.mean.runs"),
+        ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is none of the page's controls"),
+        ("-m", "-m: the page is not swept"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_in_one_line(invoke, monkeypatch, argument, line):
+    monkeypatch.setattr(server, "Worker", Puppet)
+    outcome = invoke("classroom", "open=false", argument)
+    assert outcome.status == 2
+    assert line in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
+
+
+def test_a_port_that_is_taken_is_named(invoke, monkeypatch):
+    monkeypatch.setattr(server, "Worker", Puppet)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        outcome = invoke("classroom", "open=false", f"port={port}")
+    assert outcome.status == 2
+    assert f"port={port}: cannot be served on address=127.0.0.1 (address already in use)" in outcome.err
+
+
+def test_the_next_window_finds_a_warm_process_and_no_more_are_kept_than_are_needed(monkeypatch):
+    hired: list[Puppet] = []
+    monkeypatch.setattr(server, "Worker", lambda: hired.append(Puppet()) or hired[-1])
+    staff = Staff(2)
+    assert staff.hire() is hired[0]
+    staff.open = 1
+    staff.prepare()
+    staff.prepare()
+    assert len(hired) == 2
+    assert staff.hire() is hired[1]
+    staff.open = 2
+    staff.prepare()  # there is no room for a third window
+    assert len(hired) == 2
+    staff.close()
+    assert not any(each.is_closed for each in hired)
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[subprocess.Popen, str]]:
+    """The page as a user serves it, and its address; ended by Ctrl-C."""
+    command = [sys.executable, "-m", "classroom", "open=false", "port=0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process, re.search(r"http://\S+", process.stdout.readline()).group()
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.out, process.err = process.communicate(timeout=20)
+
+
+@pytest.mark.slow
+def test_the_page_is_served_to_this_machine_alone_and_asks_for_nothing_elsewhere():
+    with served() as (process, address):
+        page = urlopen(address).read().decode()
+        sources = re.findall(r"(?:src|href)=[\"']([^\"']+)", page)
+        assert sources
+        assert all(source.startswith(("/static/", "data:", "#")) for source in sources)
+        listening = [each for each in psutil.Process(process.pid).net_connections() if each.status == "LISTEN"]
+        assert {each.laddr.ip for each in listening} == {"127.0.0.1"}
+        children = psutil.Process(process.pid).children(recursive=True)
+        assert children
+    assert process.returncode == 0
+    assert process.err == ""
+    assert psutil.wait_procs(children, timeout=10)[1] == []  # nothing is left behind
+
+
+@pytest.mark.slow
+def test_elsewhere_is_warned_of():
+    with served("address=0.0.0.0") as (process, _):
+        pass
+    assert process.err.startswith("warning: address=0.0.0.0: whoever can reach this machine can now train on it\n")
+    assert process.returncode == 0
+
+
+@pytest.mark.slow
+def test_pages_of_other_sites_are_not_let_in():
+    async def knock(url: str, origin: str) -> None:
+        (await websocket_connect(HTTPRequest(url, headers={"Origin": origin}))).close()
+
+    with served() as (_, address):
+        socket_url = address.replace("http", "ws") + "ws"
+        with pytest.raises(HTTPClientError, match="403"):
+            asyncio.run(knock(socket_url, "http://elsewhere.example"))

@@ -1,0 +1,179 @@
+"""The process behind a window: a real one, asked as the page asks it."""
+
+import os
+import shlex
+import signal
+import time
+
+import pytest
+
+from classroom.messages import Answered, Begun, Forget, Progress, Read, Ready, Refused, Stop, Theorize, Theorized, Train
+from classroom.worker import Gone, Worker
+from synthlab.assembly import resolve
+from synthlab.composition import compose
+from synthlab.runs import execute
+
+PATIENCE = 60.0  # seconds; what takes longer hangs
+SMALL = {"task": "length", "outrep": "rsqrt", "test_length": 12, "protocol.steps": 40, "evaluation.sequences": 16}
+ENDLESS = {"task": "length", "protocol.steps": 10**6}
+
+
+@pytest.fixture(scope="module")
+def shared():
+    worker = Worker()
+    yield worker
+    worker.close()
+
+
+@pytest.fixture
+def worker(shared):
+    """A process that remembers nothing of earlier tests."""
+    shared.send(Forget())
+    return shared
+
+
+def until(worker: Worker, kind: type, state: str | None = None) -> list:
+    """What the process says up to the first message of this kind, that one last."""
+    heard, deadline = [], time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        for reply in worker.replies():
+            heard.append(reply)
+            if isinstance(reply, kind) and (state is None or reply.state == state):
+                return heard
+        time.sleep(0.01)
+    raise AssertionError(f"no {kind.__name__} in {PATIENCE} s, but {[type(reply).__name__ for reply in heard]}")
+
+
+def test_a_run_is_shown_while_it_trains_and_ends_as_the_command_line_would_record_it(worker):
+    worker.send(Train(1, SMALL))
+    heard = until(worker, Progress, "finished")
+    begun = next(reply for reply in heard if isinstance(reply, Begun))
+    looks = [reply for reply in heard if isinstance(reply, Progress)]
+    assert [look.state for look in looks] == ["training"] * (len(looks) - 1) + ["finished"]
+    assert len(looks) >= 2
+    assert begun[:4] == (1, 40, 10, 12)
+    python, m, program, *overrides = shlex.split(begun.command)
+    assert (python, m, program) == ("python", "-m", "synthlab")
+    record = execute(resolve(compose(overrides)))
+    assert looks[-1].view.error == record.metrics["mse"].tolist()
+    assert looks[-1].losses == record.training["loss"].tolist()
+    assert looks[-1].steps == record.training["step"].tolist()
+
+
+def test_stop_keeps_the_model_as_it_is_and_the_next_run_trains(worker):
+    worker.send(Train(2, ENDLESS))
+    until(worker, Progress, "training")
+    worker.send(Stop())
+    last = until(worker, Progress, "stopped")[-1]
+    worker.stopped()
+    assert 0 < last.steps[-1] < 10**6
+    worker.send(Read(2, "01", 3))
+    assert until(worker, Answered)[-1].reading.truth[2] == 3
+    worker.send(Train(3, SMALL))
+    until(worker, Progress, "finished")
+
+
+def test_questions_are_answered_while_a_model_trains(worker):
+    worker.send(Train(4, ENDLESS))
+    until(worker, Progress, "training")
+    worker.send(Read(4, "0110", 20))
+    worker.send(Theorize(4))
+    reading = until(worker, Answered)[-1].reading
+    assert (len(reading.answers), len(reading.attention), len(reading.attention[0])) == (50, 4, 22)
+    theory = until(worker, Theorized)[-1]
+    assert len(theory.error) == 50
+    assert theory.error[-1] == pytest.approx(1909.42, rel=1e-4)  # the README's 1,909
+    worker.send(Stop())
+    until(worker, Progress, "stopped")
+    worker.stopped()
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"task": "median"}, "task=median: unknown"),
+        ({"model.width": 30}, "model.heads=4: must divide model.width=30"),
+        ({"model": "linear", "encoding": "rope"}, "has no position encoding"),
+        ({"encoding": "randomized", "test_length": 5000}, "test_length=5000"),
+        ({"widht": 3}, "widht"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_a_line(worker, settings, line):
+    worker.send(Train(5, settings))
+    refused = until(worker, Refused)[-1]
+    assert refused.ended
+    assert any(line in each for each in refused.lines)
+    assert all("\n" not in each for each in refused.lines)
+
+
+def test_a_run_that_diverges_says_so(worker):
+    settings = {**SMALL, "outrep": "identity", "protocol.optimizer": "sgd", "protocol.lr": 1e20}
+    worker.send(Train(6, settings))
+    assert until(worker, Progress, "diverged")[-1].view is None
+
+
+def test_what_is_forgotten_is_not_answered(worker):
+    worker.send(Train(7, SMALL))
+    until(worker, Progress, "finished")
+    worker.send(Forget())
+    worker.send(Read(7, "01", 3))
+    worker.send(Train(8, {"task": "median"}))
+    assert not any(isinstance(reply, Answered) for reply in until(worker, Refused))
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"inputs": "uniform_count"}, "inputs=bernoulli with p=0.5 only"),
+        ({"task": "length", "outrep": "rsqrt", "train_length": 40}, "beyond training length 30"),
+        ({"task": "length", "outrep": "power"}, "power"),
+    ],
+)
+def test_theory_that_is_not_known_says_why(worker, settings, reason):
+    worker.send(Train(9, SMALL | {"outrep": "identity"} | settings))
+    worker.send(Theorize(9))
+    found = until(worker, Theorized)[-1]
+    assert found.error == []
+    assert reason in found.reason
+    until(worker, Progress, "finished")
+
+
+@pytest.mark.slow
+def test_whatever_happens_to_the_process_is_noticed():
+    worker = Worker()
+    until(worker, Ready)
+    worker.send(Train(1, ENDLESS))
+    until(worker, Progress, "training")
+    os.kill(worker._process.pid, signal.SIGKILL)
+    with pytest.raises(Gone):
+        until(worker, Progress, "finished")
+    worker.close()
+    with pytest.raises(Gone):
+        worker.send(Stop())
+
+
+@pytest.mark.slow
+def test_a_step_that_takes_too_long_does_not_delay_a_stop():
+    worker = Worker()
+    until(worker, Ready)
+    large = {"model.width": 1024, "model.depth": 8, "train_length": 100, "protocol.batch": 64, "protocol.steps": 1000}
+    worker.send(Train(1, large))
+    until(worker, Begun)
+    asked = time.monotonic()
+    worker.send(Stop())
+    with pytest.raises(Gone):
+        until(worker, Progress, "stopped")
+    assert time.monotonic() - asked < 5  # 0.6 s on an idle machine
+    assert not worker._process.is_alive()
+
+
+@pytest.mark.slow
+def test_the_process_ends_with_the_page_and_not_by_ctrl_c():
+    worker = Worker()
+    until(worker, Ready)
+    os.kill(worker._process.pid, signal.SIGINT)
+    worker.send(Train(1, SMALL))
+    until(worker, Progress, "finished")
+    worker._connection.close()
+    worker._process.join(10)
+    assert worker._process.exitcode == 0
