@@ -1,4 +1,4 @@
-"""The lessons of ``conf/lessons.yaml``: what is trained, and what is said of it before and after."""
+"""The lessons of ``conf/story/lengths.yaml``: what is trained, and what is said of it before and after."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -11,7 +11,7 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class Lesson(BaseModel):
-    """One step of the story; each field is described in ``conf/lessons.yaml``."""
+    """One step of the story; each field is described in ``conf/story/lengths.yaml``."""
 
     model_config = STRICT
     button: Text

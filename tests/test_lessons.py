@@ -21,7 +21,7 @@ def refusal(given) -> str:
 
 
 def test_every_run_of_the_labs_lessons_can_be_trained():
-    lessons = Lessons.checked(OmegaConf.to_container(OmegaConf.load(conf_dir() / "lessons.yaml")))
+    lessons = Lessons.checked(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
     assert len(lessons.lessons) == 7
     for lesson in lessons.lessons.values():
         for settings in lessons.settings(lesson):

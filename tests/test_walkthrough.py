@@ -23,7 +23,7 @@ from theory.numeric import expected_errors
 
 def lessons(**every) -> Lessons:
     """The lab's lessons, with settings that hold for every run."""
-    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "lessons.yaml"))
+    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml"))
     return Lessons.checked(raw | {"every": raw["every"] | every})
 
 
@@ -225,7 +225,7 @@ def test_where_theory_says_nothing_it_says_why(settings, reason):
     assert why.startswith(reason)
 
 
-# What `seen` of conf/lessons.yaml says, in numbers. Errors are typical ones, by length.
+# What `seen` of conf/story/lengths.yaml says, in numbers. Errors are typical ones, by length.
 
 
 def typical(look: Look) -> np.ndarray:

@@ -15,7 +15,7 @@ from synthlab.composition import conf_dir
 @pytest.fixture(scope="session")
 def config() -> tuple[Settings, Lessons]:
     raw = {}
-    for name in ("lessons", "classroom"):
+    for name in ("story/lengths", "classroom"):
         raw |= OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
     return checked({key: value for key, value in raw.items() if key not in ("defaults", "hydra")})
 

@@ -18,6 +18,7 @@ from tornado.websocket import websocket_connect
 
 from classroom import server
 from classroom.server import Staff
+from synthlab.composition import conf_dir
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,14 @@ def test_pages_of_other_sites_are_not_let_in():
         socket_url = address.replace("http", "ws") + "ws"
         with pytest.raises(HTTPClientError, match="403"):
             asyncio.run(knock(socket_url, "http://elsewhere.example"))
+
+
+@pytest.mark.slow
+def test_a_story_of_ones_own_takes_the_place_of_the_labs(tmp_path):
+    story = (conf_dir() / "story" / "lengths.yaml").read_text().replace("button: Mean works", "button: My lesson")
+    (tmp_path / "story").mkdir()
+    (tmp_path / "story" / "mine.yaml").write_text(story)
+    with served("--config-dir", str(tmp_path), "story=mine") as (_, address):
+        page = urlopen(address).read().decode()
+    assert "My lesson" in page
+    assert "Mean works" not in page
