@@ -110,9 +110,14 @@ class Classroom:
 def serve(settings: Settings, lessons: Lessons) -> None:
     """Serve the page until Ctrl-C. Raises InputError where that cannot be done."""
     logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
-    local, port = settings.address in LOOPBACK, _free_port(settings)
+    local = settings.address in LOOPBACK
+    port = _free_port(settings)
     classroom = Classroom(settings, lessons)
-    server = _server(settings.address, port, classroom, local)
+    try:
+        server = _server(settings.address, port, classroom, local)
+    except OSError:  # somebody else was faster
+        classroom.staff.close()
+        raise InputError(f"port={port}: has just been taken; try again") from None
     address = f"http://{settings.address}:{port}/"
     if not local:
         tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")

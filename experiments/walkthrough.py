@@ -1,4 +1,4 @@
-"""``python -m experiments.walkthrough``: the lessons of ``conf/story/lengths.yaml`` as one page for reading and printing."""
+"""``python -m experiments.walkthrough``: the lessons of ``conf/story`` as one page for reading and printing."""
 
 import shlex
 import sys

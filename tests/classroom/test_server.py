@@ -118,12 +118,10 @@ def test_pages_of_other_sites_are_not_let_in():
             asyncio.run(knock(socket_url, "http://elsewhere.example"))
 
 
-@pytest.mark.slow
-def test_a_story_of_ones_own_takes_the_place_of_the_labs(tmp_path):
+def test_a_story_of_ones_own_takes_the_place_of_the_labs(invoke, tmp_path):
     story = (conf_dir() / "story" / "lengths.yaml").read_text().replace("button: Mean works", "button: My lesson")
     (tmp_path / "story").mkdir()
     (tmp_path / "story" / "mine.yaml").write_text(story)
-    with served("--config-dir", str(tmp_path), "story=mine") as (_, address):
-        page = urlopen(address).read().decode()
-    assert "My lesson" in page
-    assert "Mean works" not in page
+    outcome = invoke("classroom", "--config-dir", str(tmp_path), "story=mine", "--cfg", "job")
+    assert "button: My lesson" in outcome.out
+    assert "Mean works" not in outcome.out
