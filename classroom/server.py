@@ -1,7 +1,9 @@
 """The page's server: one window each a page of its own, all in one process that computes nothing."""
 
 import logging
+import os
 import socket
+import sys
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
@@ -121,11 +123,11 @@ def serve(settings: Settings, lessons: Lessons) -> None:
     address = f"http://{settings.address}:{port}/"
     if not local:
         tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
-    say(f"The classroom is open: {address}", "Ctrl-C closes it.")
-    server.start()
-    if settings.open:
-        server.io_loop.call_later(0.2, _open, address)
     try:
+        say(f"The classroom is open: {address}", "Ctrl-C closes it.")
+        server.start()
+        if settings.open:
+            server.io_loop.call_later(0.2, _open, address)
         server.io_loop.start()
     except KeyboardInterrupt:
         say("", "The classroom is closed.")
@@ -173,7 +175,9 @@ class _OneLine(logging.Handler):
 
 
 def _open(address: str) -> None:
-    webbrowser.open(address)
+    """Open the page in a browser, but for one that would take over the terminal."""
+    if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(address)
 
 
 def checked(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from experiments.bench import probes
+from experiments.bench.classroom import reaction
 from experiments.bench.commands import measure
 from experiments.bench.probes import apart
 
@@ -167,6 +168,15 @@ def sweep(effort: Effort) -> Row:
     )
 
 
+def classroom(effort: Effort) -> Iterator[Row]:
+    """How soon the page for the class reacts, without the browser's part of it."""
+    found = reaction(effort.seconds)
+    one_core = "one core, RoPE, width 32; without the browser's part"
+    yield Row("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core, {"seconds": found.first})
+    yield Row("classroom: curves drawn anew", f"{found.looks:.1f} a second", "2", one_core, {"looks": found.looks})
+    yield Row("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core, {"seconds": found.stop})
+
+
 def gpu(effort: Effort) -> Row:
     """Default models trained in an hour on a GPU, stacked and one at a time."""
     name = "GPU: models trained an hour, stacked against one at a time"
@@ -216,6 +226,7 @@ def rows(effort: Effort) -> Iterator[Row]:
         lambda: gpu(effort),
         lambda: sweep(effort),
         lambda: commands(effort),
+        lambda: classroom(effort),
     ]
     for step in steps:
         found = step()

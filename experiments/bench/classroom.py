@@ -1,0 +1,65 @@
+"""How soon the process behind a window of the classroom reacts, as the page asks it."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from classroom.messages import Progress, Ready, Reply, Stop, Train
+from classroom.worker import Worker
+
+RUN = {"task": "length", "encoding": "rope", "protocol": "classroom"}  # the slowest of the lessons' encodings
+
+
+class Reaction(NamedTuple):
+    """Seconds from Train to the first look at the model, looks a second from then on, seconds from Stop to the last."""
+
+    first: float
+    looks: float
+    stop: float
+
+
+def reaction(seconds: float) -> Reaction:
+    """Watch a run for so many seconds, on one core where the system can be told so, and stop it."""
+    with _one_core():
+        worker = Worker()
+        try:
+            _next(worker, Ready)
+            began = time.perf_counter()
+            worker.send(Train(1, RUN | {"protocol.steps": 10**6}))
+            _next(worker, Progress)
+            first, looks = time.perf_counter(), 0
+            while time.perf_counter() < first + seconds or not looks:
+                _next(worker, Progress)
+                looks += 1
+            stopping = time.perf_counter()
+            worker.send(Stop())
+            while _next(worker, Progress).state != "stopped":
+                pass
+            return Reaction(first - began, looks / (stopping - first), time.perf_counter() - stopping)
+        finally:
+            worker.close()
+
+
+def _next(worker: Worker, kind: type[Reply]) -> Reply:
+    """The last message of this kind among those that come next."""
+    while True:
+        found = [reply for reply in worker.replies() if isinstance(reply, kind)]
+        if found:
+            return found[-1]
+        time.sleep(0.005)
+
+
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Have processes that start here run on one core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
