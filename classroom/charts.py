@@ -126,6 +126,10 @@ class AnswersChart:
         tips = [("length", "@length"), ("truth", "@x{0.[000]}"), ("answer", "@real{0.[000]}")]
         self.figure.add_tools(HoverTool(tooltips=tips, renderers=[drawn]))
 
+    def clear(self) -> None:
+        """Show nothing."""
+        self.diagonal.data, self.dots.data = _empty(*self.diagonal.data), _empty(*self.dots.data)
+
     def update(self, dots: Sequence[Dots], train_length: int) -> None:
         """Show these answers; one far off stands on the edge, and says where it belongs when asked."""
         low, high = spread([value for each in dots for value in each.truth])
@@ -166,6 +170,11 @@ class OutputsChart:
         self.figure.ygrid.grid_line_color = None
         self.rows = self.figure.yaxis.ticker = FixedTicker(ticks=[])
 
+    def clear(self) -> None:
+        """Show nothing."""
+        self.bars.data, self.dots.data, self.rows.ticks = _empty(*self.bars.data), _empty(*self.dots.data), []
+        self.practised.update(left=None, right=None, visible=False)
+
     def update(
         self, dots: Sequence[Dots], outputs: str, truth: str, seen: tuple[float, float], train_length: int
     ) -> None:
@@ -173,7 +182,7 @@ class OutputsChart:
         low, high = spread([value for each in dots for value in getattr(each, truth)] + list(seen))
         room = high - low
         self.figure.x_range.update(start=low - 0.1 * room, end=high + 0.25 * room)
-        self.practised.update(left=seen[0], right=seen[1])
+        self.practised.update(left=seen[0], right=seen[1], visible=True)
         rows, bars = _empty(*self.dots.data), _empty(*self.bars.data)
         for row, (each, colour, marker) in enumerate(coloured(dots, train_length)):
             values = getattr(each, outputs)

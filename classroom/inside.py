@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from math import isnan
 
+import numpy as np
 from bokeh.models import (
     BoxAnnotation,
     ColorBar,
@@ -46,11 +47,17 @@ class SequenceChart:
         self.figure.legend.label_text_font_size = TEXT
         self.figure.legend.background_fill_alpha = 0.7
 
+    def clear(self) -> None:
+        """Show nothing."""
+        self.truth.data = self.answers.data = _line([], [])
+        self.shade.visible = self.chosen.visible = False
+
     def update(self, reading: Reading, train_length: int) -> None:
         """Show this sequence."""
         lengths = range(1, len(reading.truth) + 1)
         self.figure.x_range.update(start=0.5, end=len(reading.truth) + 0.5)
-        self.shade.right, self.chosen.location = train_length + 0.5, reading.length
+        self.shade.update(right=train_length + 0.5, visible=True)
+        self.chosen.update(location=reading.length, visible=True)
         low, high = spread([*reading.truth, *reading.answers])
         self.figure.y_range.update(start=low - 0.05 * (high - low), end=high + 0.05 * (high - low))
         self.truth.data = _line(lengths, reading.truth)
@@ -77,6 +84,11 @@ class AttentionChart:
         self.figure.yaxis.axis_label = "head"
         self.heads = self.figure.yaxis.ticker = FixedTicker(ticks=[])
         self.places = self.figure.xaxis.ticker = FixedTicker(ticks=[])
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.cells.data = {key: [] for key in self.cells.data}
+        self.heads.ticks = self.places.ticks = []
 
     def update(self, reading: Reading) -> None:
         """Show this sequence."""
@@ -115,13 +127,16 @@ class AddedChart:
         self.figure.yaxis.visible = False
         self.heads = self.figure.xaxis.ticker = FixedTicker(ticks=[])
 
+    def clear(self) -> None:
+        """Show nothing."""
+        self.squares.data = {key: [] for key in self.squares.data}
+        self.heads.ticks = []
+
     def update(self, reading: Reading) -> None:
         """Show this sequence."""
-        import numpy as np
-
         heads = len(reading.added)
         if not heads:
-            self.squares.data = {"image": [], "x": [], "y": [], "size": []}
+            self.clear()
             return
         # The first row, BOS, on top.
         images = [np.flipud(np.array(square)) for square in reading.added]

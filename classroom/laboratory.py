@@ -123,9 +123,11 @@ class Laboratory:
         self.connection.send(Progress(watch.number, state, watch.steps, watch.losses, view))
 
     def _read(self, request: Read) -> None:
+        reading = None
         if request.number in self.trained:  # or it was forgotten in between
             _, model, viewer = self.trained[request.number]
-            self.connection.send(Answered(request.number, viewer.read(model, request.pattern, request.length)))
+            reading = viewer.read(model, request.pattern, request.length)
+        self.connection.send(Answered(request.number, reading))
 
     def _theorize(self, request: Theorize) -> None:
         if request.number in self.trained:

@@ -69,10 +69,10 @@ class Progress(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What a run's model made of a sequence."""
+    """What a run's model made of a sequence; None if the model is not there any more."""
 
     number: int
-    reading: Reading
+    reading: Reading | None
 
 
 class Theorized(NamedTuple):

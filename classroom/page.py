@@ -1,19 +1,17 @@
-"""One window: what is pressed there, and what it shows."""
+"""One window: what is pressed there, and who trains for it."""
 
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
-from html import escape
 from typing import Any, NamedTuple
 
 from bokeh.document import Document
-from bokeh.models import Button, ColumnDataSource, Div
+from bokeh.models import Button
 
 from classroom import words
-from classroom.charts import AnswersChart, Curves, ErrorChart, OutputsChart, points
+from classroom.board import Board
 from classroom.choices import Choice, Chooser, read_sequence
-from classroom.controls import SHEET, Controls, on_change
-from classroom.inside import AddedChart, AttentionChart, SequenceChart
+from classroom.controls import Controls, on_change
 from classroom.messages import (
     Answered,
     Begun,
@@ -29,17 +27,14 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from classroom.runs import Run, Runs, shown
-from classroom.styles import INK, Line
+from classroom.runs import Run, Runs
 from classroom.worker import Gone, Worker
 from experiments.lessons import Lesson, Lessons
-from experiments.views import Reading
 from synthlab.errors import InputError
 from synthlab.output import tell
 
 OFTEN = 100  # milliseconds between two looks at what the process has said
 SELDOM = 2.0  # seconds between two readings of the same sequence while a model trains: its charts cost the most
-THEORY = Line(INK, [4, 4], "x")
 WELCOME = Lesson(
     button="-",
     title="What can a model do with longer sequences than it has seen?",
@@ -64,13 +59,13 @@ def guarded(handler: Callable[..., None]) -> Callable[..., None]:
         try:
             handler(page, *args)
         except InputError as error:
-            page.complain(error.lines)
+            page.board.complain(error.lines)
         except Gone:
             page.lost()
         except Exception as error:
             line = " ".join(f"{type(error).__name__}: {error}".split())
             tell(f"error: {handler.__name__}: {line}")
-            page.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
+            page.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
     return guard
 
@@ -89,7 +84,7 @@ def pressed(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 class Page:
-    """A window's widgets, charts and runs, and the process that trains for it."""
+    """A window's controls and runs, the board that shows them, and the process that trains."""
 
     def __init__(
         self, document: Document, hire: Callable[[], Worker], chooser: Chooser, told: Lessons, options: Options
@@ -103,48 +98,24 @@ class Page:
         self.pattern, self.reading_due = "0110", 0.0
         self.reading_asked = self.reading_wanted = False
         self.controls = Controls(chooser, {name: lesson.button for name, lesson in told.lessons.items()})
-        self.story, self.message, self.typed, self.numbers, self.listed, self.command, self.answer, self.inside = (
-            Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
-        )
-        self.errors, self.losses = (
-            ErrorChart(),
-            Curves("Training loss", "step", "loss", "log", [("step", "@x"), ("loss", "@y{0.0e+0}")]),
-        )
-        self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # the narrowest chart has the longest numbers
-        self.answers = AnswersChart()
-        self.plain = OutputsChart("Outputs in plain units", "dots: answers, bars: truth")
-        self.mapped = OutputsChart("Outputs after the map", "dots: answers, bars: truth")
-        self.sequence, self.attention, self.added = SequenceChart(), AttentionChart(), AddedChart()
+        self.board = Board()
+        self.board.tell(WELCOME, over=False)
         self._wire()
-        self._tell(WELCOME, over=False)
-        self.message.text = ""
         with document.models.freeze():
-            for name, root in self._roots():
+            for name, root in (*self.controls.roots(), *self.board.roots()):
                 root.name = name
                 document.add_root(root)
         document.add_periodic_callback(self.poll, OFTEN)
         self.worker = hire()
 
-    def _roots(self) -> list[tuple[str, Any]]:
-        log, linear = (self.errors.charts[scale].figure for scale in ("log", "linear"))
-        texts = ("story", "message", "typed", "numbers", "listed", "command", "answer", "inside")
-        charts = ("losses", "answers", "plain", "mapped", "sequence", "attention", "added")
-        return [
-            *self.controls.roots(),
-            *((f"text_{name}", getattr(self, name)) for name in texts),
-            ("chart_log", log),
-            ("chart_linear_scale", linear),
-            *((f"chart_{name}", getattr(self, name).figure) for name in charts),
-        ]
-
     def _wire(self) -> None:
-        controls = self.controls
+        controls, errors = self.controls, self.board.errors
         for name, button in controls.lessons.items():
             _on_click(button, lambda lesson=self.told.lessons[name]: self.teach(lesson))
         _on_click(controls.train, self.train)
         _on_click(controls.stop, self.stop)
         _on_click(controls.clear, self.clear)
-        on_change(controls.linear, "active", lambda linear: self.errors.show("linear" if linear else "log"))
+        on_change(controls.linear, "active", lambda linear: errors.show("linear" if linear else "log"))
         on_change(controls.theory, "active", lambda _: self.show_theory())
         on_change(controls.look, "value", self.choose)
         on_change(controls.sequence, "value_input", lambda _: self.read())
@@ -179,7 +150,8 @@ class Page:
             self._remove(run)
         self._look_at(None)
         self.lesson = None
-        self._tell(WELCOME, over=False)
+        self.board.tell(WELCOME, over=False)
+        self.board.complain([])
         self._refresh()
         if self.worker is not None:
             self.worker.send(Forget())
@@ -198,19 +170,17 @@ class Page:
         try:
             self.pattern = read_sequence(self.controls.sequence.value_input or "", self.options.sequence)
         except InputError as error:
-            self.typed.text = _warnings(error.lines)
+            self.board.complain_of_sequence(error.lines)
             return
-        self.typed.text = ""
+        self.board.complain_of_sequence([])
         self.reading_wanted = True
         self._read_if_wanted()
 
     @pressed
     def show_theory(self) -> None:
         """Draw what theory says of the run that is looked at, or take it away."""
-        for each in self.errors.charts.values():
-            if "theory" in each.drawn:
-                each.remove("theory")
         run = self.looked_at
+        self.board.draw_theory([])
         if not self.controls.theory.active or run is None:
             return
         if run.theory is None:
@@ -220,12 +190,8 @@ class Page:
             return
         error, reason = run.theory
         if reason:
-            self.complain([reason])
-            return
-        name = "theory: the best that linear attention can do"
-        source = ColumnDataSource(points(range(1, len(error) + 1), error, name) | {"mark": [0] * len(error)})
-        for each in self.errors.charts.values():
-            each.add("theory", source, THEORY, width=2)
+            self.board.complain([reason])
+        self.board.draw_theory(error)
 
     # --- training
 
@@ -235,16 +201,16 @@ class Page:
         new = len(choices) if again else len(choices) - len(there)
         if len(self.runs) - again * len(there) + new > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
-        self.message.text = ""
+        self.board.complain([])
         self.lesson = lesson
         if lesson is not None:
-            self._tell(lesson, over=False)
+            self.board.tell(lesson, over=False)
         if again:
             for run in there:
                 self._remove(run)
             there = []
         for run in self.runs:
-            self._fade(run, run not in there)
+            self.board.fade(run, run not in there)
         kept = [run.choice for run in there]
         self.queue = [choice for choice in choices if choice not in kept]
         self._ask_to_stop()
@@ -259,9 +225,7 @@ class Page:
         if self.current is None and self.queue:
             choice = self.queue.pop(0)
             run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults))
-            for each in self.errors.charts.values():
-                each.add(run.number, run.error, run.style)
-            self.losses.add(run.number, run.loss, run.style)
+            self.board.add(run)
             self.current = run
             self._look_at(run)
             self._send(Train(run.number, self.chooser.settings(choice)))
@@ -285,7 +249,7 @@ class Page:
         self.current = None
         if not stopping:
             self.queue.clear()
-            self.complain(["The process that trains has ended, perhaps for want of memory; try a smaller model"])
+            self.board.complain(["The process that trains has ended, perhaps for want of memory; try a smaller model"])
         self._next()
 
     @guarded
@@ -316,8 +280,8 @@ class Page:
                 self._refresh()
             case Progress():
                 self._progress(run, reply)
-            case Answered() if run is not None and run is self.looked_at:
-                self._show_reading(run, reply.reading)
+            case Answered() if run is not None and run is self.looked_at and reply.reading is not None:
+                self.board.show_reading(run, reply.reading)
             case Theorized() if run is not None:
                 run.theory = (reply.error, reply.reason)
                 self.show_theory()
@@ -328,22 +292,22 @@ class Page:
     def _progress(self, run: Run | None, reply: Progress) -> None:
         if run is not None:
             run.update(reply)
-            for each in (*self.errors.charts.values(), self.losses):
-                each.fit()
+            self.board.fit()
         over = reply.state != "training"
         if over and self.current is not None and self.current.number == reply.number:
             self.worker.stopped()
             self.current = None
             if not self.queue and self.lesson is not None and reply.state == "finished":
-                self._tell(self.lesson, over=True)
+                self.board.tell(self.lesson, over=True)
         if run is not None and run is self.looked_at:
-            self._show_view(run)
+            if run.view is not None:
+                self.board.show(run)
             if over or time.monotonic() > self.reading_due:
                 self.reading_wanted, self.reading_due = True, time.monotonic() + SELDOM
         self._next()
 
     def _refused(self, run: Run | None, reply: Refused) -> None:
-        self.complain(reply.lines)
+        self.board.complain(reply.lines)
         if reply.ended:
             self.queue.clear()
             self.worker.stopped()
@@ -354,109 +318,48 @@ class Page:
             self._look_at(next(reversed(list(self.runs)), None))
             self._refresh()
 
-    # --- what is shown
-
-    def complain(self, lines: Sequence[str]) -> None:
-        """Say in one plain line each what will not do."""
-        self.message.text = _warnings(lines)
-
-    def _tell(self, lesson: Lesson, over: bool) -> None:
-        text = lesson.seen if over else lesson.watch
-        title = lesson.title if lesson.title.endswith("?") else f"{lesson.title}."
-        self.story.text = f"<b>{escape(title)}</b> {escape(text)}"
+    # --- what is looked at
 
     def _remove(self, run: Run) -> None:
-        for each in (*self.errors.charts.values(), self.losses):
-            each.remove(run.number)
+        self.board.remove(run)
         self.runs.remove(run)
         if self.looked_at is run:
             self._look_at(None)
 
-    def _fade(self, run: Run, faded: bool) -> None:
-        for each in (*self.errors.charts.values(), self.losses):
-            each.fade(run.number, faded)
-
     def _look_at(self, run: Run | None) -> None:
         """Show this run in the lower charts, and what it was trained on in the upper ones."""
+        if run is not self.looked_at:
+            self.board.blank()
         self.looked_at = run
         if run is None or run.begun is None:
             return
-        longest = max(each.begun.test_length for each in self.runs if each.begun is not None)
-        self.errors.stage(run.begun.train_length, longest)
+        self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))
         self.controls.length.update(end=max(2, run.begun.test_length))
         self.controls.length.value = min(self.controls.length.value, run.begun.test_length)
-        name = words.word("outrep", run.choice["outrep"])
-        plain = run.choice["outrep"] == "identity"
-        self.mapped.figure.title.text = "No map: the same" if plain else f"Outputs after the map {name}"
-        self._show_view(run)
+        if run.view is not None:
+            self.board.show(run)
         self.show_theory()
         self.reading_wanted = run.alive
 
-    def _show_view(self, run: Run) -> None:
-        if run.view is None or run.begun is None:
-            return
-        natural, represented = run.begun.seen
-        length = run.begun.train_length
-        self.answers.update(run.view.dots, length)
-        self.plain.update(run.view.dots, "answers", "truth", natural, length)
-        self.mapped.update(run.view.dots, "outputs", "mapped", represented, length)
-
     def _refresh(self) -> None:
-        """The list of runs, and what is said of the one that is looked at."""
-        self.listed.text = self.runs.listed()
+        """What is said of the runs, and what can be chosen among them."""
+        self.board.describe(self.runs, self.looked_at)
         options = [(str(run.number), run.name) for run in reversed(list(self.runs))] or [("", "no curve yet")]
-        run = self.looked_at
-        self.controls.look.update(options=options, value=str(run.number) if run else options[0][0])
-        steps = [each.begun.steps for each in self.runs if each.begun is not None]
-        self.losses.figure.x_range.update(start=0, end=max(steps, default=1))
-        self.numbers.text = "" if run is None else f"<b>{escape(run.name)}</b>: {escape(_joined(run))}"
-        self.command.text = (
-            f"The same at the command line: <code>{escape(run.begun.command)}</code>" if run and run.begun else ""
-        )
+        value = str(self.looked_at.number) if self.looked_at else options[0][0]
+        self.controls.look.update(options=options, value=value)
 
     def _read_if_wanted(self) -> None:
         run = self.looked_at
         if not self.reading_wanted or self.reading_asked or run is None or not run.alive:
             return
-        self.reading_wanted = False
-        self._send(Read(run.number, self.pattern, self.controls.length.value))
-        self.reading_asked = True
-
-    def _show_reading(self, run: Run, reading: Reading) -> None:
-        self.sequence.update(reading, run.begun.train_length)
-        self.attention.update(reading)
-        self.added.update(reading)
-        truth, answer = reading.truth[reading.length - 1], reading.answers[reading.length - 1]
-        symbols = reading.symbols[: reading.length]
-        typed = symbols if len(symbols) <= 60 else f"{symbols[:60]}…"
-        beyond = reading.length > run.begun.train_length
-        where = "longer than any it has trained on" if beyond else "a length it has trained on"
-        self.answer.text = (
-            f'<span style="font-size:20px">{run.choice["task"]}: truth <b>{shown(truth)}</b>, the model says '
-            f"<b>{shown(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{typed}</code>"
-        )
-        none = run.choice["encoding"] == "nope" and reading.added
-        self.inside.text = (
-            "Linear attention has no softmax to show, and no position encoding."
-            if not reading.attention
-            else "NoPE adds nothing: the picture is blank."
-            if none
-            else ""
-        )
+        self.reading_wanted, self.reading_asked = False, True
+        self._send(Read(run.number, self.pattern, min(self.controls.length.value, run.begun.test_length)))
 
     def close(self) -> None:
         """The window is gone: end its process."""
         if self.worker is not None:
             self.worker.close()
             self.worker = None
-
-
-def _warnings(lines: Sequence[str]) -> str:
-    return "<br>".join(f"<b>⚠ {escape(line)}</b>" for line in lines)
-
-
-def _joined(run: Run) -> str:
-    return " · ".join(part for part in (run.progress(), run.numbers()) if part)
 
 
 def _on_click(button: Button, react: Callable[[], None]) -> None:

@@ -6,10 +6,14 @@ and whatever happens to a model happens to nothing else.
 
 import multiprocessing
 import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from classroom.messages import Reply, Request, Stop
+from synthlab.output import tell
 
 GRACE = 0.6  # seconds that training has to leave off by itself
 
@@ -26,7 +30,8 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self._process.start()
+        with _without_ctrl_c():
+            self._process.start()
         theirs.close()
         self._deadline: float | None = None
 
@@ -69,12 +74,30 @@ class Worker:
         self._connection.close()
 
 
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Have processes that start here ignore Ctrl-C, which reaches them too: they end with the page's. Only the main
+    thread can see to that."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def _serve(connection: Connection) -> None:
     """What the process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches it too; it ends with the page's process
-    from synthlab.cli import quick_imports
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which a command line of the lab's takes for Ctrl-C
+    try:
+        from synthlab.cli import quick_imports
 
-    with quick_imports():
-        from classroom.laboratory import Laboratory
+        with quick_imports():
+            from classroom.laboratory import Laboratory
 
-    Laboratory(connection).serve()
+        Laboratory(connection).serve()
+    except Exception as error:
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        tell(f"error: the process that trains has ended: {line}")

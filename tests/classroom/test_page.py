@@ -14,22 +14,22 @@ def names(window) -> list[str]:
 
 
 def drawn(window) -> set:
-    return set(window.page.errors.charts["log"].drawn)
+    return set(window.page.board.errors.charts["log"].drawn)
 
 
 def test_a_lesson_trains_its_runs_in_turn_and_then_says_what_was_seen(window):
     lesson = window.page.told.lessons["mended"]
     window.press(lesson.button)
-    assert lesson.watch in window.page.story.text
+    assert lesson.watch in window.page.board.story.text
     first = window.asked(Train)
     assert [request.settings for request in first] == [
         {"task": "length", "protocol": "classroom", "protocol.steps": 1000}
     ]
     window.trains(1)
-    assert lesson.watch in window.page.story.text  # there is one more
+    assert lesson.watch in window.page.board.story.text  # there is one more
     assert window.asked(Train)[-1].settings["outrep"] == "rsqrt"
     window.trains(2)
-    assert lesson.seen in window.page.story.text
+    assert lesson.seen in window.page.board.story.text
     assert names(window) == ["length, NoPE, no map", "length, NoPE, 1/√x"]
     assert window.page.controls.settings["outrep"].value == "rsqrt"
 
@@ -53,7 +53,7 @@ def test_earlier_curves_fade_and_stay(window):
     window.trains(1)
     window.press("Length fails")
     window.hear(begun(2), progress(2))
-    log = window.page.errors.charts["log"].drawn
+    log = window.page.board.errors.charts["log"].drawn
     assert log[1][0].glyph.line_alpha < 0.5 < log[2][0].glyph.line_alpha
     assert log[1][0].data_source.data["name"][0].startswith("mean")  # what hovering says
 
@@ -82,11 +82,11 @@ def test_what_stands_in_the_controls_is_trained(window):
 def test_what_cannot_be_trained_is_answered_in_one_line(window, key, text, line):
     window.page.controls.settings[key].value = text
     window.press("Train")
-    assert line in window.page.message.text
+    assert line in window.page.board.message.text
     assert window.asked(Train) == []
     window.page.controls.settings[key].value = str(window.page.chooser.defaults[key])
     window.press("Train")
-    assert window.page.message.text == ""
+    assert window.page.board.message.text == ""
     assert len(window.asked(Train)) == 1
 
 
@@ -94,7 +94,7 @@ def test_all_bad_controls_are_named_at_once(window):
     for key in ("seed", "model.depth"):
         window.page.controls.settings[key].value = "x"
     window.press("Train")
-    assert window.page.message.text.count("<br>") == 1
+    assert window.page.board.message.text.count("<br>") == 1
 
 
 def test_stop_keeps_what_is_trained_and_leaves_the_rest(window):
@@ -105,7 +105,7 @@ def test_stop_keeps_what_is_trained_and_leaves_the_rest(window):
     window.hear(progress(1, "stopped"))
     assert not window.puppet.is_stopping
     assert len(window.asked(Train)) == 1
-    assert "stopped early" in window.page.listed.text
+    assert "stopped early" in window.page.board.listed.text
 
 
 def test_stop_with_nothing_to_stop_asks_for_nothing(window):
@@ -122,7 +122,7 @@ def test_another_lesson_takes_over_from_the_one_that_trains(window):
     window.hear(progress(1, "stopped"))
     assert window.asked(Train)[-1].settings["inputs"] == "uniform_count"
     window.trains(2)
-    assert window.page.told.lessons["mean"].seen in window.page.story.text
+    assert window.page.told.lessons["mean"].seen in window.page.board.story.text
 
 
 def test_a_stop_that_came_too_late_changes_nothing(window):
@@ -141,6 +141,7 @@ def test_clear_takes_everything_away_and_what_still_comes_is_ignored(window):
     window.press("Clear")
     window.hear(progress(1), progress(1, "stopped"))
     assert (len(window.page.runs), drawn(window)) == (0, set())
+    assert [window.page.board.answers.dots.data["x"], window.page.board.sequence.truth.data["x"]] == [[], []]
     assert window.asked(Forget)
     window.press("Mean works")
     window.trains(2)
@@ -152,13 +153,13 @@ def test_a_process_that_ends_by_itself_is_replaced_and_the_page_says_so(window):
     window.hear(begun(1), progress(1))
     window.puppet.is_gone = True
     window.page.poll()
-    assert "has ended" in window.page.message.text
-    assert "failed" in window.page.listed.text
+    assert "has ended" in window.page.board.message.text
+    assert "failed" in window.page.board.listed.text
     assert window.puppet.is_closed
     window.press("Mean works")
     assert len(window.puppets) == 2
     window.trains(2)
-    assert window.page.message.text == ""
+    assert window.page.board.message.text == ""
 
 
 def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window):
@@ -167,7 +168,7 @@ def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window
     window.press("Mean works")
     window.puppet.is_gone = True  # what the worker says when its time to stop is up
     window.page.poll()
-    assert "stopped early" in window.page.listed.text
+    assert "stopped early" in window.page.board.listed.text
     assert len(window.puppets) == 2
     assert [request.number for request in window.asked(Train)] == [2]
     window.page.controls.look.value = "1"  # its curve is there, its model is not
@@ -178,7 +179,7 @@ def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window
 def test_a_refused_run_leaves_no_curve(window):
     window.press("Train")
     window.hear(Refused(1, ["train_length=10: too long"], ended=True))
-    assert "train_length=10: too long" in window.page.message.text
+    assert "train_length=10: too long" in window.page.board.message.text
     assert (len(window.page.runs), drawn(window)) == (0, set())
     window.press("Train")
     assert len(window.asked(Train)) == 2
@@ -188,7 +189,7 @@ def test_a_diverged_run_is_named(window):
     window.press("Train")
     window.hear(begun(1))
     window.hear(progress(1, "diverged")._replace(view=None))
-    assert "no longer a number" in window.page.listed.text
+    assert "no longer a number" in window.page.board.listed.text
 
 
 def test_there_is_room_for_so_many_curves(make_window):
@@ -196,7 +197,7 @@ def test_there_is_room_for_so_many_curves(make_window):
     window.press("Mean works")
     window.trains(1)
     window.press("Which encoding?")
-    assert "room for 2 curves" in window.page.message.text
+    assert "room for 2 curves" in window.page.board.message.text
     assert len(window.asked(Train)) == 1
 
 
@@ -209,8 +210,8 @@ def test_the_typed_sequence_is_read_at_the_chosen_length(window):
     assert len(window.asked(Read)) == 1  # one at a time
     window.hear(Answered(1, READING))
     assert window.asked(Read)[-1] == Read(1, "011", 2)
-    assert "truth <b>2</b>, the model says <b>1</b>" in window.page.answer.text
-    assert "a length it has trained on" in window.page.answer.text
+    assert "truth <b>2</b>, the model says <b>1</b>" in window.page.board.answer.text
+    assert "a length it has trained on" in window.page.board.answer.text
 
 
 @pytest.mark.parametrize(
@@ -229,11 +230,11 @@ def test_a_bad_sequence_is_answered_in_one_line(window, typed, line):
     window.trains(1)
     window.hear(Answered(1, READING))
     window.page.controls.sequence.value_input = typed
-    assert line in window.page.typed.text
+    assert line in window.page.board.typed.text
     window.page.controls.sequence.value_input = "10"
     window.hear(Answered(1, READING))
     assert window.asked(Read)[-1].pattern == "10"
-    assert window.page.typed.text == ""
+    assert window.page.board.typed.text == ""
 
 
 def test_theory_is_drawn_where_there_is_one_and_else_says_why(window):
@@ -250,7 +251,7 @@ def test_theory_is_drawn_where_there_is_one_and_else_says_why(window):
     window.trains(2)
     window.page.controls.theory.active = True
     window.hear(Theorized(2, [], "theory: known for fair symbols only"))
-    assert "fair symbols only" in window.page.message.text
+    assert "fair symbols only" in window.page.board.message.text
     assert "theory" not in drawn(window)
 
 
@@ -259,17 +260,17 @@ def test_looking_at_another_run_shows_its_numbers_and_command(window):
     window.trains(1, error=4.0)
     window.press("Mean works")
     window.trains(2, error=9.0)
-    assert "off by 3 at length 3 and by 3 at length 6" in window.page.numbers.text
+    assert "off by 3 at length 3 and by 3 at length 6" in window.page.board.numbers.text
     window.page.controls.look.value = "1"
-    assert "off by 2 at length 3 and by 2 at length 6" in window.page.numbers.text
-    assert "seed=1" in window.page.command.text
+    assert "off by 2 at length 3 and by 2 at length 6" in window.page.board.numbers.text
+    assert "seed=1" in window.page.board.command.text
 
 
 def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypatch, capsys):
     window.press("Length fails")
-    monkeypatch.setattr(window.page.answers, "update", lambda *_: 1 / 0)
+    monkeypatch.setattr(window.page.board.answers, "update", lambda *_: 1 / 0)
     window.trains(1)
-    assert "The page made a mistake (ZeroDivisionError" in window.page.message.text
+    assert "The page made a mistake (ZeroDivisionError" in window.page.board.message.text
     error = capsys.readouterr().err
     assert "Traceback" not in error
     assert error.count("\n") == len(error.splitlines()) > 0
@@ -289,4 +290,21 @@ def test_errors_that_are_no_numbers_are_shown(window):
     window.press("Train")
     window.hear(begun(1))
     window.hear(progress(1)._replace(view=view(float("inf"))))
-    assert "more than can be said" in window.page.numbers.text
+    assert "more than can be said" in window.page.board.numbers.text
+
+
+def test_a_reading_that_comes_to_nothing_does_not_close_the_sequence_box(window):
+    window.press("Length fails")
+    window.trains(1)
+    window.hear(Answered(1, None))
+    window.page.controls.sequence.value_input = "111"
+    window.hear(Answered(1, READING))
+    assert window.asked(Read)[-1].pattern == "111"
+
+
+def test_what_is_read_is_no_longer_than_what_is_tested(window):
+    window.press("Length fails")
+    window.hear(begun(1)._replace(test_length=1))
+    window.page.controls.length.value = 2
+    window.hear(progress(1), Answered(1, READING))
+    assert {request.length for request in window.asked(Read)} == {1}

@@ -1,0 +1,155 @@
+"""What a window shows: charts, and texts beside them."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from bokeh.models import ColumnDataSource, Div, UIElement
+
+from classroom import words
+from classroom.charts import AnswersChart, Curves, ErrorChart, OutputsChart, points
+from classroom.controls import SHEET
+from classroom.inside import AddedChart, AttentionChart, SequenceChart
+from classroom.runs import Run, Runs, shown
+from classroom.styles import INK, Line
+from experiments.lessons import Lesson
+from experiments.views import Reading
+
+THEORY = Line(INK, [4, 4], "x")
+READABLE = 60  # symbols of a sequence that are spelt out
+
+
+class Board:
+    """Charts and texts of one window; it is told what to show."""
+
+    def __init__(self) -> None:
+        self.story, self.message, self.typed, self.numbers, self.listed, self.command, self.answer, self.inside = (
+            Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
+        )
+        self.errors = ErrorChart()
+        self.losses = Curves("Training loss", "step", "loss", "log", [("step", "@x"), ("loss", "@y{0.0e+0}")])
+        self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # the narrowest chart has the longest numbers
+        self.answers = AnswersChart()
+        self.plain = OutputsChart("Outputs in plain units", "dots: answers, bars: truth")
+        self.mapped = OutputsChart("Outputs after the map", "dots: answers, bars: truth")
+        self.sequence, self.attention, self.added = SequenceChart(), AttentionChart(), AddedChart()
+
+    def roots(self) -> Iterator[tuple[str, UIElement]]:
+        """Each chart and text with the name by which the page's template places it."""
+        for name in ("story", "message", "typed", "numbers", "listed", "command", "answer", "inside"):
+            yield f"text_{name}", getattr(self, name)
+        for scale, curves in self.errors.charts.items():
+            yield f"chart_{scale}", curves.figure
+        for name in ("losses", "answers", "plain", "mapped", "sequence", "attention", "added"):
+            yield f"chart_{name}", getattr(self, name).figure
+
+    # --- texts
+
+    def tell(self, lesson: Lesson, over: bool) -> None:
+        """What to watch in a lesson or, when it is over, what was seen."""
+        title = lesson.title if lesson.title.endswith("?") else f"{lesson.title}."
+        self.story.text = f"<b>{escape(title)}</b> {escape(lesson.seen if over else lesson.watch)}"
+
+    def complain(self, lines: Sequence[str]) -> None:
+        """What will not do, a plain line for each; no line takes an earlier complaint back."""
+        self.message.text = _warnings(lines)
+
+    def complain_of_sequence(self, lines: Sequence[str]) -> None:
+        """The same beside the typed sequence."""
+        self.typed.text = _warnings(lines)
+
+    def describe(self, runs: Runs, looked_at: Run | None) -> None:
+        """List the runs, and say of the one that is looked at how far off it is and what trains it."""
+        self.listed.text = runs.listed()
+        steps = [run.begun.steps for run in runs if run.begun is not None]
+        self.losses.figure.x_range.update(start=0, end=max(steps, default=1))
+        self.numbers.text = self.command.text = ""
+        if looked_at is not None:
+            words_of_it = " · ".join(part for part in (looked_at.progress(), looked_at.numbers()) if part)
+            self.numbers.text = f"<b>{escape(looked_at.name)}</b>: {escape(words_of_it)}"
+            if looked_at.begun is not None:
+                self.command.text = f"The same at the command line: <code>{escape(looked_at.begun.command)}</code>"
+
+    # --- curves
+
+    def add(self, run: Run) -> None:
+        """A run's curves."""
+        for each in self.errors.charts.values():
+            each.add(run.number, run.error, run.style)
+        self.losses.add(run.number, run.loss, run.style)
+
+    def remove(self, run: Run) -> None:
+        """Take its curves away."""
+        for each in self._curves():
+            each.remove(run.number)
+
+    def fade(self, run: Run, faded: bool) -> None:
+        """Move its curves to the background, or back."""
+        for each in self._curves():
+            each.fade(run.number, faded)
+
+    def fit(self) -> None:
+        """Make room for all curves."""
+        for each in self._curves():
+            each.fit()
+
+    def draw_theory(self, error: Sequence[float]) -> None:
+        """The least error that theory allows; none takes it away."""
+        for each in self.errors.charts.values():
+            each.remove("theory")
+        if error:
+            name = "theory: the best that linear attention can do"
+            source = ColumnDataSource(points(range(1, len(error) + 1), error, name) | {"mark": [0] * len(error)})
+            for each in self.errors.charts.values():
+                each.add("theory", source, THEORY, width=2)
+        self.fit()
+
+    def _curves(self) -> list[Curves]:
+        return [*self.errors.charts.values(), self.losses]
+
+    # --- one run
+
+    def stage(self, run: Run, longest: int) -> None:
+        """Make ready for what is seen of this run; ``longest`` is the greatest test length of all."""
+        self.errors.stage(run.begun.train_length, longest)
+        name = words.word("outrep", run.choice["outrep"])
+        plain = run.choice["outrep"] == "identity"
+        self.mapped.figure.title.text = "No map: the same" if plain else f"Outputs after the map {name}"
+
+    def show(self, run: Run) -> None:
+        """What the run's model answers at the moment."""
+        natural, represented = run.begun.seen
+        length = run.begun.train_length
+        self.answers.update(run.view.dots, length)
+        self.plain.update(run.view.dots, "answers", "truth", natural, length)
+        self.mapped.update(run.view.dots, "outputs", "mapped", represented, length)
+
+    def show_reading(self, run: Run, reading: Reading) -> None:
+        """What the run's model makes of a sequence."""
+        self.sequence.update(reading, run.begun.train_length)
+        self.attention.update(reading)
+        self.added.update(reading)
+        truth, answer = reading.truth[reading.length - 1], reading.answers[reading.length - 1]
+        symbols = reading.symbols[: reading.length]
+        spelt = symbols if len(symbols) <= READABLE else f"{symbols[:READABLE]}…"
+        beyond = reading.length > run.begun.train_length
+        where = "longer than any it has trained on" if beyond else "a length it has trained on"
+        self.answer.text = (
+            f'<span style="font-size:20px">{run.choice["task"]}: truth <b>{shown(truth)}</b>, the model says '
+            f"<b>{shown(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
+        )
+        self.inside.text = ""
+        if not reading.attention:
+            self.inside.text = "Linear attention has no softmax to show, and no position encoding."
+        elif run.choice["encoding"] == "nope":
+            self.inside.text = "NoPE adds nothing: the squares are blank."
+
+    def blank(self) -> None:
+        """Show nothing of any run."""
+        self.draw_theory([])
+        for each in (self.answers, self.plain, self.mapped, self.sequence, self.attention, self.added):
+            each.clear()
+        self.answer.text = self.inside.text = ""
+
+
+def _warnings(lines: Sequence[str]) -> str:
+    return "<br>".join(f"<b>⚠ {escape(line)}</b>" for line in lines)
