@@ -90,7 +90,6 @@ def _without_ctrl_c() -> Iterator[None]:
 
 def _serve(connection: Connection) -> None:
     """What the process does."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # which a command line of the lab's takes for Ctrl-C
     try:
         from synthlab.cli import quick_imports
 
