@@ -26,7 +26,7 @@ class Board:
             Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
         )
         self.errors = ErrorChart()
-        self.losses = Curves("Training loss", "step", "loss", "log", [("step", "@x"), ("loss", "@y{0.0e+0}")])
+        self.losses = Curves("Training loss", "step", "loss", "log")
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # the narrowest chart has the longest numbers
         self.answers = AnswersChart()
         self.plain = OutputsChart("Outputs in plain units", "dots: answers, bars: truth")

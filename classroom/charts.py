@@ -14,7 +14,7 @@ from bokeh.models import (
     Range1d,
 )
 
-from classroom.styles import BEYOND, INK, SHADE, WITHIN, Line, chart
+from classroom.styles import BEYOND, INK, SHADE, WITHIN, Line, chart, tip
 from experiments.views import Dots
 
 FLOOR = 1e-12  # what a logarithmic axis shows of 0
@@ -33,13 +33,14 @@ POWERS = """
 class Curves:
     """A chart of curves, one for each run, on which hovering names the run."""
 
-    def __init__(self, title: str, x: str, y: str, scale: str, tooltips: list[tuple[str, str]]):
+    def __init__(self, title: str, x: str, y: str, scale: str):
         # Ranges are ours to set: those of Bokeh complain of empty charts.
         self.figure = chart(title, x, y, y_axis_type=scale, x_range=Range1d(0, 1), y_range=Range1d(0.1, 1))
         self.scale = scale
         if scale == "log":
             self.figure.yaxis.formatter = CustomJSTickFormatter(code=POWERS)
-        self.hover = HoverTool(tooltips=[("", "@name"), *tooltips], renderers=[], point_policy="snap_to_data")
+        said = tip(f"<b>@name</b><br>{x} @x{{%d}}: {y} @y{{%.2g}}")
+        self.hover = HoverTool(**said, renderers=[], point_policy="snap_to_data")
         self.figure.add_tools(self.hover)
         self.drawn: dict[Any, list[GlyphRenderer]] = {}
 
@@ -90,8 +91,7 @@ class ErrorChart:
 
     def __init__(self) -> None:
         title, x, y = "Error on sequences of each length", "length of the test sequences", "mean squared error"
-        tips = [("length", "@x"), (y, "@y{0.0e+0}")]
-        self.charts = {scale: Curves(title, x, y, scale, tips) for scale in ("log", "linear")}
+        self.charts = {scale: Curves(title, x, y, scale) for scale in ("log", "linear")}
         self.shades = []
         for each in self.charts.values():
             shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
@@ -123,8 +123,8 @@ class AnswersChart:
         drawn = self.figure.scatter(
             *("x", "y"), source=self.dots, color="colour", marker="marker", size=9, fill_alpha=0.5
         )
-        tips = [("length", "@length"), ("truth", "@x{0.[000]}"), ("answer", "@real{0.[000]}")]
-        self.figure.add_tools(HoverTool(tooltips=tips, renderers=[drawn]))
+        said = tip("length @length: truth @x{%.3g}, answer @real{%.3g}")
+        self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
 
     def clear(self) -> None:
         """Show nothing."""
@@ -161,12 +161,8 @@ class OutputsChart:
         dots = self.figure.scatter(
             *("x", "y"), source=self.dots, color="colour", marker="marker", size=8, fill_alpha=0.4, line_alpha=0.7
         )
-        outputs, truths = (
-            [("length", "@length"), ("output", "@real{0.[000]}")],
-            [("length", "@length"), ("truth", "@x")],
-        )
-        self.figure.add_tools(HoverTool(tooltips=outputs, renderers=[dots]))
-        self.figure.add_tools(HoverTool(tooltips=truths, renderers=[bars]))
+        self.figure.add_tools(HoverTool(**tip("length @length: output @real{%.3g}"), renderers=[dots]))
+        self.figure.add_tools(HoverTool(**tip("length @length: truth @x{%.3g}"), renderers=[bars]))
         self.figure.ygrid.grid_line_color = None
         self.rows = self.figure.yaxis.ticker = FixedTicker(ticks=[])
 

@@ -17,7 +17,7 @@ from bokeh.models import (
 from bokeh.palettes import Blues256, PuOr11
 
 from classroom.charts import points, spread
-from classroom.styles import INK, SHADE, TEXT, chart, line
+from classroom.styles import INK, SHADE, TEXT, chart, line, tip
 from experiments.views import Reading
 
 NO_CELL = "#ffffff"
@@ -42,7 +42,7 @@ class SequenceChart:
         caught = self.figure.scatter(
             *("x", "y"), source=self.answers, color=style.colour, marker=style.marker, size=6, legend_label="model"
         )
-        self.figure.add_tools(HoverTool(tooltips=[("length", "@x"), ("model", "@y{0.[00]}")], renderers=[caught]))
+        self.figure.add_tools(HoverTool(**tip("length @x{%d}: the model says @y{%.3g}"), renderers=[caught]))
         self.figure.legend.location = "top_left"
         self.figure.legend.label_text_font_size = TEXT
         self.figure.legend.background_fill_alpha = 0.7
@@ -77,8 +77,8 @@ class AttentionChart:
             fill_color={"field": "weight", "transform": self.colours},
             line_color="#d0d0d0",
         )
-        tips = [("token", "@symbol"), ("head", "@head"), ("attention", "@weight{0.000}")]
-        self.figure.add_tools(HoverTool(tooltips=tips, renderers=[drawn]))
+        said = tip("head @head looks at @symbol with weight @weight{%.3f}")
+        self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
         self.figure.add_layout(_bar(self.colours), "right")
         self.figure.grid.grid_line_color = None
         self.figure.yaxis.axis_label = "head"
@@ -121,7 +121,7 @@ class AddedChart:
         drawn = self.figure.image(
             *("image", "x", "y", "size", "size"), source=self.squares, color_mapper=self.colours, level="image"
         )
-        self.figure.add_tools(HoverTool(tooltips=[("added", "@image{0.00}")], renderers=[drawn]))
+        self.figure.add_tools(HoverTool(**tip("added: @image{0.00}"), renderers=[drawn]))
         self.figure.add_layout(_bar(self.colours), "right")
         self.figure.grid.grid_line_color = None
         self.figure.yaxis.visible = False

@@ -1,6 +1,6 @@
 """How things look on the page: colours that colour-blind viewers tell apart, sizes that the back row can read."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bokeh.models import Title
 from bokeh.plotting import figure as bokeh_figure
@@ -35,6 +35,15 @@ def line(order: int) -> Line:
     colour, dash, marker = plots.OTHERS[order % len(plots.OTHERS)]
     lengths = [] if dash == "-" else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
+
+
+def tip(line: str) -> dict[str, Any]:
+    """What a HoverTool says, at a size to be read: a line of Bokeh's template language. Numbers are printed with the
+    digits that count."""
+    return {
+        "tooltips": f'<div class="tip" style="font-size:{TEXT};padding:2px 4px">{line}</div>',
+        "formatters": {f"@{column}": "printf" for column in ("x", "y", "real", "weight")},
+    }
 
 
 def chart(title: str, x: str, y: str, **more) -> bokeh_figure:

@@ -31,6 +31,11 @@ CURVES = """
 () => Bokeh.documents[0].get_model_by_name("chart_log").renderers
         .filter((r) => r.glyph.type === "Line").map((r) => Array.from(r.data_source.data.y))
 """
+PLACE = """([x, y]) => {
+    const view = Bokeh.index.find_one_by_id(Bokeh.documents[0].get_model_by_name("chart_log").id)
+    const box = view.el.getBoundingClientRect()
+    return [box.left + view.frame.x_scale.compute(x), box.top + view.frame.y_scale.compute(y)]
+}"""
 FOCUSED = """() => {
     let e = document.activeElement
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
@@ -192,6 +197,21 @@ def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(br
             page.reload()
         page.get_by_role("button", name="Train", exact=True).wait_for()
         context.close()
+
+
+def test_pointing_at_a_faded_curve_names_it(visit):
+    window = visit()
+    window.button("Length fails").click()
+    window.idle(1)
+    window.button("Mean works").click()
+    window.idle(2)
+    time.sleep(1)  # what was drawn last
+    x, y = window.page.evaluate(PLACE, [30, window.curves()[0][29]])
+    window.page.mouse.move(x - 20, y)
+    window.page.mouse.move(x, y)
+    said = window.page.locator(".tip", has_text="length, NoPE, no map")
+    said.first.wait_for()
+    assert re.search(r"length of the test sequences 30: mean squared error [\d.e+]+$", said.first.inner_text())
 
 
 def test_the_keyboard_alone_will_do(visit):
