@@ -10,11 +10,9 @@ from classroom.charts import AnswersChart, Curves, ErrorChart, OutputsChart, poi
 from classroom.controls import SHEET
 from classroom.inside import AddedChart, AttentionChart, SequenceChart
 from classroom.runs import Run, Runs, shown
-from classroom.styles import INK, Line
-from experiments.lessons import Lesson
+from classroom.styles import THEORY
 from experiments.views import Reading
 
-THEORY = Line(INK, [4, 4], "x")
 READABLE = 60  # symbols of a sequence that are spelt out
 
 
@@ -44,10 +42,10 @@ class Board:
 
     # --- texts
 
-    def tell(self, lesson: Lesson, over: bool) -> None:
-        """What to watch in a lesson or, when it is over, what was seen."""
-        title = lesson.title if lesson.title.endswith("?") else f"{lesson.title}."
-        self.story.text = f"<b>{escape(title)}</b> {escape(lesson.seen if over else lesson.watch)}"
+    def tell(self, title: str, text: str) -> None:
+        """What to watch, or what was seen."""
+        title = title if title.endswith("?") else f"{title}."
+        self.story.text = f"<b>{escape(title)}</b> {escape(text)}"
 
     def complain(self, lines: Sequence[str]) -> None:
         """What will not do, a plain line for each; no line takes an earlier complaint back."""
@@ -59,15 +57,16 @@ class Board:
 
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
         """List the runs, and say of the one that is looked at how far off it is and what trains it."""
-        self.listed.text = runs.listed()
-        steps = [run.begun.steps for run in runs if run.begun is not None]
-        self.losses.figure.x_range.update(start=0, end=max(steps, default=1))
+        self.listed.text = runs.listed("theory" in self.errors.charts["log"].drawn)
+        self.losses.figure.x_range.update(start=0, end=max(runs.steps(), 1))
         self.numbers.text = self.command.text = ""
         if looked_at is not None:
             words_of_it = " · ".join(part for part in (looked_at.progress(), looked_at.numbers()) if part)
             self.numbers.text = f"<b>{escape(looked_at.name)}</b>: {escape(words_of_it)}"
             if looked_at.begun is not None:
-                self.command.text = f"The same at the command line: <code>{escape(looked_at.begun.command)}</code>"
+                to_the_end = "" if looked_at.state in ("training", "finished") else ", to the end"
+                command = escape(looked_at.begun.command)
+                self.command.text = f"The same at the command line{to_the_end}: <code>{command}</code>"
 
     # --- curves
 
@@ -125,7 +124,7 @@ class Board:
 
     def show_reading(self, run: Run, reading: Reading) -> None:
         """What the run's model makes of a sequence."""
-        self.sequence.update(reading, run.begun.train_length)
+        self.sequence.update(reading, run.begun.train_length, run.style)
         self.attention.update(reading)
         self.added.update(reading)
         truth, answer = reading.truth[reading.length - 1], reading.answers[reading.length - 1]
@@ -134,14 +133,21 @@ class Board:
         beyond = reading.length > run.begun.train_length
         where = "longer than any it has trained on" if beyond else "a length it has trained on"
         self.answer.text = (
-            f'<span style="font-size:20px">{run.choice["task"]}: truth <b>{shown(truth)}</b>, the model says '
+            f'<span style="font-size:20px">{escape(run.name)}: truth <b>{shown(truth)}</b>, the model says '
             f"<b>{shown(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
         )
         self.inside.text = ""
         if not reading.attention:
             self.inside.text = "Linear attention has no softmax to show, and no position encoding."
         elif run.choice["encoding"] == "nope":
-            self.inside.text = "NoPE adds nothing: the squares are blank."
+            self.inside.text = "NoPE adds nothing: the squares are all of one colour."
+
+    def regret(self, run: Run) -> None:
+        """Say that the run's model cannot be asked."""
+        for each in (self.sequence, self.attention, self.added):
+            each.clear()
+        self.inside.text = ""
+        self.answer.text = f"{escape(run.name)}: this model is no longer in memory; train it again to ask it."
 
     def blank(self) -> None:
         """Show nothing of any run."""

@@ -1,7 +1,7 @@
 """The charts of a model that learns. Each is fed plain numbers, and draws nothing twice that has not changed."""
 
 from collections.abc import Sequence
-from math import isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import Any
 
 from bokeh.models import (
@@ -11,6 +11,7 @@ from bokeh.models import (
     FixedTicker,
     GlyphRenderer,
     HoverTool,
+    NumeralTickFormatter,
     Range1d,
 )
 
@@ -37,10 +38,10 @@ class Curves:
         # Ranges are ours to set: those of Bokeh complain of empty charts.
         self.figure = chart(title, x, y, y_axis_type=scale, x_range=Range1d(0, 1), y_range=Range1d(0.1, 1))
         self.scale = scale
-        if scale == "log":
-            self.figure.yaxis.formatter = CustomJSTickFormatter(code=POWERS)
+        powers, plain = CustomJSTickFormatter(code=POWERS), NumeralTickFormatter(format="0,0.[0000]")
+        self.figure.yaxis.formatter = powers if scale == "log" else plain
         said = tip(f"<b>@name</b><br>{x} @x{{%d}}: {y} @y{{%.2g}}")
-        self.hover = HoverTool(**said, renderers=[], point_policy="snap_to_data")
+        self.hover = HoverTool(**said, renderers=[], point_policy="snap_to_data", limit=1)
         self.figure.add_tools(self.hover)
         self.drawn: dict[Any, list[GlyphRenderer]] = {}
 
@@ -59,7 +60,10 @@ class Curves:
         values = [value for curve, *_ in self.drawn.values() for value in curve.data_source.data["y"]]
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
         if self.scale == "log":  # up to 1 at least, so that what is small looks small
-            low, high = (10 ** (log10(end) + room) for end, room in ((min(values), -0.3), (max(*values, 1), 0.3)))
+            low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
+            if floor(high) - ceil(low) < 1:  # less than two powers of ten, which alone are named
+                low = floor(high) - 1.1
+            low, high = 10**low, 10**high
         else:
             low, high = -0.03 * max(values), 1.05 * max(values)
         self.figure.y_range.update(start=low, end=high)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
-from pydantic import BaseModel, PositiveInt
+from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from classroom import words
 from experiments.lessons import Lesson, Lessons, in_order
@@ -20,8 +20,8 @@ class Limit(BaseModel):
     """Whole numbers that a control takes."""
 
     model_config = STRICT
-    low: int
-    high: int
+    low: NonNegativeInt
+    high: NonNegativeInt
     multiple: PositiveInt = 1
 
     @property
@@ -48,13 +48,27 @@ class Chooser:
         # What the controls show first: the lab's defaults, and what holds for every lesson.
         self._plain = compose([])
         base = compose([f"{key}={value}" for key, value in in_order(self.every).items()])
+        self._protocol = base["protocol"]["name"]
         self.defaults: Choice = {key: _value(base, key) for key in (*GROUPS, *self.limits)}
         self.members = {group: dict(words.choices(group)) for group in GROUPS}
+        for key, limit in self.limits.items():
+            limit.read(f"limits.{key}: the default", str(self.defaults[key]))
         for name, lesson in lessons.lessons.items():
             for run in lesson.runs:
-                unmet = [key for key in run if key not in (*self.defaults, "protocol")]
-                if unmet:
-                    raise InputError(f"lessons.{name}.runs: {unmet[0]} is none of the page's controls")
+                self._check(f"lessons.{name}.runs", run)
+
+    def _check(self, field: str, run: Mapping[str, Any]) -> None:
+        """Refuse a lesson's run that the controls could not show."""
+        unmet = [key for key in run if key not in (*self.defaults, "protocol")]
+        if unmet:
+            raise InputError(f"{field}: {unmet[0]} is none of the page's controls")
+        try:
+            choice = self.read({key: str(run.get(key, default)) for key, default in self.defaults.items()})
+        except InputError as error:
+            raise InputError(*(f"{field}: {line}" for line in error.lines)) from None
+        protocol = self.settings(choice).get("protocol", self._plain["protocol"]["name"])
+        if run.get("protocol", protocol) != protocol:
+            raise InputError(f"{field}: protocol={run['protocol']} is none of the page's controls; it takes {protocol}")
 
     def read(self, texts: Mapping[str, str]) -> Choice:
         """The run that stands in the controls. Raises InputError with a line for each that will not do."""
@@ -67,7 +81,16 @@ class Chooser:
                 problems += error.lines
         if problems:
             raise InputError(*problems)
-        return chosen
+        return self._normal(chosen)
+
+    def _normal(self, choice: Choice) -> Choice:
+        """The same run, its settings without meaning at their defaults. Raises InputError for what does not fit."""
+        if choice["model"] != "linear":
+            return choice
+        if choice["encoding"] != "nope":
+            nope = self.members["encoding"]["nope"]
+            raise InputError(f"{words.LABELS['encoding']}: linear attention has none; choose {nope}")
+        return choice | {key: self.defaults[key] for key in ("model.width", "model.depth")}
 
     def _read(self, key: str, text: str) -> Any:
         if key in self.limits:
@@ -78,12 +101,13 @@ class Chooser:
 
     def runs(self, lesson: Lesson) -> list[Choice]:
         """The runs of a lesson."""
-        return [self.defaults | {key: run[key] for key in run if key in self.defaults} for run in lesson.runs]
+        chosen = [self.defaults | {key: run[key] for key in run if key in self.defaults} for run in lesson.runs]
+        return [self._normal(choice) for choice in chosen]
 
     def settings(self, choice: Choice) -> dict[str, Any]:
         """The settings by which ``python -m synthlab`` trains this run, but for those it has by itself."""
         linear = choice["model"] == "linear"
-        given = dict(choice) | {"protocol": "theory" if linear else self.every["protocol"]}
+        given = dict(choice) | {"protocol": "theory" if linear else self._protocol}
         if linear:
             del given["model.width"], given["model.depth"]
         steps = given.pop("protocol.steps")

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from bokeh.models import Button, Checkbox, Select, Slider, TextInput, UIElement
+from bokeh.models import Button, CheckboxGroup, Column, Select, Slider, TextInput, UIElement
 
 from classroom import words
 from classroom.choices import GROUPS, Choice, Chooser
 
 # Text, not style sheets of Bokeh: such a model belongs to one window.
 SHEET = """
-    :host { font-family: system-ui, sans-serif; font-size: 15px; }
+    :host { font-family: system-ui, sans-serif; font-size: 15px; overflow-wrap: anywhere; }
     label, .bk-input-group > label, .bk-slider-title { font-size: 15px; color: #1a1a1a; line-height: 1.2; }
     .bk-input { font-size: 16px; min-height: 30px; padding: 0 6px; color: #1a1a1a; border: 1px solid #767676; }
     .bk-btn { font-size: 16px; padding: 6px 8px; color: #1a1a1a; border: 1px solid #767676; white-space: nowrap; }
@@ -18,10 +18,10 @@ SHEET = """
     .bk-btn-primary:hover { background: #005a8f; color: #fff; }
     .bk-btn:focus-visible, .bk-input:focus-visible { outline: 3px solid #E69F00; outline-offset: 1px; }
     .noUi-handle:focus-visible { outline: 3px solid #E69F00; }
-    input[type=checkbox] { width: 18px; height: 18px; }
+    input[type=checkbox] { width: 18px; height: 18px; vertical-align: middle; }
 """
 # The label beside the control, not above: a third of the height.
-BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 74px; }"
+BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 68px; }"
 WIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [SHEET]}
 
 
@@ -42,11 +42,31 @@ class Controls:
         self.lessons = {name: Button(label=label, **WIDE) for name, label in lessons.items()}
         self.train = Button(label="Train", button_type="primary", **WIDE)
         self.stop, self.clear = Button(label="Stop", **WIDE), Button(label="Clear", **WIDE)
-        self.linear = Checkbox(label="linear scale", active=False, stylesheets=[SHEET], margin=0)
-        self.theory = Checkbox(label="theory", active=False, stylesheets=[SHEET], margin=0)
+        # Unlike Bokeh's single checkbox, these can be pressed by their words.
+        self.ticks = CheckboxGroup(labels=["linear scale", "theory"], active=[], stylesheets=[SHEET], margin=0)
         self.look = Select(title="Look at", options=[("", "no curve yet")], value="", **WIDE)
         self.sequence = TextInput(title="0s and 1s, repeated to any length", value="0110", value_input="0110", **WIDE)
-        self.length = Slider(title="length", start=1, end=50, value=10, step=1, **WIDE)
+        self.length_place = Column(sizing_mode="stretch_width", margin=0)
+        self.on_length: Callable[[Any], None] = lambda value: None
+        self.read_to(chooser.defaults["test_length"])
+
+    def read_to(self, longest: int) -> None:
+        """Let lengths up to ``longest`` be chosen. A new slider: the End key of a used one goes where its end was."""
+        value = min(self.length.value, longest) if self.length_place.children else min(10, longest)
+        if not self.length_place.children or self.length.end != max(2, longest):
+            self.length = Slider(title="length", start=1, end=max(2, longest), value=value, step=1, **WIDE)
+            on_change(self.length, "value", lambda value: self.on_length(value))
+            self.length_place.children = [self.length]
+        self.length.value = value
+
+    @property
+    def theory(self) -> bool:
+        """Whether theory is to be drawn."""
+        return 1 in self.ticks.active
+
+    @theory.setter
+    def theory(self, wanted: bool) -> None:
+        self.ticks.active = sorted({*self.ticks.active} - {1} | ({1} if wanted else set()))
 
     def texts(self) -> dict[str, str]:
         """What stands in the controls."""
@@ -61,8 +81,8 @@ class Controls:
         """Each widget with the name by which the page's template places it."""
         yield from ((key.replace(".", "_"), widget) for key, widget in self.settings.items())
         yield from ((f"lesson_{name}", button) for name, button in self.lessons.items())
-        names = ("train", "stop", "clear", "linear", "theory", "look", "sequence", "length")
-        yield from ((name, getattr(self, name)) for name in names)
+        yield from ((name, getattr(self, name)) for name in ("train", "stop", "clear", "ticks", "look", "sequence"))
+        yield "length", self.length_place
 
 
 def on_change(widget: Any, attribute: str, react: Callable[[Any], None]) -> None:

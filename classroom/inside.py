@@ -17,8 +17,8 @@ from bokeh.models import (
 from bokeh.palettes import Blues256, PuOr11
 
 from classroom.charts import points, spread
-from classroom.styles import INK, SHADE, TEXT, chart, line, tip
-from experiments.views import Reading
+from classroom.styles import INK, SHADE, TEXT, Line, chart, tip
+from experiments.views import PICTURED, Reading
 
 NO_CELL = "#ffffff"
 LABELLED = 26  # tokens of an attention picture that have room for a label
@@ -37,12 +37,10 @@ class SequenceChart:
         self.figure.add_layout(self.chosen)
         self.truth, self.answers = (ColumnDataSource(points([], [], "")) for _ in range(2))
         self.figure.line("x", "y", source=self.truth, color=INK, width=2, line_dash=[6, 4], legend_label="truth")
-        style = line(3)
-        self.figure.line("x", "y", source=self.answers, color=style.colour, width=3, legend_label="model")
-        caught = self.figure.scatter(
-            *("x", "y"), source=self.answers, color=style.colour, marker=style.marker, size=6, legend_label="model"
-        )
-        self.figure.add_tools(HoverTool(**tip("length @x{%d}: the model says @y{%.3g}"), renderers=[caught]))
+        self.line = self.figure.line("x", "y", source=self.answers, color=SHADE, width=3, legend_label="model")
+        self.marks = self.figure.scatter("x", "y", source=self.answers, size=6, legend_label="model")
+        said = tip("length @x{%d}: the model says @y{%.3g}")
+        self.figure.add_tools(HoverTool(**said, renderers=[self.marks], limit=1))
         self.figure.legend.location = "top_left"
         self.figure.legend.label_text_font_size = TEXT
         self.figure.legend.background_fill_alpha = 0.7
@@ -52,8 +50,10 @@ class SequenceChart:
         self.truth.data = self.answers.data = _line([], [])
         self.shade.visible = self.chosen.visible = False
 
-    def update(self, reading: Reading, train_length: int) -> None:
-        """Show this sequence."""
+    def update(self, reading: Reading, train_length: int, style: Line) -> None:
+        """Show this sequence, read by a model whose curves have this style."""
+        self.line.glyph.line_color, self.marks.glyph.marker = style.colour, style.marker
+        self.marks.glyph.fill_color = self.marks.glyph.line_color = style.colour
         lengths = range(1, len(reading.truth) + 1)
         self.figure.x_range.update(start=0.5, end=len(reading.truth) + 0.5)
         self.shade.update(right=train_length + 0.5, visible=True)
@@ -104,10 +104,13 @@ class AttentionChart:
         self.figure.x_range.update(start=-0.6, end=len(tokens) - 0.4)
         self.figure.y_range.update(start=0.4, end=max(heads, 1) + 0.6)
         self.heads.ticks = list(range(1, heads + 1))
-        every = -(-len(tokens) // LABELLED)
-        self.places.ticks = list(range(0, len(tokens), every))
-        self.figure.xaxis.major_label_overrides = dict(enumerate(tokens))
-        self.figure.xaxis.major_label_orientation = "horizontal" if len(tokens) <= 14 else "vertical"
+        labels = dict(enumerate(tokens))
+        if len(tokens) > LABELLED:  # then symbols are counted, every tenth
+            last = len(tokens) - 1
+            labels = {place: str(place) for place in range(10, last - 2, 10)} | {0: "BOS", last: "EOS"}
+        self.places.ticks = sorted(labels)
+        self.figure.xaxis.major_label_overrides = labels
+        self.figure.xaxis.major_label_orientation = "vertical" if 14 < len(tokens) <= LABELLED else "horizontal"
 
 
 class AddedChart:
@@ -138,6 +141,8 @@ class AddedChart:
         if not heads:
             self.clear()
             return
+        part = f" (first {PICTURED} symbols)" if reading.length > PICTURED else ""
+        self.figure.title.text = f"What the position encoding adds{part}"
         # The first row, BOS, on top.
         images = [np.flipud(np.array(square)) for square in reading.added]
         size = len(images[0])

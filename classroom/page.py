@@ -35,12 +35,9 @@ from synthlab.output import tell
 
 OFTEN = 100  # milliseconds between two looks at what the process has said
 SELDOM = 2.0  # seconds between two readings of the same sequence while a model trains: its charts cost the most
-WELCOME = Lesson(
-    button="-",
-    title="What can a model do with longer sequences than it has seen?",
-    watch="Press the lessons from left to right, or choose for yourself on the left and press Train.",
-    seen="-",
-    runs=[{}],
+WELCOME = (
+    "What can a model do with longer sequences than it has seen?",
+    "Press the lessons from left to right, or choose for yourself on the left and press Train.",
 )
 
 
@@ -93,20 +90,26 @@ class Page:
         self.worker: Worker | None = None
         self.runs, self.queue = Runs(), list[Choice]()
         self.current: Run | None = None
+        self.presses = 0
         self.looked_at: Run | None = None
         self.lesson: Lesson | None = None
         self.pattern, self.reading_due = "0110", 0.0
         self.reading_asked = self.reading_wanted = False
         self.controls = Controls(chooser, {name: lesson.button for name, lesson in told.lessons.items()})
         self.board = Board()
-        self.board.tell(WELCOME, over=False)
+        self.board.tell(*WELCOME)
         self._wire()
         with document.models.freeze():
             for name, root in (*self.controls.roots(), *self.board.roots()):
                 root.name = name
                 document.add_root(root)
         document.add_periodic_callback(self.poll, OFTEN)
-        self.worker = hire()
+
+    @guarded
+    def open(self) -> None:
+        """The window is there: have a process train for it."""
+        if self.worker is None:
+            self.worker = self.hire()
 
     def _wire(self) -> None:
         controls, errors = self.controls, self.board.errors
@@ -115,11 +118,11 @@ class Page:
         _on_click(controls.train, self.train)
         _on_click(controls.stop, self.stop)
         _on_click(controls.clear, self.clear)
-        on_change(controls.linear, "active", lambda linear: errors.show("linear" if linear else "log"))
-        on_change(controls.theory, "active", lambda _: self.show_theory())
+        on_change(controls.ticks, "active", lambda ticks: errors.show("linear" if 0 in ticks else "log"))
+        on_change(controls.ticks, "active", lambda _: self.show_theory())
         on_change(controls.look, "value", self.choose)
         on_change(controls.sequence, "value_input", lambda _: self.read())
-        on_change(controls.length, "value", lambda _: self.read())
+        controls.on_length = lambda _: self.read()
 
     # --- what is pressed
 
@@ -129,7 +132,7 @@ class Page:
         choices = self.chooser.runs(lesson)
         self._begin(choices, lesson)
         self.controls.show(choices[-1])
-        self.controls.theory.active = lesson.theory
+        self.controls.theory = lesson.theory
 
     @pressed
     def train(self) -> None:
@@ -150,7 +153,7 @@ class Page:
             self._remove(run)
         self._look_at(None)
         self.lesson = None
-        self.board.tell(WELCOME, over=False)
+        self.board.tell(*WELCOME)
         self.board.complain([])
         self._refresh()
         if self.worker is not None:
@@ -181,7 +184,7 @@ class Page:
         """Draw what theory says of the run that is looked at, or take it away."""
         run = self.looked_at
         self.board.draw_theory([])
-        if not self.controls.theory.active or run is None:
+        if not self.controls.theory or run is None:
             return
         if run.theory is None:
             if run.alive and not run.theory_asked:
@@ -196,15 +199,21 @@ class Page:
     # --- training
 
     def _begin(self, choices: Sequence[Choice], lesson: Lesson | None) -> None:
+        if self.current is not None and not self.is_stopping and [self.current.choice, *self.queue] == choices:
+            return  # a second click
+        for run in self.runs.unfinished():
+            if run.choice in choices:
+                self._remove(run)
         there = [run for run in map(self.runs.finished, choices) if run is not None]
         again = len(there) == len(choices)
         new = len(choices) if again else len(choices) - len(there)
         if len(self.runs) - again * len(there) + new > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
         self.board.complain([])
+        self.presses += 1
         self.lesson = lesson
         if lesson is not None:
-            self.board.tell(lesson, over=False)
+            self.board.tell(lesson.title, lesson.watch)
         if again:
             for run in there:
                 self._remove(run)
@@ -223,8 +232,10 @@ class Page:
     def _next(self) -> None:
         """Train what comes next, if nothing trains."""
         if self.current is None and self.queue:
+            if self.worker is not None and not self.worker.is_alive:
+                self._let_go()
             choice = self.queue.pop(0)
-            run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults))
+            run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults), self.presses)
             self.board.add(run)
             self.current = run
             self._look_at(run)
@@ -238,12 +249,8 @@ class Page:
 
     def lost(self) -> None:
         """Go on after the process has ended: by itself, or since it did not stop when asked to."""
-        stopping = self.worker is not None and self.worker.is_stopping
-        if self.worker is not None:
-            self.worker.close()
-        self.worker, self.reading_asked = None, False
-        for run in self.runs:
-            run.alive = False
+        stopping = self.is_stopping
+        self._let_go()
         if self.current is not None:
             self.current.state = "stopped" if stopping else "failed"
         self.current = None
@@ -251,6 +258,18 @@ class Page:
             self.queue.clear()
             self.board.complain(["The process that trains has ended, perhaps for want of memory; try a smaller model"])
         self._next()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether training has been asked to leave off, and has not said that it did."""
+        return self.worker is not None and self.worker.is_stopping
+
+    def _let_go(self) -> None:
+        """End the process, and with it what it knows of models."""
+        self.close()
+        self.reading_asked = False
+        for run in self.runs:
+            run.alive = False
 
     @guarded
     def poll(self) -> None:
@@ -298,7 +317,7 @@ class Page:
             self.worker.stopped()
             self.current = None
             if not self.queue and self.lesson is not None and reply.state == "finished":
-                self.board.tell(self.lesson, over=True)
+                self.board.tell(self.lesson.title, self.lesson.seen)
         if run is not None and run is self.looked_at:
             if run.view is not None:
                 self.board.show(run)
@@ -307,16 +326,17 @@ class Page:
         self._next()
 
     def _refused(self, run: Run | None, reply: Refused) -> None:
-        self.board.complain(reply.lines)
-        if reply.ended:
-            self.queue.clear()
+        if reply.ended and self.current is not None and self.current.number == reply.number:
             self.worker.stopped()
-            if run is not None:
-                self._remove(run)
-            if self.current is run:
-                self.current = None
+            if self.current.press == self.presses:  # else what waits was asked for since
+                self.queue.clear()
+            self.current = None
+        if run is not None:
+            self.board.complain(reply.lines)
+        if reply.ended and run is not None:
+            self._remove(run)
             self._look_at(next(reversed(list(self.runs)), None))
-            self._refresh()
+        self._next()
 
     # --- what is looked at
 
@@ -334,12 +354,12 @@ class Page:
         if run is None or run.begun is None:
             return
         self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))
-        self.controls.length.update(end=max(2, run.begun.test_length))
-        self.controls.length.value = min(self.controls.length.value, run.begun.test_length)
+        self.controls.read_to(run.begun.test_length)
         if run.view is not None:
             self.board.show(run)
         self.show_theory()
-        self.reading_wanted = run.alive
+        self.reading_wanted = True
+        self._read_if_wanted()
 
     def _refresh(self) -> None:
         """What is said of the runs, and what can be chosen among them."""
@@ -350,6 +370,8 @@ class Page:
 
     def _read_if_wanted(self) -> None:
         run = self.looked_at
+        if run is not None and run.view is not None and not run.alive:
+            self.board.regret(run)
         if not self.reading_wanted or self.reading_asked or run is None or not run.alive:
             return
         self.reading_wanted, self.reading_asked = False, True

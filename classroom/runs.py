@@ -10,17 +10,20 @@ from bokeh.models import ColumnDataSource
 from classroom.charts import points
 from classroom.choices import Choice
 from classroom.messages import Begun, Progress
-from classroom.styles import Line, line
-from experiments.views import View
+from classroom.styles import THEORY, Line, line
+from experiments.views import View, in_digits
 
 WORDS = {
-    "waiting": "waiting",
+    "waiting": "starting",
     "training": "training",
     "finished": "",
     "stopped": "stopped early",
     "diverged": "diverged: the loss is no longer a number",
     "failed": "failed",
 }
+
+
+END = 16  # size of the mark where a curve's training lengths end
 
 
 @dataclass(eq=False)
@@ -31,6 +34,7 @@ class Run:
     choice: Choice
     name: str
     order: int
+    press: int = 0  # the press of a button that asked for it
     state: str = "waiting"
     alive: bool = False
     begun: Begun | None = None
@@ -55,6 +59,10 @@ class Run:
             self.view = progress.view
             error = progress.view.error
             self.error.data = points(range(1, len(error) + 1), error, self.name, self.order)
+            if self.begun is not None and self.begun.train_length <= len(error):
+                marks = list(self.error.data["mark"])
+                marks[self.begun.train_length - 1] = END
+                self.error.data = self.error.data | {"mark": marks}
         if progress.state == "diverged":
             self.alive = False
 
@@ -98,12 +106,12 @@ class Runs:
         """The run of this number, if it is still there."""
         return self._runs.get(number)
 
-    def add(self, choice: Choice, name: str) -> Run:
+    def add(self, choice: Choice, name: str, press: int = 0) -> Run:
         """A new run."""
         self._last += 1
         taken = {run.order for run in self}
         order = next(order for order in range(len(taken) + 1) if order not in taken)
-        self._runs[self._last] = Run(self._last, choice, name, order)
+        self._runs[self._last] = Run(self._last, choice, name, order, press)
         return self._runs[self._last]
 
     def remove(self, run: Run) -> None:
@@ -114,29 +122,43 @@ class Runs:
         """The run of this choice that is there already, trained to its end."""
         return next((run for run in self if run.choice == choice and run.state == "finished"), None)
 
-    def listed(self) -> str:
-        """All of them as HTML, the newest first: a piece of the curve, the name, how far it is."""
-        rows = "".join(_row(run) for run in reversed(list(self)))
+    def unfinished(self) -> list[Run]:
+        """Those that have ended before their end."""
+        return [run for run in self if run.state in ("stopped", "diverged", "failed")]
+
+    def steps(self) -> int:
+        """How many steps a chart of all must have room for: what has been trained and, unless that is far more than the
+        others', what is still to be."""
+        done = max((run.at for run in self), default=0)
+        coming = [run.begun.steps for run in self if run.begun is not None and run.state == "training"]
+        room = max(done, 1000)
+        while room < done * 1.05:
+            room *= 2
+        return max([done, *(steps if steps <= 2 * room else room for steps in coming)], default=1)
+
+    def listed(self, theory: bool) -> str:
+        """All of them as HTML, the newest first: a piece of the curve, the name, how far it is; before them ``theory``,
+        if that is drawn."""
+        rows = "".join(_row(run.style, run.name, run.headline()) for run in reversed(list(self)))
+        if theory:
+            rows = _row(THEORY, "theory", "the best that linear attention can do") + rows
         return f'<ul style="list-style:none;margin:0;padding:0">{rows}</ul>'
 
 
 def shown(value: float) -> str:
-    """A number as a class reads it."""
+    """A number as a class reads it, whatever it is."""
     if not isfinite(value):
         return "more than can be said"
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.2g}" if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
+    return in_digits(value) if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
 
 
-def _row(run: Run) -> str:
-    style = run.style
+def _row(style: Line, name: str, note: str) -> str:
     dash = " ".join(str(part) for part in style.dash)
     return (
-        '<li style="display:flex;gap:8px;align-items:baseline;margin-bottom:6px">'
+        '<li style="display:flex;gap:8px;align-items:baseline;margin-bottom:4px">'
         f'<svg width="34" height="10" style="flex:none" aria-hidden="true"><line x1="0" y1="5" x2="34" y2="5" '
         f'stroke="{style.colour}" stroke-width="4" stroke-dasharray="{dash}"/></svg>'
-        f'<span><b>{escape(run.name)}</b><br><span style="color:#595959">{escape(run.headline())}</span></span></li>'
+        f'<span><b>{escape(name)}</b><br><span style="color:#595959">{escape(note)}</span></span></li>'
     )
 
 

@@ -6,6 +6,8 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Mapping
+from errno import EADDRINUSE
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +19,7 @@ from bokeh.core.validation.warnings import MISSING_RENDERERS
 from bokeh.document import Document
 from bokeh.server.server import Server
 from pydantic import BaseModel, Field, PositiveInt
+from tornado.ioloop import IOLoop
 
 from classroom.choices import Chooser, Limit
 from classroom.page import Options, Page
@@ -28,11 +31,6 @@ from synthlab.registry import STRICT
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
 TEMPLATE = Path(__file__).with_name("page.html.j2")
-LOOPBACK = ("127.0.0.1", "localhost")
-FULL = (
-    "<p>Other windows are open already, as many as this page takes (windows={windows}). "
-    "Close one, wait ten seconds, and reload this one.</p>"
-)
 
 
 class Settings(BaseModel):
@@ -52,18 +50,31 @@ class Staff:
     """Processes that train, one for each window; the next is warm before its window opens."""
 
     def __init__(self, most: int):
-        self.most, self.open = most, 0
+        self.most = most
         self.spare: Worker | None = Worker()
+        self.hired: list[Worker] = []
 
     def hire(self) -> Worker:
-        """A process, the warm one if there is one."""
+        """A process, the warm one if there is one. Raises InputError where there are too many."""
+        if self._is_full():
+            raise InputError(
+                f"Other windows are open, as many as this page takes (windows={self.most}); "
+                f"close one, wait ten seconds, and press again"
+            )
+        if self.spare is not None and not self.spare.is_alive:
+            self.spare = None
         worker, self.spare = self.spare or Worker(), None
+        self.hired.append(worker)
         return worker
 
     def prepare(self) -> None:
         """See to it that the next window finds a warm one."""
-        if self.spare is None and self.open < self.most:
+        if self.spare is None and not self._is_full():
             self.spare = Worker()
+
+    def _is_full(self) -> bool:
+        self.hired = [worker for worker in self.hired if worker.is_alive]
+        return len(self.hired) >= self.most
 
     def close(self) -> None:
         """Let the spare one go."""
@@ -75,44 +86,33 @@ class Classroom:
     """Makes a page of each window that opens, and clears up after it."""
 
     def __init__(self, settings: Settings, lessons: Lessons):
-        self.settings, self.lessons = settings, lessons
+        self.options, self.lessons = Options(settings.curves, settings.sequence), lessons
         self.chooser = Chooser(lessons, settings.limits)
         self.staff = Staff(settings.windows)
         # Bokeh's own environment, so that its macros are found.
         self.template = get_env().from_string("{% extends base %}\n" + TEMPLATE.read_text(encoding="utf-8"))
 
-    def open(self, document: Document) -> None:
+    def fill(self, document: Document) -> None:
         """Fill a new window."""
         document.title = "synthlab: the classroom"
         document.template = self.template
-        full = self.staff.open >= self.settings.windows
-        document.template_variables.update(
-            lessons=list(self.lessons.lessons), full=FULL.format(windows=self.settings.windows) if full else ""
-        )
-        if full:
-            return
-        self.staff.open += 1
-        page = Page(
-            document,
-            self.staff.hire,
-            self.chooser,
-            self.lessons,
-            Options(self.settings.curves, self.settings.sequence),
-        )
-        # Not at once: it would take the time in which the first curve is waited for.
-        document.add_timeout_callback(self.staff.prepare, 5_000)
+        document.template_variables["lessons"] = list(self.lessons.lessons)
+        page = Page(document, self.staff.hire, self.chooser, self.lessons, self.options)
 
-        def closed(context: Any) -> None:
-            self.staff.open -= 1
-            page.close()
+        def opened(event: Any) -> None:
+            page.open()
+            # Not at once: it would take the time in which the first curve is waited for.
+            IOLoop.current().call_later(5, self.staff.prepare)
 
-        document.on_session_destroyed(closed)
+        # A process only for a window that a browser shows, not for whoever fetches the page.
+        document.on_event("document_ready", opened)
+        document.on_session_destroyed(lambda context: page.close())
 
 
 def serve(settings: Settings, lessons: Lessons) -> None:
     """Serve the page until Ctrl-C. Raises InputError where that cannot be done."""
     logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
-    local = settings.address in LOOPBACK
+    local = _is_local(settings.address)
     port = _free_port(settings)
     classroom = Classroom(settings, lessons)
     try:
@@ -120,7 +120,8 @@ def serve(settings: Settings, lessons: Lessons) -> None:
     except OSError:  # somebody else was faster
         classroom.staff.close()
         raise InputError(f"port={port}: has just been taken; try again") from None
-    address = f"http://{settings.address}:{port}/"
+    host = socket.gethostname() if settings.address == "0.0.0.0" else settings.address
+    address = f"http://{host}:{port}/"
     if not local:
         tell(f"warning: address={settings.address}: whoever can reach this machine can now train on it")
     try:
@@ -139,9 +140,9 @@ def serve(settings: Settings, lessons: Lessons) -> None:
 def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:
     # Another site's page must not reach this one through the browser, so origins are named; from elsewhere this machine
     # has names that it does not know itself.
-    origins = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")] if local else ["*"]
+    origins = [f"{name}:{port}" for name in {address, "127.0.0.1", "localhost"}] if local else ["*"]
     return Server(
-        {"/": Application(FunctionHandler(classroom.open))},
+        {"/": Application(FunctionHandler(classroom.fill))},
         address=address,
         port=port,
         allow_websocket_origin=origins,
@@ -151,6 +152,14 @@ def _server(address: str, port: int, classroom: Classroom, local: bool) -> Serve
     )
 
 
+def _is_local(address: str) -> bool:
+    """Whether this machine alone can reach ``address``."""
+    try:
+        return address == "localhost" or ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
 def _free_port(settings: Settings) -> int:
     """The port to be served on. Raises InputError for one that cannot be had."""
     try:
@@ -158,9 +167,9 @@ def _free_port(settings: Settings) -> int:
             return found.getsockname()[1]
     except OSError as error:
         reason = (error.strerror or str(error)).split(" (while")[0].lower()
+        open_already = "; is the page open already? port=0 takes any free one" if error.errno == EADDRINUSE else ""
         raise InputError(
-            f"port={settings.port}: cannot be served on address={settings.address} ({reason}); "
-            f"is the page open already? port=0 takes any free one"
+            f"port={settings.port}: cannot be served on address={settings.address} ({reason}){open_already}"
         ) from None
 
 

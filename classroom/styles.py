@@ -30,6 +30,9 @@ class Line(NamedTuple):
     marker: str
 
 
+THEORY = Line(INK, [4, 4], "x")
+
+
 def line(order: int) -> Line:
     """The style of the run of that order, from 0: those of the lab's figures, again from the start after the last."""
     colour, dash, marker = plots.OTHERS[order % len(plots.OTHERS)]

@@ -8,7 +8,8 @@ from synthlab.composition import conf_dir
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},
-    "inputs": {"bernoulli": "fair coin", "uniform_count": "any share of 1s"},
+    "inputs": {"bernoulli": "fair coin", "uniform_count": "varied coin"},
+    "outrep": {"identity": "no map", "power": "x^(-1/2)"},
     "model": {"transformer": "Transformer", "linear": "linear attention"},
 }
 # In this order; the rest of each group's files follows.
@@ -51,8 +52,6 @@ def choices(group: str) -> list[tuple[str, str]]:
 
 def word(group: str, name: str) -> str:
     """What a member of a config group is called."""
-    if group == "outrep" and name == "identity":
-        return "no map"
     return WORDS.get(group, {}).get(name) or plots.in_words(name).replace("sqrt(x)", "√x")
 
 
@@ -61,7 +60,8 @@ def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
     given = {**defaults, **settings}
     parts = [word("task", given["task"])]
     parts.append("linear attention" if given["model"] == "linear" else word("encoding", given["encoding"]))
-    parts.append(word("outrep", given["outrep"]))
+    if given["outrep"] != "identity":
+        parts.append(word("outrep", given["outrep"]))
     if given["inputs"] != defaults["inputs"]:
         parts.append(word("inputs", given["inputs"]))
     parts += [text.format(given[key]) for key, text in CHANGES.items() if given[key] != defaults[key]]

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
-from classroom.messages import Reply, Request, Stop
+from classroom.messages import Ready, Reply, Request, Stop
 from synthlab.output import tell
 
-GRACE = 0.6  # seconds that training has to leave off by itself
+GRACE = 0.6  # seconds that training has to leave off by itself,
+WARM_GRACE = 2.0  # and if it was asked to before it could begin
 
 
 class Gone(Exception):
@@ -34,6 +35,12 @@ class Worker:
             self._process.start()
         theirs.close()
         self._deadline: float | None = None
+        self._is_ready = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process is there."""
+        return self._process.is_alive()
 
     def send(self, request: Request) -> None:
         """Ask for something. Raises Gone."""
@@ -59,10 +66,15 @@ class Worker:
         try:
             while self._connection.poll():
                 found.append(self._connection.recv())
+                if isinstance(found[-1], Ready):
+                    self._is_ready = True
+                    if self._deadline is not None:
+                        self._deadline = time.monotonic() + WARM_GRACE
         except (EOFError, OSError):
             if not found:
                 raise Gone from None
-        if not found and self._deadline is not None and time.monotonic() > self._deadline:
+        # One that still imports has not even heard of it, and would only have to start over.
+        if not found and self._is_ready and self._deadline is not None and time.monotonic() > self._deadline:
             self.close()
             raise Gone
         return found

@@ -1,4 +1,4 @@
-"""The lessons of ``conf/story/lengths.yaml``: what is trained, and what is said of it before and after."""
+"""The lessons of a story of ``conf/story``: what is trained, and what is said of it before and after."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from experiments.lesson_figures import Look, error_figure, outputs_figure
 from experiments.lessons import Lesson, Lessons
 from experiments.pages import template
 from experiments.viewer import Viewer
+from experiments.views import in_digits
 from synthlab import plots
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
@@ -167,17 +167,14 @@ def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float
 
 
 def _typical(error: Sequence[float], length: int) -> str:
-    return f"{short(error[length - 1] ** 0.5)} at length {length}"
+    return f"{in_digits(error[length - 1] ** 0.5)} at length {length}"
 
 
 def spread(run: Run, look: Look) -> str:
     """Truth and answers at the longest length, from least to greatest."""
     dots = look.view.dots[-1]
-    truth, answers = ([short(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers))
+    truth, answers = (
+        [in_digits(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers)
+    )
     asked = truth[0] if truth[0] == truth[1] else f"{truth[0]} to {truth[1]}"
     return f"{run.name}: at length {dots.length} the truth is {asked}, the answers are {answers[0]} to {answers[1]}"
-
-
-def short(value: float) -> str:
-    """Three digits that count, without an exponent."""
-    return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from experiments.views import Dots, Reading, View
+from experiments.views import PICTURED, Dots, Reading, View
 from synthlab.assembly import data
 from synthlab.config import RunConfig
 from synthlab.evaluation import measured, readouts, test_sequences
@@ -16,7 +16,6 @@ from synthlab.streams import stream
 from synthlab.transformer import Transformer
 
 DOTS = 60  # sequences of each length that are shown one by one
-PICTURED = 40  # symbols, beyond which the cells of the encoding's picture are too small to be seen
 
 
 class Viewer:

@@ -2,6 +2,10 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
+PICTURED = 40  # symbols, beyond which the cells of the encoding's picture are too small to be seen
+
 
 class Dots(NamedTuple):
     """Answers at one length, one for each of a few sequences, beside the truth. ``outputs`` and ``mapped`` are answers
@@ -29,7 +33,7 @@ class Reading(NamedTuple):
 
     ``attention`` (a list for each head) is that of the readout of the prefix asked for, on BOS, its symbols and EOS.
     ``added`` is what the position encoding adds to the logits of each head, token by token, of the first
-    symbols only where there are many, nan where a token does not see another. Both are empty for the theory's linear
+    ``PICTURED`` symbols at most, nan where a token does not see another. Both are empty for the theory's linear
     attention.
     """
 
@@ -39,3 +43,8 @@ class Reading(NamedTuple):
     truth: list[float]
     attention: list[list[float]]
     added: list[list[list[float]]]
+
+
+def in_digits(value: float) -> str:
+    """A number as a class reads it: three digits that count, without an exponent."""
+    return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

@@ -31,6 +31,10 @@ class Puppet:
         said, self.said = self.said, []
         return said
 
+    @property
+    def is_alive(self):
+        return not self.is_gone and not self.is_closed
+
     def stopped(self):
         self.is_stopping = False
 
@@ -44,6 +48,7 @@ class Window:
     def __init__(self, config, chooser, curves: int = 20):
         self.puppets: list[Puppet] = []
         self.page = Page(Document(), self.hire, chooser, config[1], Options(curves, config[0].sequence))
+        self.page.open()
 
     def hire(self) -> Puppet:
         self.puppets.append(Puppet())

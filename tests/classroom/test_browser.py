@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from urllib.parse import urlparse
+from urllib.request import urlopen
 
 import pytest
 from test_server import served
@@ -147,7 +148,7 @@ def test_every_lesson_draws_curves_that_move_and_says_what_was_seen(visit):
         window.until(lambda: any(window.curves()), f"a curve of {name}")
         before, told = window.curves()[0], window.text("story")
         window.until(lambda before=before: window.curves()[0] != before, f"a curve of {name} that moves")
-        window.idle(runs)
+        window.idle(runs + (name == "In theory"))
         assert all(len(curve) == 50 for curve in window.curves())
         assert len(window.curves()) == runs + (name == "In theory")
         assert window.text("story") != told
@@ -186,17 +187,41 @@ def test_two_windows_do_not_disturb_each_other(visit):
 def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(browser):
     with served("windows=1") as (_, address):
         first = Visitor(browser, address)
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(address)
-        assert "windows are open already, as many as this page takes (windows=1)" in page.inner_text("main")
+        first.button("Mean works").click()
+        first.idle(1)
+        second = Visitor(browser, address)
+        second.until(lambda: "(windows=1)" in second.text("message"), "a word on other windows")
         first.context.close()
         deadline = time.monotonic() + PATIENCE
-        while "windows are open" in page.inner_text("main") and time.monotonic() < deadline:
-            time.sleep(1)
-            page.reload()
-        page.get_by_role("button", name="Train", exact=True).wait_for()
-        context.close()
+        while not second.curves() and time.monotonic() < deadline:
+            time.sleep(2)
+            second.button("Mean works").click()
+        second.idle(1)
+        second.context.close()
+
+
+def test_pages_that_no_browser_shows_take_no_process(browser):
+    with served("windows=2") as (_, address):
+        for _ in range(5):
+            urlopen(address).read()
+        window = Visitor(browser, address)
+        window.button("Mean works").click()
+        window.idle(1)
+        assert window.text("message") == ""
+        window.context.close()
+
+
+def test_ticks_are_pressed_by_their_words(visit):
+    window = visit()
+    window.button("In theory").click()
+    window.idle(2)  # the run and, in the list, theory
+    assert window.control("theory").is_checked()
+    window.page.get_by_text("theory", exact=True).first.click()
+    window.until(lambda: len(window.curves()) == 1, "no theory")
+    window.page.get_by_text("linear scale", exact=True).click()
+    shown = "(name) => Bokeh.documents[0].get_model_by_name(name).visible"
+    window.until(lambda: window.page.evaluate(shown, "chart_linear"), "a linear scale")
+    assert not window.page.evaluate(shown, "chart_log")
 
 
 def test_pointing_at_a_faded_curve_names_it(visit):
@@ -209,7 +234,7 @@ def test_pointing_at_a_faded_curve_names_it(visit):
     x, y = window.page.evaluate(PLACE, [30, window.curves()[0][29]])
     window.page.mouse.move(x - 20, y)
     window.page.mouse.move(x, y)
-    said = window.page.locator(".tip", has_text="length, NoPE, no map")
+    said = window.page.locator(".tip", has_text="length, NoPE")
     said.first.wait_for()
     assert re.search(r"length of the test sequences 30: mean squared error [\d.e+]+$", said.first.inner_text())
 
@@ -245,6 +270,8 @@ def test_the_keyboard_alone_will_do(visit):
         keys.press("ArrowRight")
     window.until(lambda: "0101010101" in window.text("answer"), "the typed sequence")
     window.until(lambda: "15 symbols, longer than any" in window.text("answer"), "a length of 15")
+    keys.press("End")
+    window.until(lambda: "50 symbols" in window.text("answer"), "the end")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -285,7 +312,9 @@ def test_bad_input_is_answered_in_the_page_and_the_page_goes_on(visit):
     window.control("model").select_option(label="linear attention")
     window.control("encoding").select_option(label="RoPE")
     window.button("Train").click()
-    window.until(lambda: "no position encoding" in window.text("message"), "what linear attention has not")
+    window.until(
+        lambda: "linear attention has none; choose NoPE" in window.text("message"), "what linear attention has not"
+    )
     window.control("model").select_option(label="Transformer")
     window.button("Train").click()
     window.idle(1)

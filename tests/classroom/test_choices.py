@@ -32,11 +32,11 @@ def test_every_member_of_a_group_can_be_chosen(chooser, group):
 
 
 def test_names_say_what_differs_from_the_default(chooser):
-    assert words.run_name(chooser.defaults, chooser.defaults) == "mean, NoPE, no map"
+    assert words.run_name(chooser.defaults, chooser.defaults) == "mean, NoPE"
     changed = chooser.defaults | {"task": "sum", "encoding": "t5", "outrep": "rsqrt", "seed": 3, "train_length": 20}
     assert words.run_name(changed, chooser.defaults) == "sum, T5 bias, 1/√x, trained to 20, seed 3"
     linear = chooser.defaults | {"task": "length", "model": "linear"}
-    assert words.run_name(linear, chooser.defaults) == "length, linear attention, no map"
+    assert words.run_name(linear, chooser.defaults) == "length, linear attention"
 
 
 @given(st.text(max_size=30))

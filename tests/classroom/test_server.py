@@ -19,6 +19,7 @@ from tornado.websocket import websocket_connect
 from classroom import server
 from classroom.server import Staff
 from synthlab.composition import conf_dir
+from synthlab.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,11 @@ from synthlab.composition import conf_dir
         ("limits.seed.low=a", "limits.seed.low=a: "),
         ("lessons.mean.runs=[]", "lessons.mean.runs"),
         ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is none of the page's controls"),
+        ("lessons.mean.runs=[{task: nope}]", "lessons.mean.runs: task=nope: unknown"),
+        ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc will not do"),
+        ("lessons.mean.runs=[{protocol: paper}]", "lessons.mean.runs: protocol=paper is none of the page's controls"),
+        ("limits.seed.low=5", "limits.seed: the default: 0 will not do; give a whole number from 5"),
+        ("address=::1", "address=::1"),
         ("-m", "-m: the page is not swept"),
     ],
 )
@@ -55,20 +61,32 @@ def test_a_port_that_is_taken_is_named(invoke, monkeypatch):
 
 
 def test_the_next_window_finds_a_warm_process_and_no_more_are_kept_than_are_needed(monkeypatch):
-    hired: list[Puppet] = []
-    monkeypatch.setattr(server, "Worker", lambda: hired.append(Puppet()) or hired[-1])
+    started: list[Puppet] = []
+    monkeypatch.setattr(server, "Worker", lambda: started.append(Puppet()) or started[-1])
     staff = Staff(2)
-    assert staff.hire() is hired[0]
-    staff.open = 1
+    assert staff.hire() is started[0]
     staff.prepare()
     staff.prepare()
-    assert len(hired) == 2
-    assert staff.hire() is hired[1]
-    staff.open = 2
+    assert len(started) == 2
+    started[1].is_gone = True  # the spare one dies unseen
+    assert staff.hire() is started[2]
+    with pytest.raises(InputError, match="windows=2"):
+        staff.hire()
     staff.prepare()  # there is no room for a third window
-    assert len(hired) == 2
+    assert len(started) == 3
+    started[0].close()  # a window is closed
+    staff.prepare()
+    assert len(started) == 4
     staff.close()
-    assert not any(each.is_closed for each in hired)
+    assert [each.is_closed for each in started] == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("address", "is_local"),
+    [("127.0.0.1", True), ("127.0.0.2", True), ("localhost", True), ("0.0.0.0", False), ("example.org", False)],
+)
+def test_what_this_machine_alone_can_reach_is_known(address, is_local):
+    assert server._is_local(address) is is_local
 
 
 @contextmanager
