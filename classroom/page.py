@@ -209,6 +209,8 @@ class Page:
         new = len(choices) if again else len(choices) - len(there)
         if len(self.runs) - again * len(there) + new > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
+        if self.worker is None:
+            self.worker = self.hire()
         self.board.complain([])
         self.presses += 1
         self.lesson = lesson

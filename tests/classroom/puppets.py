@@ -7,6 +7,7 @@ from classroom.messages import Begun, Progress, Request, Stop
 from classroom.page import Options, Page
 from classroom.worker import Gone
 from experiments.views import Dots, View
+from synthlab.errors import InputError
 
 TEST_LENGTH, TRAIN_LENGTH = 6, 3
 
@@ -45,12 +46,15 @@ class Puppet:
 class Window:
     """A page with a puppet behind it, pressed and read by tests."""
 
-    def __init__(self, config, chooser, curves: int = 20):
+    def __init__(self, config, chooser, curves: int = 20, is_full: bool = False):
         self.puppets: list[Puppet] = []
+        self.is_full = is_full
         self.page = Page(Document(), self.hire, chooser, config[1], Options(curves, config[0].sequence))
         self.page.open()
 
     def hire(self) -> Puppet:
+        if self.is_full:
+            raise InputError("Other windows are open")
         self.puppets.append(Puppet())
         return self.puppets[-1]
 

@@ -115,7 +115,7 @@ class Visitor:
 
         def ended() -> bool:
             listed = self.text("listed")
-            return listed.count("<li ") == curves and not re.search(r"step \d+ of|waiting", listed)
+            return listed.count("<li ") == curves and not re.search(r"step \d+ of|starting", listed)
 
         self.until(ended, f"{curves} runs at their end")
 
@@ -193,7 +193,7 @@ def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(br
         second.until(lambda: "(windows=1)" in second.text("message"), "a word on other windows")
         first.context.close()
         deadline = time.monotonic() + PATIENCE
-        while not second.curves() and time.monotonic() < deadline:
+        while second.text("message") and time.monotonic() < deadline:
             time.sleep(2)
             second.button("Mean works").click()
         second.idle(1)
@@ -216,9 +216,9 @@ def test_ticks_are_pressed_by_their_words(visit):
     window.button("In theory").click()
     window.idle(2)  # the run and, in the list, theory
     assert window.control("theory").is_checked()
-    window.page.get_by_text("theory", exact=True).first.click()
+    window.page.locator("label", has_text="theory").click()
     window.until(lambda: len(window.curves()) == 1, "no theory")
-    window.page.get_by_text("linear scale", exact=True).click()
+    window.page.locator("label", has_text="linear scale").click()
     shown = "(name) => Bokeh.documents[0].get_model_by_name(name).visible"
     window.until(lambda: window.page.evaluate(shown, "chart_linear"), "a linear scale")
     assert not window.page.evaluate(shown, "chart_log")

@@ -402,3 +402,16 @@ def test_an_axis_of_powers_of_ten_names_two_at_least(window, error):
 )
 def test_numbers_are_written_out(value, text):
     assert shown(value) == text
+
+
+def test_a_window_too_many_is_told_so_until_there_is_room(make_window):
+    window = make_window(is_full=True)
+    assert "Other windows are open" in window.page.board.message.text
+    window.press("Mean works")
+    assert "Other windows are open" in window.page.board.message.text
+    assert names(window) == []
+    window.is_full = False
+    window.press("Mean works")
+    window.trains(1)
+    assert window.page.board.message.text == ""
+    assert names(window) == ["mean, NoPE, varied coin"]
