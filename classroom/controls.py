@@ -21,7 +21,7 @@ SHEET = """
     input[type=checkbox] { width: 18px; height: 18px; vertical-align: middle; }
 """
 # The label beside the control, not above: a third of the height.
-BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 68px; }"
+BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 72px; }"
 WIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [SHEET]}
 
 

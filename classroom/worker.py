@@ -5,6 +5,7 @@ and whatever happens to a model happens to nothing else.
 """
 
 import multiprocessing
+import os
 import signal
 import threading
 import time
@@ -16,6 +17,7 @@ from classroom.messages import Ready, Reply, Request, Stop
 from synthlab.output import tell
 
 GRACE = 0.6  # seconds that training has to leave off by itself,
+POLITENESS = 10
 WARM_GRACE = 2.0  # and if it was asked to before it could begin
 
 
@@ -108,6 +110,8 @@ def _serve(connection: Connection) -> None:
         with quick_imports():
             from classroom.laboratory import Laboratory
 
+        if hasattr(os, "nice"):
+            os.nice(POLITENESS)  # on a single core, what is seen comes first
         Laboratory(connection).serve()
     except Exception as error:
         line = " ".join(f"{type(error).__name__}: {error}".split())
