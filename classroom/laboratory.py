@@ -28,7 +28,6 @@ from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.runs import train_stack
-from synthlab.training import Training
 from synthlab.workers import one_thread
 from theory.least import least_error
 from theory.optima import optimum
@@ -114,7 +113,7 @@ class Laboratory:
             self._last_look(watch, "finished")
         else:
             del self.trained[request.number]
-            self.connection.send(Progress(request.number, "diverged", *_curve(training), None))
+            self.connection.send(Progress(request.number, "diverged", training.steps, training.losses, None))
 
     def _last_look(self, watch: "_Watch", state: Any) -> None:
         # Whoever presses Stop waits for this.
@@ -174,7 +173,3 @@ class _Watch:
         self.laboratory.connection.send(Progress(self.number, "training", self.steps, self.losses, view))
         took = time.monotonic() - began
         self.due = began + max(took + PAUSE, min(took / SHARE, PERIOD))
-
-
-def _curve(training: Training) -> tuple[list[int], list[float]]:
-    return training.steps, training.losses

@@ -199,18 +199,17 @@ class Page:
     # --- training
 
     def _begin(self, choices: Sequence[Choice], lesson: Lesson | None) -> None:
-        if self.current is not None and not self.is_stopping and [self.current.choice, *self.queue] == choices:
+        if self._trains(choices, lesson):
             return  # a second click
-        for run in self.runs.unfinished():
-            if run.choice in choices:
-                self._remove(run)
         there = [run for run in map(self.runs.finished, choices) if run is not None]
         again = len(there) == len(choices)
         new = len(choices) if again else len(choices) - len(there)
         if len(self.runs) - again * len(there) + new > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
-        if self.worker is None:
-            self.worker = self.hire()
+        if self.worker is not None and not self.worker.is_alive:
+            self.queue.clear()
+            self.lost()  # before it was noticed
+        self._see_to_worker()
         self.board.complain([])
         self.presses += 1
         self.lesson = lesson
@@ -227,6 +226,12 @@ class Page:
         self._ask_to_stop()
         self._next()
 
+    def _trains(self, choices: Sequence[Choice], lesson: Lesson | None) -> bool:
+        """Whether this is being trained."""
+        if self.current is None or self.is_stopping:
+            return False
+        return lesson is self.lesson if lesson is not None else [self.current.choice, *self.queue] == choices
+
     def _ask_to_stop(self) -> None:
         if self.current is not None:
             self._send(Stop())
@@ -234,9 +239,11 @@ class Page:
     def _next(self) -> None:
         """Train what comes next, if nothing trains."""
         if self.current is None and self.queue:
-            if self.worker is not None and not self.worker.is_alive:
-                self._let_go()
+            self._see_to_worker()
             choice = self.queue.pop(0)
+            for run in self.runs.unfinished():
+                if run.choice == choice:
+                    self._remove(run)
             run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults), self.presses)
             self.board.add(run)
             self.current = run
@@ -244,11 +251,21 @@ class Page:
             self._send(Train(run.number, self.chooser.settings(choice)))
         self._refresh()
 
+    def _see_to_worker(self) -> None:
+        """Have a process. Raises InputError, and then nothing waits any more."""
+        if self.worker is None:
+            try:
+                self.worker = self.hire()
+            except InputError:
+                self.queue.clear()
+                raise
+
     def _send(self, request: Request) -> None:
         if self.worker is None:
-            self.worker = self.hire()
+            raise Gone
         self.worker.send(request)
 
+    @guarded
     def lost(self) -> None:
         """Go on after the process has ended: by itself, or since it did not stop when asked to."""
         stopping = self.is_stopping
