@@ -9,8 +9,8 @@ from omegaconf import OmegaConf
 from experiments import story
 from experiments.lesson_figures import Look, outputs_figure
 from experiments.lessons import Lessons
-from experiments.story import error_limits, looks, numbers, planned, short, spread
-from experiments.views import Dots, View
+from experiments.story import error_limits, looks, numbers, planned, spread
+from experiments.views import Dots, View, in_digits
 from synthlab.assembly import resolve
 from synthlab.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
@@ -72,6 +72,7 @@ class Page(HTMLParser):
         return " ".join(self.text.split())
 
 
+@pytest.mark.slow
 def test_the_page_tells_every_lesson_and_needs_nothing_beside_it(invoke, tmp_path, monkeypatch):
     trained = []
     monkeypatch.setattr(story, "fit", lambda configs, fit=story.fit: trained.extend(configs) or fit(configs))
@@ -99,6 +100,7 @@ def test_the_page_tells_every_lesson_and_needs_nothing_beside_it(invoke, tmp_pat
     assert set(ids) == {run.config.id for runs in plan.values() for run in runs}
 
 
+@pytest.mark.slow
 def test_a_lessons_command_gives_the_numbers_of_its_picture(invoke, tmp_path):
     (run,) = planned(lessons(), steps=20)["theory"]
     outcome = invoke(*shlex.split(run.command)[2:], f"results={tmp_path}")
@@ -179,7 +181,7 @@ def test_the_spread_of_answers_is_that_at_the_longest_length():
     ("value", "text"), [(36.0, "36"), (0.010849, "0.0108"), (43.66, "43.7"), (1234.5, "1230"), (3e-6, "0.000003")]
 )
 def test_numbers_are_written_with_three_digits_and_no_exponent(value, text):
-    assert short(value) == text
+    assert in_digits(value) == text
 
 
 def test_one_scale_holds_the_errors_of_all_lessons():

@@ -13,6 +13,7 @@ from synthlab.assembly import resolve
 from synthlab.composition import compose
 from synthlab.runs import execute
 
+pytestmark = pytest.mark.slow
 PATIENCE = 60.0  # seconds; what takes longer hangs
 SMALL = {"task": "length", "outrep": "rsqrt", "test_length": 12, "protocol.steps": 40, "evaluation.sequences": 16}
 ENDLESS = {"task": "length", "protocol.steps": 10**6}
@@ -137,7 +138,6 @@ def test_theory_that_is_not_known_says_why(worker, settings, reason):
     until(worker, Progress, "finished")
 
 
-@pytest.mark.slow
 def test_whatever_happens_to_the_process_is_noticed():
     worker = Worker()
     until(worker, Ready)
@@ -151,7 +151,6 @@ def test_whatever_happens_to_the_process_is_noticed():
         worker.send(Stop())
 
 
-@pytest.mark.slow
 def test_a_step_that_takes_too_long_does_not_delay_a_stop():
     worker = Worker()
     until(worker, Ready)
@@ -166,7 +165,6 @@ def test_a_step_that_takes_too_long_does_not_delay_a_stop():
     assert not worker._process.is_alive()
 
 
-@pytest.mark.slow
 def test_the_process_ends_with_the_page_and_not_by_ctrl_c():
     worker = Worker()
     until(worker, Ready)
