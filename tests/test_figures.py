@@ -109,6 +109,7 @@ def test_cells_are_what_hydra_composes(name):
                 assert configs == [resolve(compose(settings)).with_seed(0)]
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invoke, tmp_path):
     arguments = [*as_overrides(QUICK), "figure=1", "seeds=2", "workers=1", f"results={tmp_path}"]
     assert invoke("experiments", *arguments).status == 0
@@ -119,6 +120,7 @@ def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invok
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == first
 
 
+@pytest.mark.slow
 def test_a_picture_is_drawn_again_only_if_what_it_shows_or_its_file_has_changed(invoke, own_figure, tmp_path):
     invoke("experiments", *own_figure, "seeds=1")
     folder = tmp_path / "figures"

@@ -35,6 +35,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tmp_path):
     arguments = [*as_overrides(QUICK), "test_length=20", "figure=1", "seeds=1", "workers=1", f"results={tmp_path}"]
     outcome = invoke("experiments", *arguments)

@@ -81,6 +81,7 @@ def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
         assert says(record) == says(execute(run))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(
     encoding=st.sampled_from(["nope", "learned", "alibi", "t5"]),

@@ -199,6 +199,7 @@ def test_two_sweeps_at_once_train_each_run_once(tmp_path):
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp_path):
     outcome = invoke(
         "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
