@@ -111,7 +111,7 @@ class Classroom:
 
 def serve(settings: Settings, lessons: Lessons) -> None:
     """Serve the page until Ctrl-C. Raises InputError where that cannot be done."""
-    logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
+    _log_lines()
     local = _is_local(settings.address)
     port = _free_port(settings)
     classroom = Classroom(settings, lessons)
@@ -171,6 +171,13 @@ def _free_port(settings: Settings) -> int:
         raise InputError(
             f"port={settings.port}: cannot be served on address={settings.address} ({reason}){open_already}"
         ) from None
+
+
+def _log_lines() -> None:
+    """Have what libraries log printed in lines, and only what went wrong. Bokeh brings a way of its own."""
+    logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
+    bokeh = logging.getLogger("bokeh")
+    bokeh.handlers, bokeh.propagate = [], True
 
 
 class _OneLine(logging.Handler):

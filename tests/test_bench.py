@@ -66,7 +66,7 @@ def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path
     bench.main()
     report = json.loads((tmp_path / "results" / "bench" / "bench.json").read_text())
     printed = capsys.readouterr().out
-    assert len(report["rows"]) == 15
+    assert len(report["rows"]) == 18
     for row in report["rows"]:
         assert f"{row['measure']}: {row['value']}" in printed
         assert row["value"] == "not measured" or all(

@@ -91,14 +91,19 @@ def test_what_this_machine_alone_can_reach_is_known(address, is_local):
 
 @contextmanager
 def served(*arguments: str) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The page as a user serves it, and its address; ended by Ctrl-C."""
+    """The page as a user serves it, and its address; ended as by Ctrl-C, which a process in the background may ignore."""
     command = [sys.executable, "-m", "classroom", "open=false", "port=0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process, re.search(r"http://\S+", process.stdout.readline()).group()
     finally:
-        process.send_signal(signal.SIGINT)
-        process.out, process.err = process.communicate(timeout=20)
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.out, process.err = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
 
 
 @pytest.mark.slow
