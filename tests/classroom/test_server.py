@@ -91,7 +91,7 @@ def test_what_this_machine_alone_can_reach_is_known(address, is_local):
 
 @contextmanager
 def served(*arguments: str) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The page as a user serves it, and its address; ended as by Ctrl-C, which a process in the background may ignore."""
+    """The page as a user serves it, and its address. Ended as by Ctrl-C, which itself is ignored in the background."""
     command = [sys.executable, "-m", "classroom", "open=false", "port=0", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -135,10 +135,12 @@ def test_pages_of_other_sites_are_not_let_in():
     async def knock(url: str, origin: str) -> None:
         (await websocket_connect(HTTPRequest(url, headers={"Origin": origin}))).close()
 
-    with served() as (_, address):
+    with served() as (process, address):
         socket_url = address.replace("http", "ws") + "ws"
         with pytest.raises(HTTPClientError, match="403"):
             asyncio.run(knock(socket_url, "http://elsewhere.example"))
+    assert process.err.startswith("error: Refusing websocket connection")
+    assert process.err.count("\n") == 1
 
 
 def test_a_story_of_ones_own_takes_the_place_of_the_labs(invoke, tmp_path):
