@@ -27,7 +27,7 @@ from synthlab.assembly import build_models, resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
 from synthlab.errors import InputError
-from synthlab.runs import train_stack
+from synthlab.regression import train_stack
 from synthlab.workers import one_thread
 from theory.least import least_error
 from theory.optima import optimum

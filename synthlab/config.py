@@ -2,8 +2,11 @@
 
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from importlib import import_module
+from types import ModuleType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, PositiveFloat
 
@@ -63,10 +66,50 @@ class Evaluation(BaseModel):
     largest: PositiveFloat
 
 
-class RunConfig(BaseModel):
-    """Everything that decides a run's numbers, and nothing else."""
+Kind = TypeVar("Kind", bound="Config")
+
+
+class Config(BaseModel, ABC):
+    """Everything that decides a run's numbers, and nothing else. What a run is made of is up to its kind, but all have
+    ``model``, ``encoding``, ``protocol``, ``train_length``, ``test_length`` and ``seed``."""
 
     model_config = STRICT
+    # The module that builds the models of such runs (``build_models``), says what they minimize (``objective_of``),
+    # trains (``train_stack``) and tests them (``tested``). It is imported when something is trained.
+    made_by: ClassVar[str]
+
+    @classmethod
+    def checked(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
+        """The run that ``raw`` describes, bookkeeping left aside.
+
+        Raises InputError for every unknown, missing or ill-typed key outside the registries.
+        """
+        return validated(cls, {key: value for key, value in raw.items() if key not in BOOKKEEPING}, "")
+
+    @property
+    def maker(self) -> ModuleType:
+        """The module that ``made_by`` names."""
+        return import_module(self.made_by)
+
+    @property
+    def id(self) -> str:
+        """The run's identity: see ``identity_of``."""
+        return identity_of(self.model_dump())
+
+    @property
+    @abstractmethod
+    def shape(self) -> str:
+        """Runs of one shape can train side by side in one stack: they differ in what costs no other arithmetic."""
+
+    def with_seed(self: Kind, seed: int) -> Kind:
+        """The same run under another seed."""
+        return self.checked(self.model_dump() | {"seed": seed})
+
+
+class RunConfig(Config):
+    """A run on a task with a number for an answer."""
+
+    made_by = "synthlab.regression"
     task: Member
     inputs: Member
     encoding: Member
@@ -79,25 +122,7 @@ class RunConfig(BaseModel):
     seed: Seed
     evaluation: Evaluation
 
-    @classmethod
-    def checked(cls, raw: Mapping[str, Any]) -> "RunConfig":
-        """The run that ``raw`` describes, bookkeeping left aside.
-
-        Raises InputError for every unknown, missing or ill-typed key outside the registries.
-        """
-        return validated(cls, {key: value for key, value in raw.items() if key not in BOOKKEEPING}, "")
-
-    @property
-    def id(self) -> str:
-        """The run's identity: see ``identity_of``."""
-        return identity_of(self.model_dump())
-
     @property
     def shape(self) -> str:
-        """Runs of one shape can train side by side in one stack: they differ in what costs no other arithmetic."""
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         return json.dumps([self.model, self.encoding, protocol, self.train_length], sort_keys=True)
-
-    def with_seed(self, seed: int) -> "RunConfig":
-        """The same run under another seed."""
-        return self.checked(self.model_dump() | {"seed": seed})

@@ -1,7 +1,7 @@
 """What a run leaves behind: its numbers, or why there are none; and how either is written down.
 
 A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
-training curve), for the theory's model ``outputs.csv``, and ``status.json``, which holds the outcome, the environment,
+training curve), for some kinds of runs ``outputs.csv``, and ``status.json``, which holds the outcome, the environment,
 a checksum of each other file and one of itself.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthlab.config import RESULTS_VERSION, RunConfig
+from synthlab.config import RESULTS_VERSION, Config
 
 WHOLE = ("length", "step")  # columns of whole numbers
 STATUS = "status.json"
@@ -39,11 +39,12 @@ class Record:
 
     ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
     for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
-    the step in ``diverged_at``, and no metrics. ``outputs`` is what a trained ``LinearAttention`` computes: M, a row
-    for each last symbol, a column for each symbol attended to; None for other models, and where it diverged.
+    the step in ``diverged_at``, and no metrics. ``outputs`` is what a kind of run measures beside the test lengths,
+    None for most, and where it diverged: of a trained ``LinearAttention`` M, a row for each last symbol, a column for
+    each symbol attended to.
     """
 
-    config: RunConfig
+    config: Config
     metrics: pd.DataFrame
     training: pd.DataFrame
     diverged_at: int | None = None
@@ -64,13 +65,13 @@ class Record:
 class Failure:
     """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it came from."""
 
-    config: RunConfig
+    config: Config
     error: str
     traceback: str
     environment: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: RunConfig, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
+    def of(cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
         """What there is to say of ``error``, which training ``config`` raised."""
         lines = " ".join(str(error).split()).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
@@ -102,11 +103,12 @@ def files_of(record: Record) -> dict[str, bytes]:
     return files | {STATUS: _with_checksum(status)}
 
 
-def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
-    """The record called ``identity``, from its status and its files, which ``read`` reads by name. Raises Damaged."""
+def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes], kind: type[Config]) -> Record:
+    """The record called ``identity`` of a run of this kind, from its status and its files, which ``read`` reads by
+    name. Raises Damaged."""
     with damage_told():
         files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
-        config = RunConfig.checked(json.loads(files["config.json"]))
+        config = kind.checked(json.loads(files["config.json"]))
         if config.id != identity:
             raise Damaged(f"it holds the run {config.id}")
         return Record(
@@ -146,15 +148,15 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
     return {"traceback.txt": trace, STATUS: _with_checksum(status)}
 
 
-def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
-    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged."""
+def failure_of(identity: str, files: Mapping[str, bytes], kind: type[Config]) -> Failure:
+    """Why the run called ``identity``, of this kind, failed, as ``files`` say. Raises Damaged."""
     with damage_told():
         status = json.loads(files[STATUS])
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if files[STATUS] != _with_checksum(plain):
             raise Damaged(f"{STATUS} does not have its checksum")
         trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
-        config = RunConfig.checked(status["config"])
+        config = kind.checked(status["config"])
         if config.id != identity:
             raise Damaged(f"it holds the run {config.id}")
         return Failure(config, status["error"], trace, status["environment"])

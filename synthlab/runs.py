@@ -12,43 +12,39 @@ import pandas as pd
 import torch
 from torch import nn
 
-from synthlab.assembly import build_models, data
-from synthlab.config import RunConfig
+from synthlab.config import Config
 from synthlab.errors import StoreError
-from synthlab.evaluation import evaluate
-from synthlab.layers import Member
 from synthlab.leases import Held, Leases
-from synthlab.linear_attention import LinearAttention
-from synthlab.metrics import METRICS
 from synthlab.records import Failure, Record
-from synthlab.stacks import exact_parts, objective_of
+from synthlab.stacks import exact_parts
 from synthlab.store import Store
 from synthlab.trackers import Followed, tracker_of
-from synthlab.training import Observer, Training, train
+from synthlab.training import Observer, Training
 from synthlab.workers import find_device, one_thread
 
 UNTRACKED = tracker_of({"name": "none"})
 
 
-def execute(config: RunConfig, observe: Observer | None = None, device: str = "cpu") -> Record:
+def execute(config: Config, observe: Observer | None = None, device: str = "cpu") -> Record:
     """Train and evaluate one run alone."""
     return execute_stack([config], observe, device)[0]
 
 
-def execute_stack(configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
+def execute_stack(configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
     """Train runs of one shape side by side, and evaluate each, on one thread. A run's numbers depend on nothing but its
     config and the machine; on the runs beside it neither, where ``stacks.is_exact``. On a GPU that is so up to
     rounding."""
     device = find_device(device)
-    started, surroundings = time.time(), environment(device)
+    started, surroundings, maker = time.time(), environment(device), configs[0].maker
     with one_thread():
         stack, trainings = fit(configs, observe, device)
         trained = time.time()
-        measured = [
-            _evaluated(Member(stack, index), config) if training.diverged_at is None else None
+        found = [
+            maker.tested(stack, index, config)
+            if training.diverged_at is None
+            else (pd.DataFrame(columns=["length", *maker.METRICS]), None)
             for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
         ]
-        outputs = _outputs(stack)
     surroundings |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
@@ -57,19 +53,17 @@ def execute_stack(configs: Sequence[RunConfig], observe: Observer | None = None,
     return [
         Record(
             config=config,
-            metrics=_table(metrics or {name: [] for name in METRICS}),
+            metrics=metrics,
             training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
-            outputs=None if metrics is None else found,
+            outputs=outputs,
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for config, metrics, training, found in zip(configs, measured, trainings, outputs, strict=True)
+        for config, training, (metrics, outputs) in zip(configs, trainings, found, strict=True)
     ]
 
 
-def train_and_keep(
-    configs: Sequence[RunConfig], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
-) -> None:
+def train_and_keep(configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED) -> None:
     """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
     is trained again run by run, so that only those that raise it alone are recorded as failed."""
     with store.writing(), Leases(store.files).held(config.id for config in configs) as held:
@@ -79,7 +73,7 @@ def train_and_keep(
             _train(part, store, device, tracker, held)
 
 
-def _train(configs: list[RunConfig], store: Store, device: str, tracker: Followed, held: Held) -> None:
+def _train(configs: list[Config], store: Store, device: str, tracker: Followed, held: Held) -> None:
     try:
         with tracker.following(configs) as tracks:
 
@@ -109,40 +103,15 @@ def _is_schedulers(error: BaseException) -> bool:
     return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)
 
 
-def _evaluated(model: Member, config: RunConfig) -> dict[str, Any]:
-    return evaluate(model, *data(config), config.test_length, **config.evaluation.model_dump())
-
-
-def _table(metrics: dict[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame({"length": range(1, len(metrics["mse"]) + 1), **metrics})
-
-
-def _outputs(stack: nn.Module) -> list[pd.DataFrame | None]:
-    """All that each of the theory's models computes, in four numbers, or six with BOS; None for models that take
-    more."""
-    if not isinstance(stack, LinearAttention):
-        return [None] * len(next(stack.parameters()))
-    outputs = stack.outputs().detach().double().cpu().numpy()
-    return [pd.DataFrame(each, columns=["zero", "one", "bos"][: each.shape[1]]) for each in outputs]
-
-
 def fit(
-    configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
+    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """The trained models of runs of one shape, as one stack, and how each one's training went."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one stack")
-    stack = build_models(configs).to(device)
-    return stack, train_stack(stack, configs, observe, device)
-
-
-def train_stack(
-    stack: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
-) -> list[Training]:
-    """Train the freshly built models of runs of one shape, and say how each one's training went. ``observe`` may look
-    at ``stack``, which is at each point as far as its training is."""
-    objective = objective_of(stack, configs, device)
-    return train(stack.parameters(), objective, [config.protocol for config in configs], observe)
+    maker = configs[0].maker
+    stack = maker.build_models(configs).to(device)
+    return stack, maker.train_stack(stack, configs, observe, device)
 
 
 def _version() -> str:

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
-from torch import nn
 
-from synthlab.assembly import build_models, data
-from synthlab.config import RunConfig
+from synthlab.config import Config
 from synthlab.layers import Member
-from synthlab.objective import Examples, PrefixRegression, length_weights
 from synthlab.training import train
 from synthlab.workers import one_thread
 
@@ -22,10 +19,10 @@ TRIED, TRIAL_STEPS = 5, 8  # models and training steps in a trial of whether sta
 _exact: dict[tuple[str, int], bool] = {}  # what trials in this process found, by shape and number of models
 
 
-def stacks(configs: list[RunConfig], workers: int, device: str = "cpu") -> list[list[RunConfig]]:
+def stacks(configs: list[Config], workers: int, device: str = "cpu") -> list[list[Config]]:
     """``configs`` in stacks of one shape, as large as pays, the longest work first; cut smaller where workers would
     be left without one. Whether they compute as each run alone does, ``is_exact`` says, on the machine that trains."""
-    shapes: dict[str, list[RunConfig]] = {}
+    shapes: dict[str, list[Config]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
     plan = []
@@ -39,26 +36,26 @@ def stacks(configs: list[RunConfig], workers: int, device: str = "cpu") -> list[
     return plan
 
 
-def stack_size(config: RunConfig, device: str = "cpu") -> int:
+def stack_size(config: Config, device: str = "cpu") -> int:
     """How many runs of this shape a stack holds at most."""
     return max(1, CAPACITY[device] // _size(config))
 
 
-def seconds(configs: list[RunConfig]) -> float:
+def seconds(configs: list[Config]) -> float:
     """How long one core takes for a stack, about: enough to order stacks by, and to cut a sweep into jobs."""
     first = configs[0]
     numbers = OVERHEAD + len(configs) * _size(first)
     return SECONDS * first.protocol.steps * first.model.get("depth", 1) * numbers
 
 
-def exact_parts(configs: list[RunConfig], device: str = "cpu") -> list[list[RunConfig]]:
+def exact_parts(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
     """A stack as it can be trained here: whole where it is exact, which on a GPU is not asked, else run by run."""
     if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
         return [[config] for config in configs]
     return [configs]
 
 
-def is_exact(configs: Sequence[RunConfig]) -> bool:
+def is_exact(configs: Sequence[Config]) -> bool:
     """Whether runs of one shape compute in a stack, to the last bit, what each computes alone.
 
     Libraries do not promise that products of matrices are rounded alike wherever in memory they lie. Measured, they are
@@ -77,21 +74,7 @@ def is_exact(configs: Sequence[RunConfig]) -> bool:
     return _exact[shape, len(tried)]
 
 
-def objective_of(stack: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
-    """What the models of ``stack`` minimize as ``configs`` say."""
-    examples = [
-        Examples(
-            *data(config),
-            batch=config.protocol.batch,
-            weights=length_weights(config.length_distribution, config.train_length),
-            seed=config.seed,
-        )
-        for config in configs
-    ]
-    return PrefixRegression(stack, examples, device)
-
-
-def _fills_vectors(config: RunConfig) -> bool:
+def _fills_vectors(config: Config) -> bool:
     """Whether each layer's numbers, model after model, begin at multiples of four."""
     model = config.model
     if model["name"] == "linear":
@@ -100,7 +83,7 @@ def _fills_vectors(config: RunConfig) -> bool:
     return width % 4 == round(model.get("mlp_ratio", 1) * width) % 4 == 0
 
 
-def _is_repeated_alone(configs: Sequence[RunConfig]) -> bool:
+def _is_repeated_alone(configs: Sequence[Config]) -> bool:
     together = _trial(configs)
     return all(
         torch.equal(found, expected)
@@ -109,10 +92,11 @@ def _is_repeated_alone(configs: Sequence[RunConfig]) -> bool:
     )
 
 
-def _trial(configs: Sequence[RunConfig]) -> list[list[torch.Tensor]]:
+def _trial(configs: Sequence[Config]) -> list[list[torch.Tensor]]:
     """For each model: its losses in the first steps, its parameters then, and its answers to a few sequences."""
-    stack = build_models(configs)
-    objective = objective_of(stack, configs)
+    maker = configs[0].maker
+    stack = maker.build_models(configs)
+    objective = maker.objective_of(stack, configs)
     protocols = [config.protocol.model_copy(update={"steps": TRIAL_STEPS, "record_every": 1}) for config in configs]
     trainings = train(stack.parameters(), objective, protocols)
     x = torch.arange(3)[:, None].bitwise_right_shift(torch.arange(configs[0].train_length) % 2) % 2
@@ -126,14 +110,14 @@ def _trial(configs: Sequence[RunConfig]) -> list[list[torch.Tensor]]:
     ]
 
 
-def _parts(configs: list[RunConfig], count: int) -> list[list[RunConfig]]:
+def _parts(configs: list[Config], count: int) -> list[list[Config]]:
     """``configs`` in ``count`` parts, or as many as there are, of sizes that differ by one at most."""
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]
 
 
-def _size(config: RunConfig) -> int:
+def _size(config: Config) -> int:
     """Numbers of a layer's stream in a step, more where layers are many or their hidden layers wide."""
     model, length = config.model, config.train_length
     width = model.get("width", model.get("head_dim", 32)) * max(1, model.get("mlp_ratio", 1) / 4)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from synthlab.config import RESULTS_VERSION, RunConfig
+from synthlab.config import RESULTS_VERSION, Config, RunConfig
 from synthlab.errors import DamagedRecord, InputError, StoreError
 from synthlab.files import Folder, files_at
 from synthlab.records import (
@@ -35,10 +35,11 @@ STALE = 3600  # seconds after which something half-written must be an interrupte
 
 
 class Store:
-    """The records below one folder or address, by identity. Iterating reads those of the present results version."""
+    """The records of one kind of runs below one folder or address, by identity. Iterating reads those of the present
+    results version."""
 
-    def __init__(self, root: Any):
-        self.files = files_at(root)
+    def __init__(self, root: Any, kind: type[Config] = RunConfig):
+        self.files, self.kind = files_at(root), kind
 
     @property
     def root(self) -> Path:
@@ -84,11 +85,11 @@ class Store:
             if status is not None and status["results_version"] == RESULTS_VERSION:
                 yield self._record(identity, status)
 
-    def holds(self, config: RunConfig) -> bool:
+    def holds(self, config: Config) -> bool:
         """Whether this run has been recorded; its record is not read."""
         return self.files.holds_group(f"runs/{config.id}", STATUS)
 
-    def find(self, config: RunConfig) -> Record | None:
+    def find(self, config: Config) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
         return self.read(config.id) if self.holds(config) else None
 
@@ -135,7 +136,7 @@ class Store:
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
 
-    def failure(self, config: RunConfig) -> Failure | None:
+    def failure(self, config: Config) -> Failure | None:
         """Why this run failed, or None if it did not, or if nobody can tell any more."""
         try:
             return self.read_failure(config.id)
@@ -146,13 +147,14 @@ class Store:
         """Why the run called ``identity`` failed. Raises InputError where that cannot be read."""
         with self._damage_named(identity, "failed"), damage_told():
             names = ("traceback.txt", STATUS)
-            return failure_of(identity, {name: self.files.read(f"failed/{identity}/{name}") for name in names})
+            files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
+            return failure_of(identity, files, self.kind)
 
-    def has_failed(self, config: RunConfig) -> bool:
+    def has_failed(self, config: Config) -> bool:
         """Whether this run was tried and failed."""
         return self.files.holds_group(f"failed/{config.id}", STATUS)
 
-    def forget_failure(self, config: RunConfig) -> None:
+    def forget_failure(self, config: Config) -> None:
         """Let a failed run be tried again."""
         self.files.remove(f"failed/{config.id}")
 
@@ -166,7 +168,7 @@ class Store:
 
     def _record(self, identity: str, status: Mapping[str, Any]) -> Record:
         with self._damage_named(identity):
-            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"), self.kind)
 
     @contextmanager
     def _damage_named(self, identity: str, folder: str = "runs") -> Iterator[None]:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
-from synthlab.config import RunConfig
+from synthlab.config import Config
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
 from synthlab.leases import Leases
 from synthlab.progress import Progress
@@ -58,7 +58,7 @@ class Sweep(Generic[Kept]):
     failures are forgotten. Raises InputError for a store that cannot be written, unless nothing is missing.
     """
 
-    def __init__(self, configs: Iterable[RunConfig], store: Store, keep: Callable[[Record], Kept], retry: str = "none"):
+    def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept], retry: str = "none"):
         if retry not in RETRIES:
             raise InputError(unknown("retry", retry, RETRIES))
         self.asked = {config.id: config for config in configs}
@@ -77,7 +77,7 @@ class Sweep(Generic[Kept]):
             store.tidy()
         self.before = self.leases.latest({config.id for config in self.missing()})
 
-    def missing(self) -> list[RunConfig]:
+    def missing(self) -> list[Config]:
         """The runs that are neither recorded nor failed, in the order asked for."""
         there = {*self.outcome.kept, *self.store.ids(), *self.store.ids("failed")}
         return [config for identity, config in self.asked.items() if identity not in there]
@@ -143,17 +143,17 @@ class Sweep(Generic[Kept]):
         self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
         return self.outcome
 
-    def _failure(self, config: RunConfig) -> Failure | None:
+    def _failure(self, config: Config) -> Failure | None:
         failure = self.store.failure(config)
         return failure and replace(failure, traceback="")  # of many they take much memory; they are in the store
 
-    def _train_together(self, configs: list[RunConfig], work: Any, workers: int, device: str) -> None:
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
         if not configs:
             return
         for _ in worked(work, stacks(configs, workers, device), workers):
             pass
 
-    def _train_alone(self, config: RunConfig, deaths: int, work: Any) -> None:
+    def _train_alone(self, config: Config, deaths: int, work: Any) -> None:
         if deaths >= GIVEN_UP:
             error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
             self.store.write_failure(Failure.of(config, error, environment()))
@@ -196,7 +196,7 @@ def checked_workers(workers: Any) -> int:
 
 
 def ensure(
-    configs: list[RunConfig],
+    configs: list[Config],
     store: Store,
     workers: int = 1,
     progress: bool = True,

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from synthlab.config import RunConfig
+from synthlab.config import Config
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS, horizon
 from synthlab.records import Record
@@ -52,7 +52,7 @@ class Tracker(ABC):
     at_once = 1  # runs that begin, or end, at the same time, in threads; 1: one by one, in the thread that trains
 
     @abstractmethod
-    def begin(self, config: RunConfig) -> Track:
+    def begin(self, config: Config) -> Track:
         """Follow a run that is about to train; all runs of a stack are followed at the same time. One that was
         interrupted, or whose record was removed, begins again under the same ``config.id``."""
 
@@ -161,7 +161,7 @@ class TensorBoard(Tracker):
 class _TensorBoardTrack(Track):
     """An event file. Not by a SummaryWriter, whose thread (one a run) prints a traceback where the disk is full."""
 
-    def __init__(self, path: Path, config: RunConfig):
+    def __init__(self, path: Path, config: Config):
         from tensorboard.compat.proto.event_pb2 import SessionLog
         from torch.utils.tensorboard.summary import hparams
 
@@ -226,7 +226,7 @@ class Followed:
         self.key = secrets.token_hex(8)  # is pickled too, so that a worker knows what it has given up
 
     @contextmanager
-    def following(self, configs: Sequence[RunConfig]) -> Iterator["Tracks"]:
+    def following(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
         """Follow the runs of a stack. Those that have not ended at the end of the block have failed."""
         tracks, error = Tracks(self, configs), "it left no record"
         try:
@@ -265,7 +265,7 @@ class Followed:
 class Tracks:
     """The runs of a stack, followed side by side."""
 
-    def __init__(self, followed: Followed, configs: Sequence[RunConfig]):
+    def __init__(self, followed: Followed, configs: Sequence[Config]):
         self._followed = followed
         self._tracks = followed.each(followed.tracker.begin, configs)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from synthlab.config import RunConfig
+from synthlab.config import Config
 from synthlab.errors import InputError
 from synthlab.leases import let_go
 from synthlab.registry import unknown
@@ -19,7 +19,7 @@ DEVICES = ("cpu", "cuda", "auto")
 Done = TypeVar("Done")
 
 
-def worked(work: Callable[[list[RunConfig]], Done], plan: list[list[RunConfig]], workers: int) -> Iterator[Done]:
+def worked(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:
     """What ``work`` makes of each stack of ``plan``, as it finishes, in at most ``workers`` processes."""
     workers = min(workers, len(plan))
     if workers == 1:
@@ -32,7 +32,7 @@ def worked(work: Callable[[list[RunConfig]], Done], plan: list[list[RunConfig]],
     yield from parallel(delayed(_watched)(work, configs, os.getpid()) for configs in plan)
 
 
-def apart(work: Callable[[list[RunConfig]], Done], configs: list[RunConfig]) -> Done:
+def apart(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
     """What ``work`` makes of one stack in a process of its own: raises BrokenExecutor if that is killed."""
     from joblib.externals.loky import ProcessPoolExecutor  # unlike the standard library's, for scripts as they come
 
@@ -61,7 +61,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _watched(work: Callable[[list[RunConfig]], Done], configs: list[RunConfig], parent: int) -> Done:
+def _watched(work: Callable[[list[Config]], Done], configs: list[Config], parent: int) -> Done:
     leave_with(parent)
     return work(configs)
 

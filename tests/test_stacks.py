@@ -121,7 +121,7 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
         return stack
 
     assert is_exact(configs)
-    monkeypatch.setattr("synthlab.stacks.build_models", built)
+    monkeypatch.setattr("synthlab.regression.build_models", built)
     monkeypatch.setattr("synthlab.stacks._exact", {})
     assert not is_exact(configs)
 

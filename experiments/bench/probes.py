@@ -17,8 +17,9 @@ from synthlab.composition import compose
 from synthlab.config import RunConfig
 from synthlab.evaluation import evaluate
 from synthlab.layers import Member
+from synthlab.regression import objective_of
 from synthlab.runs import execute, fit
-from synthlab.stacks import objective_of, stack_size
+from synthlab.stacks import stack_size
 from synthlab.streams import stream
 
 REPEATS = 5  # timings behind a median
