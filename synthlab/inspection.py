@@ -10,9 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab import packing
+from synthlab.blocks import Sight
 from synthlab.encodings import Dims, NoPE
 from synthlab.layers import take
-from synthlab.transformer import Sight, Transformer
+from synthlab.transformer import Transformer
 
 UNTOLD = NoPE(Dims(width=1, heads=1, models=1))  # sizes mean nothing to it
 
