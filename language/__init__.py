@@ -1,0 +1,1 @@
+"""Long-short alignment: its metric, its regularizer, and miniature language models to measure them on."""
