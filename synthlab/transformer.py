@@ -16,8 +16,8 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab import packing
-from synthlab.encodings import Dims, Encoding
 from synthlab.errors import InputError
+from synthlab.hooks import Dims, Encoding
 from synthlab.layers import MLP, Generators, LayerNorm, Linear, draw, stacked, take
 
 Norm = Literal["pre", "post", "none"]
@@ -117,7 +117,11 @@ class Attention(nn.Module):
         """Queries of the tokens from ``first`` on, and keys and values of all."""
         q = self.queries(h[:, :, first:]).unflatten(-1, (self.heads, -1))
         k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        q, k = encoding.rotate(q, positions[..., first:]), encoding.rotate(k, positions)
+        asking = positions[..., first:]
+        q, k = encoding.rotate(q, asking), encoding.rotate(k, positions)
+        sharpness = encoding.sharpen(asking)
+        if sharpness is not None:
+            q = q * sharpness[..., None, None].to(q.dtype)
         return q.transpose(2, 3), k.transpose(2, 3), v.transpose(2, 3)
 
     def logits(
