@@ -10,6 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
 from synthlab.errors import InputError
+from synthlab.extensions import EABF, NTK, PI, YaRN
 from synthlab.hooks import Dims, Encoding
 from synthlab.layers import draw, stacked, take
 from synthlab.registry import Registry
@@ -164,6 +165,10 @@ ENCODINGS = Registry(
         "nope": NoPE,
         "learned": Learned,
         "rope": RoPE,
+        "pi": PI,
+        "ntk": NTK,
+        "yarn": YaRN,
+        "eabf": EABF,
         "alibi": ALiBi,
         "sinusoidal": Sinusoidal,
         "t5": T5,
