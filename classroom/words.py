@@ -20,6 +20,8 @@ FIRST = {
     "outrep": ("identity", "rsqrt", "reciprocal", "log", "sqrt", "rlog"),
     "model": ("transformer", "linear"),
 }
+# Not on the page: they stretch a trained RoPE, and trained from the start they are RoPE by other names.
+OMITTED = {"encoding": ("pi", "ntk", "yarn", "eabf")}
 LABELS = {
     "task": "task",
     "inputs": "inputs",
@@ -44,8 +46,8 @@ CHANGES = {
 
 
 def choices(group: str) -> list[tuple[str, str]]:
-    """The members of a config group, and what each is called."""
-    names = sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+    """The members of a config group that can be chosen, and what each is called."""
+    names = sorted({path.stem for path in (conf_dir() / group).glob("*.yaml")} - set(OMITTED.get(group, ())))
     first = [name for name in FIRST[group] if name in names]
     return [(name, word(group, name)) for name in dict.fromkeys([*first, *names])]
 

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from synthlab.encodings import Encoding
+from synthlab.hooks import Encoding
 from synthlab.layers import MLP, LayerNorm, Linear, take
 
 Norm = Literal["pre", "post", "none"]
@@ -107,7 +107,11 @@ class Attention(nn.Module):
         """Queries of the tokens from ``first`` on, and keys and values of all."""
         q = self.queries(h[:, :, first:]).unflatten(-1, (self.heads, -1))
         k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        q, k = encoding.rotate(q, positions[..., first:]), encoding.rotate(k, positions)
+        asking = positions[..., first:]
+        q, k = encoding.rotate(q, asking), encoding.rotate(k, positions)
+        sharpness = encoding.sharpen(asking)
+        if sharpness is not None:
+            q = q * sharpness[..., None, None].to(q.dtype)
         return q.transpose(2, 3), k.transpose(2, 3), v.transpose(2, 3)
 
     def logits(

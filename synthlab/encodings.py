@@ -1,65 +1,20 @@
-"""Position encodings, as objects with three neutral hooks.
-
-``embed`` adds to token embeddings, ``rotate`` turns queries and keys, ``bias`` adds to attention logits; the base class
-does nothing in each, so NoPE overrides nothing. Positions count from 0 (the BOS) and may differ from row to row.
-
-An encoding serves E models at once (see ``layers``): what is learned has a leading dimension of models. Positions have
-dimensions of models and rows too, of size 1 where all share them.
-"""
+"""The position encodings, by name. What one is: ``hooks``."""
 
 import math
-from abc import ABC
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import torch
 from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat, PositiveInt
-from torch import Tensor, nn
+from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.layers import Generators, draw, stacked, take
+from synthlab.extensions import EABF, NTK, PI, YaRN
+from synthlab.hooks import Dims, Encoding
+from synthlab.layers import draw, stacked, take
 from synthlab.registry import Registry
-
-
-class Dims(NamedTuple):
-    """What an encoding needs to know of the models it serves: their width and heads, and how many they are."""
-
-    width: int
-    heads: int
-    models: int = 1
-
-
-class Encoding(nn.Module, ABC):
-    """Where a token stands, told to the model. The hooks here are neutral."""
-
-    # True where positions are drawn anew for each prefix: its prefixes cannot share one packed row (see ``packing``).
-    draws_positions = False
-
-    def initialise(self, generators: Generators) -> None:
-        """Draw the initial values of whatever is learned, each model's from its own generator."""
-
-    def longest(self) -> float:
-        """The longest sequence this encoding can serve; infinite for most."""
-        return math.inf
-
-    def positions(self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator) -> Int[Tensor, "B P"]:
-        """The positions of ``count`` tokens, BOS first, for rows that hold prefixes of ``lengths`` symbols."""
-        return torch.arange(count).expand(len(lengths), count)
-
-    def embed(self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
-        """Token embeddings with their positions."""
-        return h
-
-    def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
-        """Queries or keys, turned by their positions."""
-        return v
-
-    def bias(
-        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
-    ) -> Float[Tensor, "#E #B H Q K"] | None:
-        """What is added to attention logits, given each query's position and its keys'; None for nothing."""
-        return None
+from synthlab.rope import RoPE, angles, geometric
 
 
 class NoPE(Encoding):
@@ -100,29 +55,8 @@ class Sinusoidal(Encoding):
         self.base = base
 
     def embed(self, h, positions):
-        angle = _angles(positions, h.shape[-1], self.base)
+        angle = angles(positions, geometric(h.shape[-1], self.base, h.device))
         return h + torch.stack((angle.sin(), angle.cos()), -1).flatten(-2).to(h.dtype)
-
-
-class RoPE(Encoding):
-    """Queries and keys turned by angles proportional to position, so that logits depend on differences of positions
-    only (Su et al., 2021, equation 34)."""
-
-    def __init__(self, dims: Dims, /, base: PositiveFloat):
-        super().__init__()
-        head_width = dims.width // dims.heads
-        if head_width % 2:
-            raise InputError(
-                f"model.heads={dims.heads}: encoding rope needs an even head width, "
-                f"but model.width={dims.width} / {dims.heads} heads = {head_width}"
-            )
-        self.base = base
-
-    def rotate(self, v, positions):
-        angle = _angles(positions, v.shape[-1], self.base).unsqueeze(-2)  # one head dimension for all heads
-        cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
-        even, odd = v[..., 0::2], v[..., 1::2]
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
 
 
 class ALiBi(Encoding):
@@ -208,6 +142,9 @@ class Randomized(Encoding):
     def rotate(self, v, positions):
         return self.inner.rotate(v, positions)
 
+    def sharpen(self, positions):
+        return self.inner.sharpen(positions)
+
     def bias(self, query, key):
         return self.inner.bias(query, key)
 
@@ -221,12 +158,6 @@ def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
     return torch.tensor(slopes + between[: heads - below])
 
 
-def _angles(positions: Tensor, width: int, base: float) -> Tensor:
-    """position * base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
-    exponent = torch.arange(0, width, 2, dtype=torch.float64, device=positions.device) / width
-    return positions.double().unsqueeze(-1) * base**-exponent
-
-
 ENCODINGS = Registry(
     "encoding",
     Encoding,
@@ -234,6 +165,10 @@ ENCODINGS = Registry(
         "nope": NoPE,
         "learned": Learned,
         "rope": RoPE,
+        "pi": PI,
+        "ntk": NTK,
+        "yarn": YaRN,
+        "eabf": EABF,
         "alibi": ALiBi,
         "sinusoidal": Sinusoidal,
         "t5": T5,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
+# Of Tol's muted scheme, where those seven are taken.
+INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
 
 
 class Style(NamedTuple):
@@ -34,6 +36,10 @@ STYLES = {
     "nope": Style("NoPE", ORANGE, "-", "o"),
     "alibi": Style("ALiBi", BLUE, DASHES, "s"),
     "rope": Style("RoPE", GREEN, DASHDOT, "^"),
+    "pi": Style("PI", INDIGO, LONG, "<"),
+    "ntk": Style("NTK", OLIVE, DOTS, ">"),
+    "yarn": Style("YaRN", WINE, "-", "p"),
+    "eabf": Style("EABF", GREY, DASHES, "*"),
     "learned": Style("learned", RED, DOTS, "D"),
     "sinusoidal": Style("sinusoidal", PURPLE, LONG, "v"),
     "t5": Style("T5 bias", SKY, DASHES, "P"),

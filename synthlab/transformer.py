@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from synthlab import packing
 from synthlab.blocks import Block, Kind, Menu, Norm, Sight
-from synthlab.encodings import Dims, Encoding
 from synthlab.errors import InputError
+from synthlab.hooks import Dims, Encoding
 from synthlab.layers import MLP, Generators, LayerNorm, Linear, draw, stacked, take
 
 # Up to this length the first layer attends over the menu. Beyond it the menu, three times as long as a sequence, costs

@@ -28,6 +28,7 @@ def test_nope_leaves_everything_as_it_is():
     h, q = torch.randn(1, 3, 5, 8), torch.randn(1, 3, 5, 2, 4)
     assert torch.equal(nope.embed(h, positions), h)
     assert torch.equal(nope.rotate(q, positions), q)
+    assert nope.sharpen(positions) is None
     assert nope.bias(positions.mT[None], positions[None].expand(1, 1, 5, 5)) is None
 
 
@@ -118,7 +119,7 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
 @pytest.mark.parametrize(
     ("name", "dims", "changed", "message"),
     [
-        ("rope", Dims(12, 4), {}, "model.heads=4: encoding rope needs an even head width.* = 3"),
+        ("rope", Dims(12, 4), {}, "model.heads=4: RoPE needs an even head width.* = 3"),
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: must be even"),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: must exceed half of encoding.buckets=32"),
         (

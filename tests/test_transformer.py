@@ -62,6 +62,8 @@ def alone(net: Transformer, index: int, prefix: torch.Tensor, positions: torch.T
         k, v = affine(attention.keys_values, stream_in, index).chunk(2, -1)
         k, v = (t.unflatten(-1, (attention.heads, -1)) for t in (k, v))
         q, k, v = (t.transpose(1, 2) for t in (told(encoding.rotate, q), told(encoding.rotate, k), v))
+        sharpness = encoding.sharpen(apart)
+        q = q if sharpness is None else q * sharpness[index % len(sharpness), :, None, :, None].to(q.dtype)
         bias = encoding.bias(apart[..., :, None], apart[..., None, :].expand(*apart.shape, -1))
         bias = None if bias is None else bias[index % len(bias)]
         causal = torch.ones(count, count, dtype=torch.bool).tril()
