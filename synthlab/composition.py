@@ -21,8 +21,9 @@ def conf_dir() -> Path:
     return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
 
 
-def compose(overrides: list[str], searchpath: list[str] | None = None) -> dict[str, Any]:
-    """The config of one run as plain values, composed by Hydra from ``conf/`` and ``overrides`` (``key=value``).
+def compose(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+    """The config of one run as plain values, composed by Hydra from the file ``name`` of ``conf/`` and ``overrides``
+    (``key=value``).
 
     ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
     path holds. Raises InputError.
@@ -30,16 +31,17 @@ def compose(overrides: list[str], searchpath: list[str] | None = None) -> dict[s
     from omegaconf import OmegaConf
 
     with input_errors(overrides):
-        return OmegaConf.to_container(composed(overrides, searchpath), resolve=True, throw_on_missing=True)
+        config = composed(overrides, searchpath, name)
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
 
 
-def composed(overrides: list[str], searchpath: list[str] | None = None, **kwargs: Any) -> Any:
+def composed(overrides: list[str], searchpath: list[str] | None = None, name: str = "config", **kwargs: Any) -> Any:
     """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
     from hydra import compose as hydra_compose
 
     extra = searchpath_override(searchpath)
     with hydra_initialized():
-        return hydra_compose("config", overrides=[*overrides, *extra], **kwargs)
+        return hydra_compose(name, overrides=[*overrides, *extra], **kwargs)
 
 
 @contextmanager

@@ -79,13 +79,13 @@ class MLP(nn.Sequential):
 
 class Member:
     """One model of a stack, called as if it were alone: on x [B, L] and positions [B, P], wherever the stack's device
-    is."""
+    is. It answers with a number for each place of x, or with one for each token of a vocabulary."""
 
     def __init__(self, stack: nn.Module, index: int):
         self.stack, self.encoding = stack, stack.encoding
         self.values = {name: values[index : index + 1] for name, values in stack.named_parameters()}
 
-    def __call__(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L"]:
+    def __call__(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L *V"]:
         device = next(iter(self.values.values())).device
         given = (x[None].to(device), None if positions is None else positions[None].to(device))
         return torch.func.functional_call(self.stack, self.values, given)[0].to(x.device)

@@ -4,7 +4,18 @@ import numpy as np
 import torch
 
 # A stream's number is part of what a seed means: append, never renumber.
-STREAMS = ("initial", "training", "positions", "evaluation", "evaluation_positions")
+STREAMS = (
+    "initial",
+    "training",
+    "positions",
+    "evaluation",
+    "evaluation_positions",
+    "windows",  # of language models: offsets of the second window
+    "training_again",  # and what a second training draws
+    "positions_again",
+    "windows_again",
+    "questions",
+)
 
 
 def stream(seed: int, name: str) -> torch.Generator:

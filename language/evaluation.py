@@ -1,0 +1,93 @@
+"""What is measured on a language model: loss by context length, misalignment, facts recalled by their depth.
+
+Everything is measured on held-out texts that are the same for every model of a language.
+"""
+
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from language.config import LanguageConfig
+from language.misalignment import Model, misalignment
+from language.source import Language
+from synthlab.streams import stream
+
+# What is recorded for each context length, and what it means; the last two where the language's own distribution is
+# known.
+METRICS = {
+    "loss": "cross-entropy of the next token, nats",
+    "perfect": "the same of the perfect predictor",
+    "excess": "KL divergence of the model from the perfect predictor, nats",
+}
+ROWS = 32  # texts in one call: their attention fits the memory whatever the number of texts
+Measured = dict[str, float]
+
+
+def by_context(model: Model, language: Language, config: LanguageConfig) -> pd.DataFrame:
+    """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts."""
+    texts = test_texts(language, config, config.test_length + 1)
+    totals: dict[str, Tensor] = {}
+    for rows in texts.split(ROWS):
+        log_q, target = model(rows[:, :-1]).double().log_softmax(-1), rows[:, 1:]
+        found = {"loss": _at(log_q, target)}
+        log_p = language.predict(rows[:, :-1])
+        if log_p is not None:
+            found |= {
+                "perfect": _at(log_p, target),
+                "excess": (log_p.exp() * (log_p - log_q).masked_fill(log_p.isneginf(), 0)).sum(-1),
+            }
+        totals = {name: totals.get(name, 0) + losses.sum(0) for name, losses in found.items()}
+    columns = {name: (total / len(texts)).numpy() for name, total in totals.items()}
+    return pd.DataFrame({"length": range(1, config.test_length + 1), **columns})
+
+
+def suffixes(model: Model, language: Language, config: LanguageConfig) -> Measured:
+    """The long-short misalignment within the training length, in both its forms, each distance with its standard
+    error; and that of the perfect predictor, where there is one."""
+    high = config.train_length
+    low = max(1, -(-high // 2))
+    texts = test_texts(language, config, 2 * high - low)
+    answering: dict[str, Model] = {"": model}
+    if language.predict(texts[:1, :1]) is not None:
+        answering["perfect_"] = language.predict
+    found: Measured = {}
+    for who, answer in answering.items():
+        for form in ("last", "overlap") if low < high else ("last",):
+            measured = misalignment(answer, texts, low, high, stream(config.evaluation.seed, "windows"), form=form)
+            for distance, estimate in measured._asdict().items():
+                name = f"{who}{distance}{'' if form == 'last' else '_overlap'}"
+                found |= {name: estimate.value, f"{name}_error": estimate.error}
+    return found
+
+
+def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
+    """How often the most probable answer is right, and the loss of the right one, for facts at each of the depths in
+    texts of each of the lengths; nothing for languages without facts."""
+    found: Measured = {}
+    for multiple in config.evaluation.lengths:
+        length = max(2, round(multiple * config.train_length))
+        for depth in config.evaluation.depths:
+            asked = language.questions(
+                config.evaluation.questions, length, depth, stream(config.evaluation.seed, "questions")
+            )
+            if asked is None:
+                return {}
+            logits = torch.cat([model(rows)[:, -1] for rows in asked.tokens.split(ROWS)]).double()
+            right = (logits.argmax(-1) == asked.answers).double().mean().item()
+            found[f"accuracy@{length}@{depth:g}"] = right
+            found[f"answer_loss@{length}@{depth:g}"] = F.cross_entropy(logits, asked.answers).item()
+    return found
+
+
+def test_texts(language: Language, config: LanguageConfig, length: int) -> Int[Tensor, "N T"]:
+    """Held-out texts, the same for every model."""
+    return language.draw(
+        config.evaluation.sequences, length, stream(config.evaluation.seed, "evaluation"), held_out=True
+    )
+
+
+def _at(log_q: Float[Tensor, "B T V"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
+    return -log_q.gather(-1, target.unsqueeze(-1)).squeeze(-1)

@@ -1,0 +1,73 @@
+"""What language models minimize: equation 4, or the plain training loss, on fresh windows of a text."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from language.config import LanguageConfig
+from language.languages import LANGUAGES
+from language.regularizer import combined, draw_extra, next_token_loss
+from synthlab.streams import stream
+
+
+class WindowLoss:
+    """The losses of models side by side on fresh windows of ``length`` tokens, each time it is called: model e is
+    trained as ``configs[e]`` says, with the regularizer if ``aligned``."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        configs: Sequence[LanguageConfig],
+        length: int,
+        aligned: bool = True,
+        phase: str = "",
+        device: torch.device | str = "cpu",
+    ):
+        self.model, self.configs, self.length, self.device = model, configs, length, device
+        self.windows = configs[0].alignment.windows if aligned else 1
+        self.language = LANGUAGES.build(configs[0].language)
+        self.texts, self.places, self.offsets = (
+            [stream(config.seed, f"{name}{phase}") for config in configs]
+            for name in ("training", "positions", "windows")
+        )
+
+    def __call__(self) -> Float[Tensor, " E"]:
+        if self.windows == 1:
+            tokens = self._draw(self.length)
+            return next_token_loss(self._logits(tokens), tokens)
+        low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
+        extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
+        # As many tokens for all, and whatever the offset: the texts then do not depend on the range it is drawn from.
+        tokens = self._draw(2 * self.length)
+        second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
+        first, second = self._logits(tokens[..., : self.length]), self._logits(second)
+        return torch.stack(
+            [
+                combined(
+                    *parts, text[:, : self.length + shift], config.alignment.alpha, config.context(self.length)
+                ).total
+                for *parts, text, shift, config in zip(first, second, tokens, extra, self.configs, strict=True)
+            ]
+        )
+
+    def _draw(self, length: int) -> Tensor:
+        batch = self.configs[0].protocol.batch
+        return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        positions = None
+        if self.model.encoding.draws_positions:
+            positions = torch.stack(
+                [drawn_positions(self.model.encoding, window, g) for window, g in zip(tokens, self.places, strict=True)]
+            )
+            positions = positions.to(self.device)
+        return self.model(tokens, positions)
+
+
+def drawn_positions(encoding: nn.Module, tokens: Tensor, generator: torch.Generator) -> Tensor:
+    """Positions [B, T] for the rows of ``tokens`` where the encoding draws them."""
+    batch, length = tokens.shape
+    # The bench's encodings count a sequence's symbols, and give positions to BOS and EOS too: two more.
+    return encoding.positions(torch.full((batch,), length - 2), length, generator)

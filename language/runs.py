@@ -1,0 +1,87 @@
+"""How language models are built, trained and tested: what ``LanguageConfig.made_by`` names."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import pandas as pd
+import torch
+from torch import nn
+
+from language.config import LanguageConfig
+from language.evaluation import METRICS, by_context, facts, suffixes
+from language.languages import LANGUAGES
+from language.model import MODELS
+from language.objective import WindowLoss, drawn_positions
+from synthlab.encodings import ENCODINGS, Dims
+from synthlab.layers import Member
+from synthlab.streams import stream
+from synthlab.training import Observer, Training, train
+
+__all__ = ["METRICS", "build_models", "objective_of", "tested", "train_stack"]
+
+
+def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
+    """The freshly initialized models of runs of one shape, as one stack."""
+    first = configs[0]
+    make_encoding = partial(ENCODINGS.build, first.encoding)
+    vocabulary = LANGUAGES.build(first.language).vocabulary
+    return MODELS.build(first.model, make_encoding, [stream(config.seed, "initial") for config in configs], vocabulary)
+
+
+def objective_of(stack: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
+    """What the models of ``stack`` minimize first: with the regularizer, unless a second training has it."""
+    return WindowLoss(stack, configs, configs[0].train_length, aligned=not configs[0].finetune.steps, device=device)
+
+
+def train_stack(
+    stack: nn.Module, configs: Sequence[LanguageConfig], observe: Observer | None = None, device: str = "cpu"
+) -> list[Training]:
+    """Train freshly built models, put the extension in the place of their encoding, and train again where that is asked
+    for; say how each one's training went."""
+    first = configs[0]
+    trainings = train(
+        stack.parameters(), objective_of(stack, configs, device), [config.protocol for config in configs], observe
+    )
+    if first.extension is None:
+        return trainings
+    stack.encoding = ENCODINGS.build(
+        first.extension, Dims(first.model["width"], first.model["heads"]), field="extension"
+    )
+    stack.encoding.to(device)
+    if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
+        return trainings
+    length = first.finetune.length or first.train_length
+    objective = WindowLoss(stack, configs, length, phase="_again", device=device)
+    again = train(stack.parameters(), objective, [config.finetuned for config in configs], _later(observe, first))
+    return [_joined(*pair, first.protocol.steps) for pair in zip(trainings, again, strict=True)]
+
+
+@torch.no_grad()
+def tested(stack: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Losses at every context length, and in one row what is measured beside them: misalignment, and how well facts are
+    recalled."""
+    member, places = Member(stack, index), stream(config.evaluation.seed, "evaluation_positions")
+
+    def model(tokens):
+        if not stack.encoding.draws_positions:
+            return member(tokens)
+        return member(tokens, drawn_positions(stack.encoding, tokens, places))
+
+    language = LANGUAGES.build(config.language)
+    return by_context(model, language, config), pd.DataFrame(
+        [suffixes(model, language, config) | facts(model, language, config)]
+    )
+
+
+def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:
+    """``observe``, told the steps of both trainings."""
+    return None if observe is None else lambda step, losses: observe(config.protocol.steps + step, losses)
+
+
+def _joined(first: Training, second: Training, steps: int) -> Training:
+    """Two trainings, one after the other, the first of which took ``steps``."""
+    if first.diverged_at is not None:
+        return first
+    diverged_at = None if second.diverged_at is None else steps + second.diverged_at
+    later = [steps + step for step in second.steps]
+    return Training([*first.steps, *later], [*first.losses, *second.losses], diverged_at)
