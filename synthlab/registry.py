@@ -59,7 +59,7 @@ class Registry(Mapping[str, type]):
             raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         schema = _schema(self.find(config["name"], field))
         given = {key: value for key, value in config.items() if key != "name"}
-        arguments = dict(validated(schema, given, field))
+        arguments = dict(iter(validated(schema, given, field)))  # iter: dict would call an argument named keys
         # A mapping with a name is a member within a member: randomized positions told by another encoding.
         nested = {key: value for key, value in arguments.items() if isinstance(value, Mapping) and "name" in value}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}

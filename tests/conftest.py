@@ -6,8 +6,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 from jaxtyping import install_import_hook
 
-# Before anything of synthlab is imported: every annotated function then checks shapes and types when it runs.
-install_import_hook(["synthlab"], "beartype.beartype")
+# Before anything of them is imported: every annotated function then checks shapes and types when it runs.
+install_import_hook(["synthlab", "language"], "beartype.beartype")
 
 import sys
 from collections.abc import Callable

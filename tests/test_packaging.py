@@ -44,6 +44,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
         "theory/propositions/theorem1.py",
         "theory/theory.html.j2",
         "theory/theory.tex.j2",
+        "language/languages.py",
         "classroom/page.html.j2",
         "experiments/walkthrough.html.j2",
         "synthlab/conf/run.yaml",

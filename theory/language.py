@@ -1,9 +1,9 @@
 """Theorem 1 measured: linear attention trained on a small language, and what bounds its error on longer text.
 
-The language is a hidden Markov chain of a few topics, each with a distribution of tokens of its own. The model is that
-of equation 25, with one-hot tokens (norm 1, as the theorem asks); it is trained on every prefix, with the squared
-distance to the next token's one-hot vector, by the bench's own loop. All terms of the theorem are taken over the same
-test sequences and, exactly, over all window lengths, so that a violated bound is no accident of sampling.
+The language is a hidden Markov chain of a few topics: topic t prefers token t, the others fall off by halves. The model
+is that of equation 25, with one-hot tokens (norm 1, as the theorem asks); it is trained on every prefix, with the
+squared distance to the next token's one-hot vector, by the bench's own loop. All terms of the theorem are taken over
+the same test sequences and, exactly, over all window lengths, so that a violated bound is no accident of sampling.
 """
 
 import math
@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
+from language.hidden_markov import HiddenMarkov
 from synthlab.config import Protocol
 from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
@@ -58,19 +59,8 @@ class Language(BaseModel):
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
         """``batch`` texts of ``length`` tokens."""
-        start = torch.randint(self.topics, (batch, 1), generator=generator)
-        moves = torch.rand(batch, length, generator=generator) >= self.stay
-        moves[:, 0] = False
-        strides = 1 + torch.randint(max(1, self.topics - 1), (batch, length), generator=generator)
-        topics = (start + (moves * strides).cumsum(1)) % self.topics
-        tokens = torch.multinomial(self._emissions()[topics].flatten(0, 1), 1, generator=generator)
-        return tokens.view(batch, length)
-
-    def _emissions(self) -> Float[Tensor, "topics V"]:
-        """Each topic's distribution of tokens: topic t prefers token t, the others fall off by halves."""
-        distance = (torch.arange(self.vocabulary) - torch.arange(self.topics)[:, None]) % self.vocabulary
-        weights = 0.5**distance
-        return weights / weights.sum(-1, keepdim=True)
+        chain = HiddenMarkov(states=self.topics, vocabulary=self.vocabulary, stay=self.stay, falloff=0.5)
+        return chain.draw(batch, length, generator)
 
 
 class Attention(nn.Module):

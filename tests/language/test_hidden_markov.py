@@ -1,0 +1,79 @@
+from itertools import product
+
+import pytest
+import torch
+
+from language.hidden_markov import HiddenMarkov
+from synthlab.streams import stream
+
+
+def by_enumeration(chain: HiddenMarkov, window: tuple[int, ...]) -> float:
+    """The probability of a window, summed over all paths of the hidden state."""
+    states, vocabulary = range(chain.states), chain.vocabulary
+
+    def emit(state: int, token: int) -> float:
+        weights = [chain.falloff ** ((each - state) % vocabulary) for each in range(vocabulary)]
+        return weights[token] / sum(weights)
+
+    def move(here: int, there: int) -> float:
+        if chain.states == 1:
+            return 1.0
+        return chain.stay if here == there else (1 - chain.stay) / (chain.states - 1)
+
+    total = 0.0
+    for path in product(states, repeat=len(window)):
+        probability = emit(path[0], window[0]) / chain.states
+        for at in range(1, len(window)):
+            probability *= move(path[at - 1], path[at]) * emit(path[at], window[at])
+        total += probability
+    return total
+
+
+@pytest.mark.parametrize(
+    ("states", "vocabulary", "stay", "falloff"),
+    [(2, 2, 0.75, 0.5), (3, 3, 0.2, 0.3), (3, 2, 0.9, 0.6), (2, 3, 0.0, 0.5), (2, 3, 1.0, 0.5), (1, 3, 0.0, 0.5)],
+)
+def test_predictions_are_sums_over_all_hidden_paths(states, vocabulary, stay, falloff):
+    chain = HiddenMarkov(states, vocabulary, stay, falloff)
+    windows = list(product(range(vocabulary), repeat=4))
+    predicted = chain.predict(torch.tensor(windows)[:, :3]).exp()
+    for row, window in enumerate(windows):
+        for length in (1, 2, 3):
+            expected = by_enumeration(chain, window[: length + 1]) / by_enumeration(chain, window[:length])
+            assert predicted[row, length - 1, window[length]].item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_first_prediction_by_hand():
+    # State t emits token t with probability 2/3, so after token 0 the states are 2/3 and 1/3 likely, after a move with
+    # probability 1/4 they are 7/12 and 5/12, and token 0 follows with 7/12 2/3 + 5/12 1/3 = 19/36.
+    chain = HiddenMarkov(states=2, vocabulary=2, stay=0.75, falloff=0.5)
+    assert chain.predict(torch.tensor([[0]])).exp().flatten().tolist() == pytest.approx([19 / 36, 17 / 36])
+
+
+def test_a_text_without_states_to_tell_apart_has_nothing_to_predict():
+    chain = HiddenMarkov(states=5, vocabulary=4, stay=0.9, falloff=1.0)
+    predicted = chain.predict(chain.draw(3, 30, stream(0, "evaluation"))).exp()
+    torch.testing.assert_close(predicted, torch.full((3, 30, 4), 0.25).double())
+
+
+@pytest.mark.parametrize(("stay", "falloff"), [(0.99, 0.7), (1.0, 0.5), (0.0, 0.01)])
+def test_windows_of_thousands_of_tokens_are_predicted(stay, falloff):
+    chain = HiddenMarkov(states=3, vocabulary=5, stay=stay, falloff=falloff)
+    # Drawn from another chain, so that unlikely tokens abound.
+    x = HiddenMarkov(states=5, vocabulary=5, stay=0.9, falloff=1.0).draw(2, 5000, stream(0, "evaluation"))
+    torch.testing.assert_close(chain.predict(x).logsumexp(-1), torch.zeros(2, 5000).double(), atol=1e-12, rtol=0)
+
+
+def test_tokens_rarer_than_the_smallest_double_are_predicted():
+    chain = HiddenMarkov(states=2, vocabulary=1000, stay=0.9, falloff=0.1)
+    predicted = chain.predict(torch.tensor([[0, 999, 500, 1]]))
+    assert predicted.isfinite().all()
+    # In both states token 999 is a tenth as likely as token 998.
+    ratio = predicted[0, 0, 999] - predicted[0, 0, 998]
+    assert ratio.exp().item() == pytest.approx(0.1)
+
+
+def test_the_state_can_be_read_off_the_emissions():
+    chain = HiddenMarkov(states=2, vocabulary=3, stay=0.5, falloff=0.5)
+    expected = torch.tensor([[4, 2, 1], [1, 4, 2]]) / 7
+    torch.testing.assert_close(chain.emissions(), expected)

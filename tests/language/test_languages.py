@@ -1,0 +1,121 @@
+"""Laws that every language keeps."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from language.languages import LANGUAGES
+from language.source import Language
+from synthlab.composition import conf_dir
+from synthlab.errors import InputError
+from synthlab.streams import stream
+
+
+def config(name: str) -> dict:
+    return OmegaConf.to_container(OmegaConf.load(conf_dir() / "language" / f"{name}.yaml"))
+
+
+def default(name: str) -> Language:
+    return LANGUAGES.build(config(name))
+
+
+PREDICTED = [name for name in LANGUAGES if default(name).predict(torch.zeros(1, 1).long()) is not None]
+
+
+def test_every_member_has_a_config_file_and_every_file_a_member():
+    assert {path.stem for path in (conf_dir() / "language").glob("*.yaml")} == set(LANGUAGES)
+    assert all(config(name)["name"] == name for name in LANGUAGES)
+
+
+def test_what_has_a_perfect_predictor():
+    assert PREDICTED == ["hidden_markov", "recall"]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_completed_config_is_the_same_language(name):
+    language = default(name)
+    again = LANGUAGES.build(config(name) | language.completed())
+    assert again.completed() == language.completed()
+    assert torch.equal(*(each.draw(3, 20, stream(0, "training")) for each in (language, again)))
+
+
+@pytest.mark.parametrize("held_out", [False, True])
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_draws_depend_on_their_generator_alone(name, held_out):
+    language = default(name)
+    first = language.draw(4, 50, stream(0, "training"), held_out)
+    torch.rand(3)  # the global generator has no say
+    assert torch.equal(first, language.draw(4, 50, stream(0, "training"), held_out))
+    assert not torch.equal(first, language.draw(4, 50, stream(1, "training"), held_out))
+    assert first.shape == (4, 50)
+    assert first.min() >= 0
+    assert first.max() < language.vocabulary
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_the_first_and_the_last_token_have_one_distribution(name):
+    language = default(name)
+    x = language.draw(8000, 9, stream(0, "evaluation"))
+    first, last = (torch.bincount(x[:, at], minlength=language.vocabulary).double() for at in (0, -1))
+    assert ((first - last).abs() <= 4.5 * (first + last).sqrt()).all()
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_predictions_are_distributions(name):
+    language = default(name)
+    predicted = language.predict(language.draw(5, 300, stream(0, "evaluation")))
+    assert predicted.dtype == torch.float64
+    assert predicted.shape == (5, 300, language.vocabulary)
+    torch.testing.assert_close(predicted.logsumexp(-1), torch.zeros(5, 300).double(), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_predictions_know_nothing_of_what_follows(name):
+    language = default(name)
+    x = language.draw(20, 40, stream(0, "evaluation"))
+    for length in (1, 2, 17):
+        torch.testing.assert_close(
+            language.predict(x[:, :length]).exp(), language.predict(x)[:, :length].exp(), atol=1e-14, rtol=1e-12
+        )
+
+
+@pytest.mark.parametrize("name", PREDICTED)
+def test_drawn_tokens_are_as_likely_as_predicted(name):
+    language = default(name)
+    x = language.draw(400, 101, stream(0, "evaluation"))
+    predicted = language.predict(x[:, :-1])
+    loss = -predicted.gather(2, x[:, 1:, None])[..., 0]
+    excess = (loss - torch.special.entr(predicted.exp()).sum(-1)).mean(1)
+    assert excess.mean().abs() <= 4 * excess.std() / 20
+
+
+def test_by_default_a_hidden_state_is_known_better_up_to_sixty_four_tokens():
+    chain = default("hidden_markov")
+    predicted = chain.predict(chain.draw(1500, 64, stream(0, "evaluation")))
+    entropy = torch.special.entr(predicted.exp()).sum(-1).mean(0)
+    after = [entropy[length - 1].item() for length in (1, 8, 16, 32, 64)]
+    assert all(less < more - 0.008 for more, less in pairwise(after))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("hidden_markov", {"stay": 1.5}, "language.stay=1.5: must be less than or equal to 1"),
+        ("hidden_markov", {"falloff": 0.0}, "language.falloff=0.0: must be greater than 0"),
+        ("hidden_markov", {"states": 0}, "language.states=0: must be greater than 0"),
+        ("recall", {"keys": 1}, "language.keys=1: must be greater than 1"),
+        ("recall", {"facts": 0.7, "questions": 0.6}, "language.facts=0.7: must be at most 1 - language.questions=0.6"),
+        ("recall", {"keys": 500, "values": 500}, "language.keys=500: .* 251016 tokens; must be at most 10000"),
+        ("text", {"bytes": 0}, "language.bytes=0: must be greater than 0"),
+        ("text", {"path": 7}, "language.path=7: must be a valid string"),
+        ("text", {"held_out": 1.0}, "language.held_out=1.0: must be less than 1"),
+        ("text", {"digest": "x"}, "language.digest=x: String should match pattern"),
+        ("text", {"pth": "x"}, "language.pth=x: unknown key, did you mean path"),
+    ],
+)
+def test_bad_settings_are_refused(name, changes, message):
+    with pytest.raises(InputError, match=message) as refused:
+        LANGUAGES.build(config(name) | changes)
+    assert len(refused.value.lines) == 1

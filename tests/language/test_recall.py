@@ -1,0 +1,190 @@
+from collections import defaultdict
+
+import pytest
+import torch
+
+from language.recall import Recall
+from synthlab.errors import InputError
+from synthlab.streams import stream
+
+TINY = {"keys": 2, "values": 2, "fillers": 1, "facts": 0.3, "questions": 0.4}
+# Its tokens: the facts of key 0 (values 0 and 1) and of key 1, the questions, the answers, the filler.
+FACT_00, FACT_01, FACT_10, FACT_11, ASK_0, ASK_1, ANSWER_0, ANSWER_1, FILLER = range(9)
+
+
+def worlds(keys: int, values: int):
+    if not keys:
+        yield ()
+        return
+    for rest in worlds(keys - 1, values):
+        for value in range(values):
+            yield (*rest, value)
+
+
+def units(keys, values, fillers, facts, questions, about, world):
+    """The units of a text about some of its keys: the first token, the key asked for if any, the probability."""
+    for key in about:
+        yield key * values + world[key], None, facts / len(about)
+        yield keys * values + key, key, questions / len(about)
+    for filler in range(fillers):
+        yield keys * values + keys + values + filler, None, (1 - facts - questions) / fillers
+
+
+def enumerated(sizes: dict, length: int) -> dict[tuple[int, ...], float]:
+    """All windows of ``length`` tokens and their probabilities, by way of all values and all units."""
+    keys, values, questions = sizes["keys"], sizes["values"], sizes["questions"]
+    answers = keys * values + keys
+    found = defaultdict(float)
+
+    def grow(window, asked, probability, world):
+        if len(window) == length:
+            found[window] += probability
+        elif asked is not None:
+            grow((*window, answers + world[asked]), None, probability, world)
+        else:
+            for token, key, share in units(**sizes, about=range(keys), world=world):
+                grow((*window, token), key, probability * share, world)
+
+    for world in worlds(keys, values):
+        whole = 1 / values**keys / (1 + questions)
+        grow((), None, whole, world)
+        for key in range(keys):
+            grow((), key, whole * questions / keys, world)
+    return {window: probability for window, probability in found.items() if probability > 0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "length"),
+    [
+        ({}, 5),
+        ({"keys": 3, "facts": 0.5, "questions": 0.3}, 4),
+        ({"values": 3, "fillers": 2}, 3),
+        ({"facts": 0.0}, 4),
+        ({"questions": 0.0}, 4),
+        ({"facts": 0.0, "questions": 1.0}, 6),
+    ],
+)
+def test_predictions_are_sums_over_all_worlds_and_units(changes, length):
+    sizes = TINY | changes
+    windows = {n: enumerated(sizes, n) for n in range(1, length + 1)}
+    assert sum(windows[length].values()) == pytest.approx(1)
+    language = Recall(**sizes)
+    parents = sorted(windows[length - 1])
+    predicted = language.predict(torch.tensor(parents)).exp()
+    for row, window in enumerate(parents):
+        for n in range(1, length):
+            expected = [
+                windows[n + 1].get((*window[:n], token), 0.0) / windows[n][window[:n]]
+                for token in range(language.vocabulary)
+            ]
+            assert predicted[row, n - 1].tolist() == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_an_answer_without_its_question_by_hand():
+    # Key 0 or 1 has value 1, so each has it with probability 1/2 + 1/2 1/2 = 3/4. Once key 1 is known to have value 1,
+    # the answer was about it with weight 2 to 1, and key 0 has value 1 with 1/3 + 2/3 1/2 = 2/3; if key 1 has value 0,
+    # it must have been about key 0.
+    language = Recall(**TINY)
+    windows = [
+        [ANSWER_1, FILLER, ASK_0],
+        [ANSWER_1, FACT_11, ASK_0],
+        [ANSWER_1, FACT_10, ASK_0],
+        [FILLER, FILLER, ASK_0],
+    ]
+    predicted = language.predict(torch.tensor(windows))[:, -1].exp()
+    assert predicted[:, ANSWER_1].tolist() == pytest.approx([3 / 4, 2 / 3, 1, 1 / 2])
+    assert predicted[:, [ANSWER_0, ANSWER_1]].sum(1).tolist() == pytest.approx([1] * 4)
+
+
+def test_an_answered_question_is_a_fact():
+    language = Recall(**TINY)
+    predicted = language.predict(torch.tensor([[ASK_1, ANSWER_0, FILLER, ASK_1]])).exp()
+    assert predicted[0, -1, ANSWER_0] == 1
+    assert predicted[0, 2, [FACT_10, FACT_11]].tolist() == pytest.approx([0.15, 0])
+    assert predicted[0, 2, [FACT_00, FACT_01]].tolist() == pytest.approx([0.075, 0.075])
+
+
+def test_windows_that_cannot_be_have_distributions_too():
+    language = Recall(**TINY)
+    x = torch.randint(language.vocabulary, (300, 12), generator=stream(0, "evaluation"))
+    total = language.predict(x).exp().sum(-1)
+    torch.testing.assert_close(total, torch.ones(300, 12).double())
+
+
+@pytest.mark.parametrize("changes", [{}, {"facts": 0.0, "questions": 1.0}, {"questions": 0.0}, {"facts": 0.6}])
+def test_windows_are_drawn_as_often_as_they_are_likely(changes):
+    sizes, count = TINY | changes, 30_000
+    drawn = Recall(**sizes).draw(count, 3, stream(0, "training"))
+    frequent(drawn, enumerated(sizes, 3))
+
+
+def frequent(drawn: torch.Tensor, expected: dict[tuple[int, ...], float]) -> None:
+    """Each window's count is the expected one within 5 standard errors, and no other window was drawn."""
+    windows, counts = drawn.unique(dim=0, return_counts=True)
+    found = dict(zip(map(tuple, windows.tolist()), counts.tolist(), strict=True))
+    assert set(found) <= set(expected)
+    for window, probability in expected.items():
+        mean = probability * len(drawn)
+        assert abs(found.get(window, 0) - mean) <= 5 * mean**0.5 + 1, window
+
+
+@pytest.mark.parametrize(
+    ("length", "depth", "place"), [(5, 0.0, 0), (5, 0.5, 2), (5, 1.0, 3), (6, 0.3, 1), (2, 0.7, 0)]
+)
+def test_questions_are_drawn_as_often_as_they_are_likely(length, depth, place):
+    found = defaultdict(float)
+
+    def grow(window, asked, probability, world, wanted):
+        at = len(window)
+        if at in (place, length - 1) and asked is not None:
+            return  # no unit begins here
+        if at == length - 1:
+            found[(*window, ASK_0 + wanted, ANSWER_0 + world[wanted])] += probability
+        elif at == place:
+            grow((*window, 2 * wanted + world[wanted]), None, probability, world, wanted)
+        elif asked is not None:
+            grow((*window, ANSWER_0 + world[asked]), None, probability, world, wanted)
+        else:
+            for token, key, share in units(**TINY, about=[1 - wanted], world=world):
+                grow((*window, token), key, probability * share, world, wanted)
+
+    for world in worlds(2, 2):
+        for wanted in (0, 1):
+            grow((), None, 1 / 1.4, world, wanted)
+            grow((), 1 - wanted, 0.4 / 1.4, world, wanted)
+    total = sum(found.values())
+    questions = Recall(**TINY).questions(30_000, length, depth, stream(0, "evaluation"))
+    drawn = torch.cat([questions.tokens, questions.answers[:, None]], 1)
+    frequent(drawn, {window: probability / total for window, probability in found.items()})
+
+
+def test_questions_have_one_fact_and_the_perfect_predictor_answers_them():
+    language = Recall(keys=16, values=8, fillers=16, facts=0.1, questions=0.1)
+    for depth, place in ((0.0, 0), (0.25, 32), (1.0, 126)):
+        tokens, answers = language.questions(200, 128, depth, stream(0, "evaluation"))
+        key = tokens[:, -1] - 128
+        assert set(key.tolist()) == set(range(16))
+        facts = (tokens < 128) & (tokens // 8 == key[:, None])
+        assert (facts.sum(1) == 1).all()
+        assert facts[:, place].all()
+        assert ((tokens == tokens[:, -1:]).sum(1) == 1).all()
+        assert torch.equal(tokens[:, place] % 8, answers - 144)
+        predicted = language.predict(tokens)[:, -1]
+        assert (predicted.gather(1, answers[:, None]) == 0).all()  # probability 1
+
+
+def test_without_facts_there_are_no_questions_about_them():
+    assert Recall(**TINY | {"facts": 0.0}).questions(3, 8, 0.5, stream(0, "evaluation")) is None
+
+
+@pytest.mark.parametrize(
+    ("length", "depth", "message"),
+    [
+        (1, 0.5, "length=1: must be at least 2"),
+        (8, 1.5, "depth=1.5: must be from 0"),
+        (8, float("nan"), "depth=nan: must be"),
+    ],
+)
+def test_questions_that_cannot_be_are_refused(length, depth, message):
+    with pytest.raises(InputError, match=message):
+        Recall(**TINY).questions(3, length, depth, stream(0, "evaluation"))

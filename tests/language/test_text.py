@@ -1,0 +1,109 @@
+import hashlib
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+import torch
+
+from language.text import Text
+from synthlab.errors import InputError
+from synthlab.streams import stream
+
+
+def text(path: Path | str | None, **changes) -> Text:
+    given = {"bytes": 4_000_000, "held_out": 0.1, "digest": None} | changes
+    return Text(path=path if path is None else str(path), **given)
+
+
+@pytest.fixture
+def book(tmp_path) -> Path:
+    """The bytes 0 to 99."""
+    path = tmp_path / "book.txt"
+    path.write_bytes(bytes(range(100)))
+    return path
+
+
+def test_windows_are_pieces_of_the_text(book):
+    x = text(book).draw(50, 7, stream(0, "training"))
+    assert torch.equal(x - x[:, :1], torch.arange(7).expand(50, -1))
+
+
+def test_every_window_of_a_part_is_drawn_and_none_of_the_other(book):
+    language = text(book)
+    generator = stream(0, "training")
+    assert set(language.draw(2000, 4, generator)[:, 0].tolist()) == set(range(87))  # 90 bytes, the last window at 86
+    assert set(language.draw(500, 4, generator, held_out=True)[:, 0].tolist()) == set(range(90, 97))
+    assert set(language.draw(3, 90, generator).flatten().tolist()) == set(range(90))
+
+
+def test_no_more_of_a_file_is_read_than_asked_for(book):
+    language = text(book, bytes=20)
+    assert language.draw(500, 1, stream(0, "training")).max() == 17
+    assert language.completed() == {"digest": hashlib.sha256(bytes(range(20))).hexdigest()[:16]}
+
+
+def test_by_default_the_text_is_pythons_own_library():
+    folder = Path(sysconfig.get_path("stdlib"))
+    modules = sorted(path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names)
+    whole = b"".join(path.read_bytes() for path in modules)[:4_000_000]
+    language = text(None)
+    assert language.completed() == {"digest": hashlib.sha256(whole).hexdigest()[:16]}
+    for held_out, part in ((False, whole[:-400_000]), (True, whole[-400_000:])):
+        for window in language.draw(3, 200, stream(0, "training"), held_out):
+            assert bytes(window.tolist()) in part
+
+
+def test_a_text_that_has_changed_is_refused(book):
+    digest = text(book).completed()["digest"]
+    assert text(book, digest=digest).completed() == {"digest": digest}
+    with pytest.raises(InputError, match=f"language.digest={'0' * 16}: .* has changed: .* now have {digest}"):
+        text(book, digest="0" * 16)
+
+
+def test_any_bytes_are_a_text(tmp_path):
+    path = tmp_path / "noise.bin"
+    path.write_bytes(bytes([0, 255, 10, 13]) * 10)
+    assert set(text(path).draw(99, 1, stream(0, "training")).flatten().tolist()) == {0, 255, 10, 13}
+
+
+def test_windows_longer_than_the_part_are_refused(book):
+    for held_out, length, kind in ((False, 90, "training"), (True, 10, "tests")):
+        text(book).draw(1, length, stream(0, "training"), held_out)
+        with pytest.raises(InputError, match=f"language.path=.*: has {length} bytes for {kind}, .* not {length + 1}"):
+            text(book).draw(1, length + 1, stream(0, "training"), held_out)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty; must be a file of text"),
+        (b"x", "must have two bytes or more for training and as many for tests; .* of 1 bytes leaves 1 and 0"),
+        (b"x" * 9, "of 9 bytes leaves 8 and 1"),
+    ],
+)
+def test_files_that_are_too_short_are_refused(tmp_path, content, message):
+    path = tmp_path / "short"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as refused:
+        text(path)
+    assert refused.value.lines[0].startswith(f"language.path={path}: ")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing.txt", "language.path=missing.txt: is not there; must be a file"),
+        ("", "language.path=: is no file"),
+        ("/", "language.path=/: is no file"),
+        ("/dev/null", "language.path=/dev/null: is no file"),
+        ("x" * 5000, "language.path=x*: .*name too long"),
+        ("a\nb", r"language.path='a\\nb': is not there"),
+        ("a\0b", r"language.path='a\\x00b': "),
+    ],
+)
+def test_what_is_no_file_is_refused_in_one_line(tmp_path, monkeypatch, path, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message) as refused:
+        text(path)
+    assert "\n" not in str(refused.value)
