@@ -46,15 +46,15 @@ def huggingface_loss(
     length: int,
     alpha: float,
     context: float = 0.5,
-    labels: Int[Tensor, "B T"] | None = None,
-    attention_mask: Int[Tensor, "B T"] | None = None,
+    labels: Tensor | None = None,
+    attention_mask: Tensor | None = None,
 ) -> AlignedLoss:
     """``regularizer.aligned_loss`` of a causal model, in the mode it is in, on texts of ``length`` + l_extra tokens.
 
     The training part is the model's own loss, in nats, over all tokens of both windows whose label is not -100; the
-    labels are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a model
-    wrapped for several devices runs forward once for each time that it runs backward. Raises InputError for texts no
-    longer than a window, or so long that the windows have no place in common, and for padding.
+    labels, [B, T], are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a
+    model wrapped for several devices runs forward once for each time that it runs backward. Raises InputError for texts
+    no longer than a window, or so long that the windows have no place in common, and for padding.
     """
     if input_ids.shape[1] <= length:
         raise InputError(f"input_ids: have {input_ids.shape[1]} tokens each; must be more than length={length}")
@@ -92,11 +92,11 @@ class Alignment:
     def __post_init__(self):
         shares = f"low={self.low}, high={self.high}"
         allowed = [
-            (isinstance(self.length, int) and self.length >= 2, f"length={self.length}: must be a whole number from 2"),
+            (self.length >= 2, f"length={self.length}: must be at least 2"),
             (0 <= self.alpha < math.inf, f"alpha={self.alpha}: must be at least 0, and finite"),
             (0 <= self.low <= self.high <= 1, f"{shares}: must be shares of length, low at most high"),
             (0 <= self.context <= 1, f"context={self.context}: must be a share of length, from 0 to 1"),
-            (isinstance(self.seed, int) and self.seed >= 0, f"seed={self.seed}: must be a whole number from 0"),
+            (self.seed >= 0, f"seed={self.seed}: must be at least 0"),
         ]
         if refused := [line for is_allowed, line in allowed if not is_allowed]:
             raise InputError(*refused)
