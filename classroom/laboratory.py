@@ -26,7 +26,7 @@ from experiments.viewer import Viewer
 from synthlab.assembly import build_models, resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
-from synthlab.errors import InputError
+from synthlab.errors import InputError, in_one_line
 from synthlab.regression import train_stack
 from synthlab.workers import one_thread
 from theory.least import least_error
@@ -90,7 +90,7 @@ class Laboratory:
         except InputError as error:
             self._refuse(request, error.lines)
         except Exception as error:  # whatever torch raises, such as for want of memory
-            self._refuse(request, [" ".join(f"{type(error).__name__}: {error}".split())[:200]])
+            self._refuse(request, [in_one_line(error)[:200]])
 
     def _refuse(self, request: Any, lines: list[str]) -> None:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synthlab import plots
+from experiments.wording import MODELS, in_class
 from synthlab.composition import conf_dir
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},
     "inputs": {"bernoulli": "fair coin", "uniform_count": "varied coin"},
     "outrep": {"identity": "no map", "power": "x^(-1/2)"},
-    "model": {"transformer": "Transformer", "linear": "linear attention"},
+    "model": MODELS,
 }
 # In this order; the rest of each group's files follows.
 FIRST = {
@@ -54,14 +54,14 @@ def choices(group: str) -> list[tuple[str, str]]:
 
 def word(group: str, name: str) -> str:
     """What a member of a config group is called."""
-    return WORDS.get(group, {}).get(name) or plots.in_words(name).replace("sqrt(x)", "√x")
+    return WORDS.get(group, {}).get(name) or in_class(name)
 
 
 def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
     """A run in a few words: its task, encoding and map, and whatever else is not the default."""
     given = {**defaults, **settings}
     parts = [word("task", given["task"])]
-    parts.append("linear attention" if given["model"] == "linear" else word("encoding", given["encoding"]))
+    parts.append(word("model", "linear") if given["model"] == "linear" else word("encoding", given["encoding"]))
     if given["outrep"] != "identity":
         parts.append(word("outrep", given["outrep"]))
     if given["inputs"] != defaults["inputs"]:

@@ -14,11 +14,12 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from classroom.messages import Ready, Reply, Request, Stop
+from synthlab.errors import in_one_line
 from synthlab.output import tell
 
 GRACE = 0.6  # seconds that training has to leave off by itself,
-POLITENESS = 10
 WARM_GRACE = 2.0  # and if it was asked to before it could begin
+POLITENESS = 10  # of the process that trains, in steps of ``nice``
 
 
 class Gone(Exception):
@@ -114,5 +115,4 @@ def _serve(connection: Connection) -> None:
             os.nice(POLITENESS)  # on a single core, what is seen comes first
         Laboratory(connection).serve()
     except Exception as error:
-        line = " ".join(f"{type(error).__name__}: {error}".split())
-        tell(f"error: the process that trains has ended: {line}")
+        tell(f"error: the process that trains has ended: {in_one_line(error)}")

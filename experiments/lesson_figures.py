@@ -1,6 +1,5 @@
 """Pictures of a lesson: error by length, and outputs at a few lengths. Each is a link that contains it, as SVG."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.drawing import RC
+from experiments.pages import containing
 from experiments.views import View
 from synthlab.config import RunConfig
 from synthlab.plots import Style, draw_curves, style_of
@@ -146,4 +146,4 @@ def _limits(panel: _Panel) -> Span:
 def _link(figure: Figure) -> str:
     buffer = BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return f"data:image/svg+xml;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    return containing(buffer.getvalue(), "image/svg+xml")

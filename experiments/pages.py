@@ -23,4 +23,9 @@ def template(package: str, name: str, markup: bool, **filters: Callable[..., str
 
 def _embedded(path: Path) -> str:
     kind = {".png": "image/png", ".csv": "text/csv", ".tex": "text/x-tex"}[path.suffix]
-    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+    return containing(path.read_bytes(), kind)
+
+
+def containing(data: bytes, kind: str) -> str:
+    """A link that contains ``data``, of the media type ``kind``."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

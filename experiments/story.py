@@ -11,8 +11,7 @@ from experiments.lesson_figures import Look, error_figure, outputs_figure
 from experiments.lessons import Lesson, Lessons
 from experiments.pages import template
 from experiments.viewer import Viewer
-from experiments.views import in_digits
-from synthlab import plots
+from experiments.wording import MODELS, in_class, in_digits
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
 from synthlab.config import RunConfig
@@ -24,8 +23,6 @@ from synthlab.stacks import seconds
 from synthlab.tables import labelled
 from synthlab.workers import one_thread, worked
 from theory.least import least_error
-
-MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 
 
 class Run(NamedTuple):
@@ -82,7 +79,7 @@ def _name(series: str, config: RunConfig) -> str:
         return MODELS.get(config.model["name"], config.model["name"])
     if series == f"train_length={config.train_length}":
         return f"trained up to {config.train_length}"
-    name = plots.in_words(series).replace("sqrt(x)", "√x")
+    name = in_class(series)
     shift = config.outrep["shift"] if series == config.outrep["name"] else 0
     return name.replace("x", f"(x+{shift:g})") if shift else name
 

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 PICTURED = 40  # symbols, beyond which the cells of the encoding's picture are too small to be seen
 
 
@@ -43,8 +41,3 @@ class Reading(NamedTuple):
     truth: list[float]
     attention: list[list[float]]
     added: list[list[list[float]]]
-
-
-def in_digits(value: float) -> str:
-    """A number as a class reads it: three digits that count, without an exponent."""
-    return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

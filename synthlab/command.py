@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.errors import InputError
+from synthlab.errors import InputError, in_one_line
 from synthlab.files import write_whole
 from synthlab.grids import grid
 from synthlab.jobs import Launcher
@@ -48,7 +48,7 @@ def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
             except (KeyboardInterrupt, InputError):
                 raise
             except Exception as error:  # a launcher's own, where a job is lost; the others' runs are there
-                lost = [f"failed: {launcher.name} ended early ({_line(error)})"]
+                lost = [f"failed: {launcher.name} ended early ({in_one_line(error)[:300]})"]
             runs.wait()
     outcome = runs.end()
     ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
@@ -118,8 +118,3 @@ def _failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:
     if outcome.missing:
         lines.append(f"missing: {outcome.missing} of {asked} runs; the same command goes on from there")
     return lines
-
-
-def _line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:300]

@@ -37,3 +37,9 @@ class RunsFailed(RuntimeError):
 
     def __reduce__(self):
         return (type(self), self.lines)
+
+
+def in_one_line(error: BaseException) -> str:
+    """The error's type and, if it has any, its text: ``KeyError: 'name'``."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

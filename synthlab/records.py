@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from synthlab.config import RESULTS_VERSION, Config
+from synthlab.errors import in_one_line
 
 WHOLE = ("length", "step")  # columns of whole numbers
 STATUS = "status.json"
@@ -73,9 +74,9 @@ class Failure:
     @classmethod
     def of(cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
         """What there is to say of ``error``, which training ``config`` raised."""
-        lines = " ".join(str(error).split()).encode(errors="backslashreplace").decode()
+        line = in_one_line(error).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
-        return cls(config, f"{type(error).__name__}: {lines}".removesuffix(": "), text, dict(environment or {}))
+        return cls(config, line, text, dict(environment or {}))
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def damage_told() -> Iterator[None]:
     except Damaged:
         raise
     except (*GONE, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Damaged(" ".join(f"{type(error).__name__}: {error}".split())) from None
+        raise Damaged(in_one_line(error)) from None
 
 
 def _checked(name: str, data: bytes, digest: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from synthlab.errors import InputError
+from synthlab.errors import InputError, in_one_line
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -78,7 +78,7 @@ class Registry(Mapping[str, type]):
         except InputError:
             raise
         except (Exception, SystemExit) as error:  # a class of the user's own
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            reason = in_one_line(error)
             raise InputError(f"{field or self.kind}={config['name']}: cannot be made ({reason})") from error
 
 
@@ -146,5 +146,5 @@ def _import(name: str, field: str) -> Any:
     try:
         return getattr(importlib.import_module(module), attribute)
     except Exception as error:  # a user's module can fail in any way
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = in_one_line(error)
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None

@@ -10,7 +10,8 @@ from experiments import story
 from experiments.lesson_figures import Look, outputs_figure
 from experiments.lessons import Lessons
 from experiments.story import error_limits, looks, numbers, planned, spread
-from experiments.views import Dots, View, in_digits
+from experiments.views import Dots, View
+from experiments.wording import in_digits
 from synthlab.assembly import resolve
 from synthlab.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
