@@ -58,15 +58,15 @@ class Board:
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
         """List the runs, and say of the one that is looked at how far off it is and what trains it."""
         self.listed.text = runs.listed("theory" in self.errors.charts["log"].drawn)
-        self.losses.figure.x_range.update(start=0, end=max(runs.steps(), 1))
-        self.numbers.text = self.command.text = ""
+        self.losses.figure.x_range.update(start=0, end=runs.steps())
+        numbers = command = ""
         if looked_at is not None:
-            words_of_it = " · ".join(part for part in (looked_at.progress(), looked_at.numbers()) if part)
-            self.numbers.text = f"<b>{escape(looked_at.name)}</b>: {escape(words_of_it)}"
+            state = " · ".join(part for part in (looked_at.progress(), looked_at.numbers()) if part)
+            numbers = f"<b>{escape(looked_at.name)}</b>: {escape(state)}"
             if looked_at.begun is not None:
                 to_the_end = "" if looked_at.state in ("training", "finished") else ", to the end"
-                command = escape(looked_at.begun.command)
-                self.command.text = f"The same at the command line{to_the_end}: <code>{command}</code>"
+                command = f"The same at the command line{to_the_end}: <code>{escape(looked_at.begun.command)}</code>"
+        self.numbers.text, self.command.text = numbers, command  # once each: what is emptied first flickers
 
     # --- curves
 

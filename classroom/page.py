@@ -1,6 +1,5 @@
-"""One window: what is pressed there, and who trains for it."""
+"""One window: what is pressed there, and the process that trains for it."""
 
-import time
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
@@ -12,29 +11,15 @@ from classroom import words
 from classroom.board import Board
 from classroom.choices import Choice, Chooser, read_sequence
 from classroom.controls import Controls, on_change
-from classroom.messages import (
-    Answered,
-    Begun,
-    Forget,
-    Progress,
-    Read,
-    Ready,
-    Refused,
-    Reply,
-    Request,
-    Stop,
-    Theorize,
-    Theorized,
-    Train,
-)
+from classroom.inspector import Inspector
+from classroom.messages import Answered, Begun, Forget, Progress, Ready, Refused, Reply, Request, Stop, Theorized, Train
 from classroom.runs import Run, Runs
 from classroom.worker import Gone, Worker
 from experiments.lessons import Lesson, Lessons
-from synthlab.errors import InputError
+from synthlab.errors import InputError, in_one_line
 from synthlab.output import tell
 
 OFTEN = 100  # milliseconds between two looks at what the process has said
-SELDOM = 2.0  # seconds between two readings of the same sequence while a model trains: its charts cost the most
 WELCOME = (
     "What can a model do with longer sequences than it has seen?",
     "Press the lessons from left to right, or choose for yourself on the left and press Train.",
@@ -60,7 +45,7 @@ def guarded(handler: Callable[..., None]) -> Callable[..., None]:
         except Gone:
             page.lost()
         except Exception as error:
-            line = " ".join(f"{type(error).__name__}: {error}".split())
+            line = in_one_line(error)
             tell(f"error: {handler.__name__}: {line}")
             page.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
@@ -91,12 +76,10 @@ class Page:
         self.runs, self.queue = Runs(), list[Choice]()
         self.current: Run | None = None
         self.presses = 0
-        self.looked_at: Run | None = None
         self.lesson: Lesson | None = None
-        self.pattern, self.reading_due = "0110", 0.0
-        self.reading_asked = self.reading_wanted = False
         self.controls = Controls(chooser, {name: lesson.button for name, lesson in told.lessons.items()})
         self.board = Board()
+        self.inspector = Inspector(self.board, self.controls, self.runs, self._send)
         self.board.tell(*WELCOME)
         self._wire()
         with document.models.freeze():
@@ -108,8 +91,7 @@ class Page:
     @guarded
     def open(self) -> None:
         """The window is there: have a process train for it."""
-        if self.worker is None:
-            self.worker = self.hire()
+        self._see_to_worker()
 
     def _wire(self) -> None:
         controls, errors = self.controls, self.board.errors
@@ -151,7 +133,7 @@ class Page:
         self.stop()
         for run in list(self.runs):
             self._remove(run)
-        self._look_at(None)
+        self.inspector.look_at(None)
         self.lesson = None
         self.board.tell(*WELCOME)
         self.board.complain([])
@@ -163,38 +145,25 @@ class Page:
     def choose(self, number: str) -> None:
         """Look at another run."""
         run = self.runs.get(int(number)) if number.isdigit() else None
-        if run is not None and run is not self.looked_at:
-            self._look_at(run)
+        if run is not None and run is not self.inspector.run:
+            self.inspector.look_at(run)
             self._refresh()
 
     @pressed
     def read(self) -> None:
         """Have the run that is looked at read the sequence."""
         try:
-            self.pattern = read_sequence(self.controls.sequence.value_input or "", self.options.sequence)
+            pattern = read_sequence(self.controls.sequence.value_input or "", self.options.sequence)
         except InputError as error:
             self.board.complain_of_sequence(error.lines)
             return
         self.board.complain_of_sequence([])
-        self.reading_wanted = True
-        self._read_if_wanted()
+        self.inspector.read(pattern)
 
     @pressed
     def show_theory(self) -> None:
         """Draw what theory says of the run that is looked at, or take it away."""
-        run = self.looked_at
-        self.board.draw_theory([])
-        if not self.controls.theory or run is None:
-            return
-        if run.theory is None:
-            if run.alive and not run.theory_asked:
-                run.theory_asked = True
-                self._send(Theorize(run.number))
-            return
-        error, reason = run.theory
-        if reason:
-            self.board.complain([reason])
-        self.board.draw_theory(error)
+        self.inspector.show_theory()
 
     # --- training
 
@@ -203,8 +172,8 @@ class Page:
             return  # a second click
         there = [run for run in map(self.runs.finished, choices) if run is not None]
         again = len(there) == len(choices)
-        new = len(choices) if again else len(choices) - len(there)
-        if len(self.runs) - again * len(there) + new > self.options.curves:
+        # What is there already stays, or gives way to as many.
+        if len(self.runs) + len(choices) - len(there) > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
         if self.worker is not None and not self.worker.is_alive:
             self.queue.clear()
@@ -247,7 +216,7 @@ class Page:
             run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults), self.presses)
             self.board.add(run)
             self.current = run
-            self._look_at(run)
+            self.inspector.look_at(run)
             self._send(Train(run.number, self.chooser.settings(choice)))
         self._refresh()
 
@@ -276,6 +245,7 @@ class Page:
         if not stopping:
             self.queue.clear()
             self.board.complain(["The process that trains has ended, perhaps for want of memory; try a smaller model"])
+        self.inspector.lost()
         self._next()
 
     @property
@@ -286,7 +256,6 @@ class Page:
     def _let_go(self) -> None:
         """End the process, and with it what it knows of models."""
         self.close()
-        self.reading_asked = False
         for run in self.runs:
             run.alive = False
 
@@ -309,23 +278,20 @@ class Page:
         if isinstance(reply, Ready):
             return
         if isinstance(reply, Answered | Refused):
-            self.reading_asked = False
+            self.inspector.answered(reply)
         run = self.runs.get(reply.number)
         match reply:
             case Begun() if run is not None:
                 run.begun, run.state, run.alive = reply, "training", True
-                self._look_at(run)
+                self.inspector.look_at(run)
                 self._refresh()
             case Progress():
                 self._progress(run, reply)
-            case Answered() if run is not None and run is self.looked_at and reply.reading is not None:
-                self.board.show_reading(run, reply.reading)
             case Theorized() if run is not None:
-                run.theory = (reply.error, reply.reason)
-                self.show_theory()
+                self.inspector.theorized(run, reply)
             case Refused():
                 self._refused(run, reply)
-        self._read_if_wanted()
+        self.inspector.ask()
 
     def _progress(self, run: Run | None, reply: Progress) -> None:
         if run is not None:
@@ -337,11 +303,8 @@ class Page:
             self.current = None
             if not self.queue and self.lesson is not None and reply.state == "finished":
                 self.board.tell(self.lesson.title, self.lesson.seen)
-        if run is not None and run is self.looked_at:
-            if run.view is not None:
-                self.board.show(run)
-            if over or time.monotonic() > self.reading_due:
-                self.reading_wanted, self.reading_due = True, time.monotonic() + SELDOM
+        if run is not None:
+            self.inspector.progressed(run, over)
         self._next()
 
     def _refused(self, run: Run | None, reply: Refused) -> None:
@@ -354,47 +317,24 @@ class Page:
             self.board.complain(reply.lines)
         if reply.ended and run is not None:
             self._remove(run)
-            self._look_at(next(reversed(list(self.runs)), None))
+            self.inspector.look_at(next(reversed(list(self.runs)), None))
         self._next()
 
-    # --- what is looked at
+    # --- the runs
 
     def _remove(self, run: Run) -> None:
         self.board.remove(run)
         self.runs.remove(run)
-        if self.looked_at is run:
-            self._look_at(None)
-
-    def _look_at(self, run: Run | None) -> None:
-        """Show this run in the lower charts, and what it was trained on in the upper ones."""
-        if run is not self.looked_at:
-            self.board.blank()
-        self.looked_at = run
-        if run is None or run.begun is None:
-            return
-        self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))
-        self.controls.read_to(run.begun.test_length)
-        if run.view is not None:
-            self.board.show(run)
-        self.show_theory()
-        self.reading_wanted = True
-        self._read_if_wanted()
+        if self.inspector.run is run:
+            self.inspector.look_at(None)
 
     def _refresh(self) -> None:
         """What is said of the runs, and what can be chosen among them."""
-        self.board.describe(self.runs, self.looked_at)
+        looked_at = self.inspector.run
+        self.board.describe(self.runs, looked_at)
         options = [(str(run.number), run.name) for run in reversed(list(self.runs))] or [("", "no curve yet")]
-        value = str(self.looked_at.number) if self.looked_at else options[0][0]
+        value = str(looked_at.number) if looked_at else options[0][0]
         self.controls.look.update(options=options, value=value)
-
-    def _read_if_wanted(self) -> None:
-        run = self.looked_at
-        if run is not None and run.view is not None and not run.alive:
-            self.board.regret(run)
-        if not self.reading_wanted or self.reading_asked or run is None or not run.alive:
-            return
-        self.reading_wanted, self.reading_asked = False, True
-        self._send(Read(run.number, self.pattern, min(self.controls.length.value, run.begun.test_length)))
 
     def close(self) -> None:
         """The window is gone: end its process."""

@@ -59,11 +59,10 @@ class Run:
         if progress.view is not None:
             self.view = progress.view
             error = progress.view.error
-            self.error.data = points(range(1, len(error) + 1), error, self.name, self.order)
+            curve = points(range(1, len(error) + 1), error, self.name, self.order)
             if self.begun is not None and self.begun.train_length <= len(error):
-                marks = list(self.error.data["mark"])
-                marks[self.begun.train_length - 1] = END
-                self.error.data = self.error.data | {"mark": marks}
+                curve["mark"][self.begun.train_length - 1] = END
+            self.error.data = curve
         if progress.state == "diverged":
             self.alive = False
 
@@ -132,10 +131,10 @@ class Runs:
         others', what is still to be."""
         done = max((run.at for run in self), default=0)
         coming = [run.begun.steps for run in self if run.begun is not None and run.state == "training"]
-        room = max(done, 1000)
-        while room < done * 1.05:
+        room = 1000
+        while room < done * 1.05:  # in doublings: the chart's end need not move at each look
             room *= 2
-        return max([done, *(steps if steps <= 2 * room else room for steps in coming)], default=1)
+        return max([1, done, *(steps if steps <= 2 * room else room for steps in coming)])
 
     def listed(self, theory: bool) -> str:
         """All of them as HTML, the newest first: a piece of the curve, the name, how far it is; before them ``theory``,

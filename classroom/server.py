@@ -27,7 +27,7 @@ from classroom.worker import Worker
 from experiments.lessons import Lessons
 from synthlab.errors import InputError
 from synthlab.output import say, tell
-from synthlab.registry import STRICT
+from synthlab.registry import STRICT, validated
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
 TEMPLATE = Path(__file__).with_name("page.html.j2")
@@ -198,7 +198,5 @@ def _open(address: str) -> None:
 
 def checked(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
     """The settings and the lessons that a composed config holds; raises InputError."""
-    from synthlab.registry import validated
-
     own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
     return validated(Settings, own, ""), Lessons.checked(raw)

@@ -158,6 +158,7 @@ def test_a_process_that_ends_by_itself_is_replaced_and_the_page_says_so(window):
     window.page.poll()
     assert "has ended" in window.page.board.message.text
     assert "failed" in window.page.board.listed.text
+    assert "no longer in memory" in window.page.board.answer.text
     assert window.puppet.is_closed
     window.press("Mean works")
     assert len(window.puppets) == 2
@@ -394,8 +395,9 @@ def test_a_curve_of_many_steps_leaves_room_for_the_others(window):
     window.press("Train")
     window.hear(begun(2)._replace(steps=50_000), progress(2))
     assert window.page.board.losses.figure.x_range.end <= 2000
-    window.hear(progress(2)._replace(steps=[30_000]))
-    assert 30_000 <= window.page.board.losses.figure.x_range.end <= 50_000
+    for steps, end in [(960, 2000), (1900, 2000), (3000, 4000), (30_000, 50_000)]:  # it moves seldom
+        window.hear(progress(2)._replace(steps=[steps]))
+        assert window.page.board.losses.figure.x_range.end == end
 
 
 @pytest.mark.parametrize("error", [1e-9, 0.3, 2.0, 2000.0])

@@ -1,0 +1,102 @@
+"""The run that is looked at: what is shown of it, and what is asked of its model besides training."""
+
+import time
+from collections.abc import Callable
+
+from classroom.board import Board
+from classroom.controls import Controls
+from classroom.messages import Answered, Read, Refused, Request, Theorize, Theorized
+from classroom.runs import Run, Runs
+
+SELDOM = 2.0  # seconds between two readings of the same sequence while a model trains: its charts cost the most
+
+
+class Inspector:
+    """Shows one of ``runs`` at a time on the board; ``send``, which may raise Gone, asks its model."""
+
+    def __init__(self, board: Board, controls: Controls, runs: Runs, send: Callable[[Request], None]):
+        self.board, self.controls, self.runs, self.send = board, controls, runs, send
+        self.run: Run | None = None
+        self.pattern, self.due = "0110", 0.0
+        self.is_wanted = self.is_asked = False  # a reading; one is asked for at a time
+
+    def look_at(self, run: Run | None) -> None:
+        """Show this run in the lower charts, and what it was trained on in the upper ones."""
+        if run is not self.run:
+            self.board.blank()
+        self.run = run
+        if run is None or run.begun is None:
+            return
+        self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))
+        self.controls.read_to(run.begun.test_length)
+        if run.view is not None:
+            self.board.show(run)
+        self.show_theory()
+        self._want()
+
+    def progressed(self, run: Run, over: bool) -> None:
+        """Show how far a run is, if it is the one that is looked at; its answers to the sequence now and then."""
+        if run is not self.run:
+            return
+        if run.view is not None:
+            self.board.show(run)
+        if over or time.monotonic() > self.due:
+            self.is_wanted, self.due = True, time.monotonic() + SELDOM
+
+    # --- a sequence that is typed
+
+    def read(self, pattern: str) -> None:
+        """Have the model read this sequence."""
+        self.pattern = pattern
+        self._want()
+
+    def answered(self, reply: Answered | Refused) -> None:
+        """Show what a model made of the sequence, if it is still looked at."""
+        self.is_asked = False
+        looked_at = self.run is not None and self.run.number == reply.number
+        if looked_at and isinstance(reply, Answered) and reply.reading is not None:
+            self.board.show_reading(self.run, reply.reading)
+
+    def lost(self) -> None:
+        """Note that there is no model any more."""
+        self.is_asked = False
+        self._want()
+
+    def _want(self) -> None:
+        self.is_wanted = True
+        self.ask()
+
+    def ask(self) -> None:
+        """Have the model read the sequence, if that is wanted and can be; say so if it never can."""
+        run = self.run
+        if not self.is_wanted or run is None:
+            return
+        if run.alive and not self.is_asked:
+            self.is_wanted, self.is_asked = False, True
+            self.send(Read(run.number, self.pattern, min(self.controls.length.value, run.begun.test_length)))
+        elif not run.alive and run.view is not None:
+            self.is_wanted = False
+            self.board.regret(run)
+
+    # --- theory
+
+    def show_theory(self) -> None:
+        """Draw what theory says of the run, or take it away."""
+        run = self.run
+        self.board.draw_theory([])
+        if not self.controls.theory or run is None:
+            return
+        if run.theory is None:
+            if run.alive and not run.theory_asked:
+                run.theory_asked = True
+                self.send(Theorize(run.number))
+            return
+        error, reason = run.theory
+        if reason:
+            self.board.complain([reason])
+        self.board.draw_theory(error)
+
+    def theorized(self, run: Run, reply: Theorized) -> None:
+        """Take up what theory says of a run."""
+        run.theory = (reply.error, reply.reason)
+        self.show_theory()
