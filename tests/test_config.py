@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlab.assembly import KINDS, build, resolve
@@ -91,6 +91,7 @@ def test_python_values_become_overrides():
 NONSENSE = st.sampled_from(["x", "1e", "nan", "inf", "true", "ß", "[1]", "{a: 1}", "null"])
 
 
+@settings(max_examples=30)  # a composition each
 @given(
     key=st.sampled_from(["train_length", "seed", "model.width", "model.heads", "protocol.lr", "inputs.p"]),
     value=st.one_of(st.integers(-(2**70), -1), st.floats(-1e300, -1e-300), NONSENSE),

@@ -79,8 +79,8 @@ def hasty(monkeypatch):
     monkeypatch.setattr("synthlab.sweeps.ensure", ensure)
 
 
-# Those of the paper with every test, the many panels of the others apart.
-BY_SIZE = [name if name.isdigit() else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
+# The paper's first and last with every test, the many panels of the others apart.
+BY_SIZE = [name if name in ("1", "5") else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
 
 
 @pytest.mark.parametrize("name", BY_SIZE)
@@ -315,7 +315,9 @@ def test_figures_and_panels_that_would_share_a_file_are_refused():
         figures(raw)
 
 
-@pytest.mark.parametrize("index", ["", "{", "[]", "3", '{"widths.png": 3}'])
+@pytest.mark.parametrize(
+    "index", ["{", '{"widths.png": 3}', *(pytest.param(other, marks=pytest.mark.slow) for other in ("", "[]", "3"))]
+)
 def test_a_damaged_index_of_pictures_costs_nothing_but_drawing(invoke, own_figure, tmp_path, index):
     (tmp_path / "figures").mkdir()
     (tmp_path / "figures" / Folder.INDEX).write_text(index)

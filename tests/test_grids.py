@@ -122,14 +122,14 @@ def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path
     (tmp_path / "protocol" / "mine.yaml").write_text("defaults: [lab, _self_]\nname: mine\nsteps: ${train_length}\n")
     path = [f"file://{tmp_path}"]
     for protocols in ("mine", "lab,mine"):
-        made = grid([f"protocol={protocols}", "seed=range(5)", "train_length=10,20"], path)
+        made = grid([f"protocol={protocols}", "seed=range(2)", "train_length=10,20"], path)
         mine = [config for config in made.configs if config.protocol.name == "mine"]
-        assert len(mine) == 10
+        assert len(mine) == 4
         assert all(config.protocol.steps == config.train_length for config in mine)
 
 
-@pytest.mark.parametrize("folder", ["plain", "o'dd, {folder} ü"])
-def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path, folder):
+def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
+    folder = "o'dd, {folder} ü"
     (tmp_path / folder / "encoding").mkdir(parents=True)
     (tmp_path / folder / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
     made = grid(["encoding=nope,rope,steep"], [f"file://{tmp_path / folder}"])

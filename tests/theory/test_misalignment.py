@@ -36,6 +36,7 @@ def test_mending_the_norm_alone_does_not_mend_the_bound():
     assert bound(norms_only).status == Status.FAILS
 
 
+@pytest.mark.slow
 def test_constants_that_are_too_small_in_any_part_fail():
     assert bound(CORRECTED).status == Status.HOLDS
     for part in (

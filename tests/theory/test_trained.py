@@ -29,7 +29,15 @@ def with_optimum(case: Case, factor: float = 1.0):
     return replace(record, outputs=pd.DataFrame(best * factor, columns=record.outputs.columns))
 
 
-@pytest.mark.parametrize("case", [*plain_cases([1, 2])[:-3], *mapped_cases()], ids=str)
+# One of each kind with every test: of rank one, plain, with a map on shifted targets and BOS.
+OF_EACH_KIND = (Case("linear", "sum", 1), Case("linear", "mean", 2), Case("linear", "length", 2, "reciprocal", 1, True))
+BY_KIND = [
+    case if case in OF_EACH_KIND else pytest.param(case, marks=pytest.mark.slow)
+    for case in (*plain_cases([1, 2])[:-3], *mapped_cases())
+]
+
+
+@pytest.mark.parametrize("case", BY_KIND, ids=str)
 def test_the_optimum_agrees_with_itself_and_what_is_off_does_not(case):
     (exact,) = agreement({case: [with_optimum(case)]}).to_dict("records")
     assert exact["agrees"]
@@ -66,6 +74,7 @@ def test_runs_that_diverged_are_left_out():
     assert set(softmax) <= set(found)
 
 
+@pytest.mark.slow
 def test_predictions_are_fulfilled_by_what_they_predict():
     runs = {case: [trained_config(case, **HASTY)] for case in plain_cases([2])}
     found = {case: [with_optimum(case)] for case in runs if case.model == "linear"}
@@ -83,7 +92,11 @@ def test_predictions_are_fulfilled_by_what_they_predict():
 
 
 @pytest.mark.parametrize(
-    "case", [Case("linear", "sum", 1), Case("linear", "length", 2, "reciprocal", 1, True)], ids=["rank one", "bos"]
+    "case",
+    [
+        pytest.param(Case("linear", "sum", 1), id="rank one", marks=pytest.mark.slow),
+        pytest.param(Case("linear", "length", 2, "reciprocal", 1, True), id="bos"),
+    ],
 )
 def test_trained_models_reach_the_optimum(case, tmp_path):
     config = configs([case], {"linear": LINEAR}, {"train_length": 10, "test_length": 50}, 1)[case][0]
