@@ -119,13 +119,13 @@ def test_all_four_by_hand():
     def sums(x):
         return x.cumsum(1).float()
 
-    x = torch.tensor([[1, 1, 1, 0], [0, 0, 1, 1]])
+    x = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]])
     z = sums(torch.cat((x, x), 1))  # only the first four are training lengths
-    # After 2, 3 and 4 symbols: 2 0, 3 1, 3 2. Between 2 and 3: 1, between 3 and 4: 1/2, between 2 and 4: 3/2.
-    between, deviation = 2 * 3 / 9, math.sqrt(27 / 6 - (11 / 6) ** 2)
-    # The last 2 of 1110 and all of it: 1 and 3. The last 3 of 0011 and the last 2: 2 and 2.
-    within, spread = 1.0, math.sqrt(18 / 4 - 2**2)
-    measured = misalignment(z, sums, x, torch.tensor([[2, 3], [4, 2]]))
+    # After 2, 3 and 4 symbols: 2 1, 3 1, 3 2. Between 2 and 3: 1/2, between 3 and 4: 1/2, between 2 and 4: 1.
+    between, deviation = 2 * 2 / 9, math.sqrt(28 / 6 - 2**2)
+    # The last 2 of 1110 and all of it: 1 and 3. The last 3 of 1001 and all of it: 1 and 2.
+    within, spread = 1.5, math.sqrt(15 / 4 - (7 / 4) ** 2)
+    measured = misalignment(z, sums, x, torch.tensor([[2, 3], [4, 4]]))
     assert measured == pytest.approx((between, between / deviation, within, within / spread))
 
 
