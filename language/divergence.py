@@ -20,7 +20,7 @@ class Divergence(NamedTuple):
     squared: Float[Tensor, "*N"]
 
 
-def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*N V"]) -> Divergence:
+def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence:
     """Of the distributions that two tensors of logits stand for. Raises ValueError for unequal shapes, which would
     broadcast.
 
@@ -41,7 +41,7 @@ def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*N V"]) -> Divergence
     )
 
 
-def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N"]:
+def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
     """Equation 1 alone, from logits: see ``Divergence.sce``. Gradients flow through both."""
     if p.shape != q.shape:
         raise ValueError(f"p has shape {tuple(p.shape)}, q {tuple(q.shape)}: must be equal")
@@ -49,9 +49,15 @@ def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*N V"]) 
     return _cross_entropy(log_p.exp(), log_q) + _cross_entropy(log_q.exp(), log_p)
 
 
+def symmetric_kl(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
+    """KL(p || q) + KL(q || p) alone, from logits: see ``Divergence.excess``. Gradients flow through both."""
+    return divergence(p, q).excess
+
+
 def _cross_entropy(p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N"]:
     # What has probability 0 under p counts nothing, even where log_q is -inf: 0 times that would be no number.
     return -(p * log_q.masked_fill(p == 0, 0)).sum(-1)
 
 
-__all__ = ["Divergence", "divergence", "symmetric_cross_entropy"]
+# What a regularizer can minimize. The paper's, ``sce``, is least for answers that are equal *and* sure of themselves.
+DISTANCES = {"sce": symmetric_cross_entropy, "excess": symmetric_kl}

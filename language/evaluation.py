@@ -3,10 +3,9 @@
 Everything is measured on held-out texts that are the same for every model of a language.
 """
 
-
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -26,22 +25,40 @@ ROWS = 32  # texts in one call: their attention fits the memory whatever the num
 Measured = dict[str, float]
 
 
-def by_context(model: Model, language: Language, config: LanguageConfig) -> pd.DataFrame:
-    """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts."""
+def by_context(model: Model, language: Language, config: LanguageConfig, positions_drawn: bool) -> pd.DataFrame:
+    """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
+
+    One window serves all contexts, since what follows is not seen; unless positions are drawn, for these tell how long
+    the window is. Then contexts up to the training length come from windows of that length, those up to twice as much
+    from windows twice as long, and so on.
+    """
     texts = test_texts(language, config, config.test_length + 1)
+    if not positions_drawn:
+        return _losses(model, language, texts)
+    parts, done = [], 0
+    while done < config.test_length:
+        end = min(max(2 * done, config.train_length), config.test_length)
+        parts.append(_losses(model, language, texts[:, : end + 1])[done:])
+        done = end
+    return pd.concat(parts, ignore_index=True)
+
+
+def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"]) -> pd.DataFrame:
+    """The ``METRICS`` after 1 to T - 1 tokens of ``texts``."""
     totals: dict[str, Tensor] = {}
     for rows in texts.split(ROWS):
-        log_q, target = model(rows[:, :-1]).double().log_softmax(-1), rows[:, 1:]
-        found = {"loss": _at(log_q, target)}
+        logits, target = model(rows[:, :-1]), rows[:, 1:]
+        found = {"loss": F.cross_entropy(logits.mT, target, reduction="none").double()}
         log_p = language.predict(rows[:, :-1])
         if log_p is not None:
+            ratio = (log_p - logits.double().log_softmax(-1)).masked_fill(log_p.isneginf(), 0)
             found |= {
-                "perfect": _at(log_p, target),
-                "excess": (log_p.exp() * (log_p - log_q).masked_fill(log_p.isneginf(), 0)).sum(-1),
+                "perfect": -log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1),
+                "excess": (log_p.exp() * ratio).sum(-1),
             }
         totals = {name: totals.get(name, 0) + losses.sum(0) for name, losses in found.items()}
     columns = {name: (total / len(texts)).numpy() for name, total in totals.items()}
-    return pd.DataFrame({"length": range(1, config.test_length + 1), **columns})
+    return pd.DataFrame({"length": range(1, texts.shape[1]), **columns})
 
 
 def suffixes(model: Model, language: Language, config: LanguageConfig) -> Measured:
@@ -87,7 +104,3 @@ def test_texts(language: Language, config: LanguageConfig, length: int) -> Int[T
     return language.draw(
         config.evaluation.sequences, length, stream(config.evaluation.seed, "evaluation"), held_out=True
     )
-
-
-def _at(log_q: Float[Tensor, "B T V"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T"]:
-    return -log_q.gather(-1, target.unsqueeze(-1)).squeeze(-1)

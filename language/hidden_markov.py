@@ -37,6 +37,7 @@ class HiddenMarkov(Language):
     def predict(self, tokens):
         """The forward recursion (Rabiner, 1989, section III A). It keeps logarithms, scaled anew at each token, since
         thousands of tokens have probabilities below the smallest double."""
+        tokens = tokens.cpu()
         emissions, transitions = self._log_emissions(), self._transitions()
         beliefs = torch.zeros(len(tokens), self.states, dtype=torch.float64)  # of the state, up to a factor
         ahead = []

@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from language.divergence import symmetric_cross_entropy
+from language.divergence import DISTANCES
 from language.misalignment import Model
-from language.regularizer import AlignedLoss, draw_extra
+from language.regularizer import AlignedLoss, Distance, draw_extra
 from language.windows import both_contexts, extra_range, least_context
 from synthlab.errors import InputError
 
@@ -48,6 +48,7 @@ def huggingface_loss(
     context: float = 0.5,
     labels: Tensor | None = None,
     attention_mask: Tensor | None = None,
+    distance: Distance = "sce",
 ) -> AlignedLoss:
     """``regularizer.aligned_loss`` of a causal model, in the mode it is in, on texts of ``length`` + l_extra tokens.
 
@@ -69,9 +70,9 @@ def huggingface_loss(
     if outputs.logits is None:
         raise InputError("model: gives no logits along with its loss, as with Liger kernels; must give both")
     first, second = outputs.logits.float().chunk(2)
-    distance = symmetric_cross_entropy(first[:, early], second[:, late]).mean()
+    apart = DISTANCES[distance](first[:, early], second[:, late]).mean()
     training = outputs.loss.mean()  # of one loss for each device, if the model is split over several
-    return AlignedLoss(training + alpha * distance, training, distance)
+    return AlignedLoss(training + alpha * apart, training, apart)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Alignment:
     """What ``AlignedTrainer`` adds to the loss: ``alpha`` times the misalignment of two windows of ``length`` tokens.
 
     ``low`` and ``high`` bound the offset of the windows and ``context`` what both must have seen where they are
-    compared, as shares of ``length``; the defaults are the paper's. Raises InputError for what does not fit.
+    compared, as shares of ``length``; ``distance`` is that of ``aligned_loss``. The defaults are the paper's. Raises
+    InputError for what does not fit.
     """
 
     length: int
@@ -88,6 +90,7 @@ class Alignment:
     high: float = 0.5
     context: float = 0.5
     seed: int = 0
+    distance: Distance = "sce"
 
     def __post_init__(self):
         shares = f"low={self.low}, high={self.high}"
@@ -96,6 +99,7 @@ class Alignment:
             (0 <= self.alpha < math.inf, f"alpha={self.alpha}: must be at least 0, and finite"),
             (0 <= self.low <= self.high <= 1, f"{shares}: must be shares of length, low at most high"),
             (0 <= self.context <= 1, f"context={self.context}: must be a share of length, from 0 to 1"),
+            (self.distance in DISTANCES, f"distance={self.distance}: must be one of {', '.join(DISTANCES)}"),
             (self.seed >= 0, f"seed={self.seed}: must be at least 0"),
         ]
         if refused := [line for is_allowed, line in allowed if not is_allowed]:
@@ -146,8 +150,8 @@ class AlignedTrainer(Trainer):
         """The aligned loss of a model that trains, with the ``AlignedLoss`` as its outputs; else the plain one."""
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        length, alpha, context = self.alignment.length, self.alignment.alpha, self.alignment.context
-        loss = huggingface_loss(model, length=length, alpha=alpha, context=context, **self._drawn(inputs))
+        how = {name: getattr(self.alignment, name) for name in ("length", "alpha", "context", "distance")}
+        loss = huggingface_loss(model, **how, **self._drawn(inputs))
         parts = torch.stack((torch.ones_like(loss.training), loss.training, loss.misalignment)).detach()
         self._parts = self._parts + parts / getattr(self, "current_gradient_accumulation_steps", 1)
         return (loss.total, loss) if return_outputs else loss.total

@@ -28,9 +28,10 @@ class Estimate(NamedTuple):
 
     @classmethod
     def of(cls, values: Float[Tensor, " N"]) -> "Estimate":
-        """The mean of ``values``, one for each text; the error of a single one is infinite."""
+        """The mean of ``values``, one for each text; the error of a single one, or of infinite ones, is infinite."""
         values = values.double()
-        error = values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.inf
+        known = len(values) > 1 and bool(values.isfinite().all())
+        error = values.std().item() / math.sqrt(len(values)) if known else math.inf
         return cls(values.mean().item(), error)
 
     def __str__(self) -> str:
@@ -64,8 +65,8 @@ def misalignment(
     each text an offset is drawn, uniformly from 1 to ``high - low``, and windows of ``high`` tokens that lie so far
     apart are compared wherever both have seen ``low`` tokens or more; texts need ``2 * high - low`` tokens.
 
-    ``kl`` is that of the answer with the longer context (``last``: of l1) from the other. Raises InputError for lengths
-    that do not fit.
+    ``generator`` is one of the CPU, wherever the model is. ``kl`` is that of the answer with the longer context
+    (``last``: of l1) from the other. Raises InputError for lengths that do not fit.
     """
     needed = high if form == "last" else 2 * high - low
     if not 1 <= low <= high or (form == "overlap" and low == high):
@@ -108,7 +109,7 @@ def _grouped(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, Int[T
             yield value, rows
 
 
-def _in_order(parts: list[tuple[Int[Tensor, " rows"], Float[Tensor, "rows F"]]]) -> Float[Tensor, "N F"]:
+def _in_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "N F"]:
     """What was found in parts, each with the places of its rows, as one."""
     order = torch.cat([rows for rows, _ in parts]).argsort()
     return torch.cat([found.cpu() for _, found in parts])[order]

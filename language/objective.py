@@ -43,14 +43,16 @@ class WindowLoss:
         tokens = self._draw(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
         first, second = self._logits(tokens[..., : self.length]), self._logits(second)
-        return torch.stack(
-            [
-                combined(
-                    *parts, text[:, : self.length + shift], config.alignment.alpha, config.context(self.length)
-                ).total
-                for *parts, text, shift, config in zip(first, second, tokens, extra, self.configs, strict=True)
-            ]
-        )
+        models = zip(first, second, tokens, extra, self.configs, strict=True)
+        return torch.stack([self._combined(*each) for each in models])
+
+    def _combined(
+        self, first: Tensor, second: Tensor, text: Tensor, extra: int, config: LanguageConfig
+    ) -> Float[Tensor, ""]:
+        """Equation 4 for one model, from its answers to both windows of its texts."""
+        alignment, context = config.alignment, config.context(self.length)
+        text = text[:, : self.length + extra]
+        return combined(first, second, text, alignment.alpha, context, alignment.distance).total
 
     def _draw(self, length: int) -> Tensor:
         batch = self.configs[0].protocol.batch

@@ -58,6 +58,7 @@ class Recall(Language):
         Only a window's first token can be an answer whose question is not seen. It says that some key, each as likely,
         has that value; facts that are learned later make it likelier that it was one key rather than another.
         """
+        tokens = tokens.cpu()
         batch, length = tokens.shape
         beliefs = self._beliefs(tokens)  # B L keys values
         chances = torch.zeros(batch, length, self.vocabulary, dtype=torch.float64)

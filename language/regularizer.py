@@ -12,17 +12,19 @@ Appendix D lists an implementation. This one follows the equations; it departs f
   (``max_len``, ``extra_len``, ``loss_c``); here each window predicts its own next tokens.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from language.divergence import symmetric_cross_entropy
+from language.divergence import DISTANCES
 from language.misalignment import Model
 from language.windows import both_contexts, least_context
 from synthlab.errors import InputError
+
+Distance = Literal["sce", "excess"]
 
 
 class AlignedLoss(NamedTuple):
@@ -34,16 +36,22 @@ class AlignedLoss(NamedTuple):
 
 
 def aligned_loss(
-    model: Model, tokens: Int[Tensor, "B T"], length: int, alpha: float, context: float = 0.5
+    model: Model,
+    tokens: Int[Tensor, "B T"],
+    length: int,
+    alpha: float,
+    context: float = 0.5,
+    distance: Distance = "sce",
 ) -> AlignedLoss:
     """The loss on texts of ``length`` + l_extra tokens: two forward passes, and gradients through both.
 
     l_extra, T - ``length``, is for the caller to draw, uniformly from 1 to ``length`` / 2 (see ``draw_extra``). The
-    misalignment is taken where both windows have seen at least the share ``context`` of ``length``. Raises InputError
-    for texts that leave no such place.
+    misalignment is taken where both windows have seen at least the share ``context`` of ``length``, by the symmetric
+    cross-entropy of equation 1 or, ``excess``, by what it has beyond entropy. Raises InputError for texts that leave no
+    such place.
     """
     first, second = model(tokens[:, :length]), model(tokens[:, -length:])
-    return combined(first, second, tokens, alpha, least_context(length, context))
+    return combined(first, second, tokens, alpha, least_context(length, context), distance)
 
 
 def combined(
@@ -52,6 +60,7 @@ def combined(
     tokens: Int[Tensor, "*E B T"],
     alpha: float | Float[Tensor, "*E"],
     context: int,
+    distance: Distance = "sce",
 ) -> AlignedLoss:
     """The loss from the logits of the first and the second window of ``tokens``. ``context`` counts tokens."""
     length = first.shape[-2]
@@ -59,8 +68,8 @@ def combined(
         raise InputError(f"tokens: have {tokens.shape[-1]} each; must be more than the {length} of a window")
     training = (next_token_loss(first, tokens[..., :length]) + next_token_loss(second, tokens[..., -length:])) / 2
     early, late = both_contexts(length, tokens.shape[-1] - length, context)
-    distance = symmetric_cross_entropy(first[..., early, :], second[..., late, :]).mean((-2, -1))
-    return AlignedLoss(training + alpha * distance, training, distance)
+    apart = DISTANCES[distance](first[..., early, :], second[..., late, :]).mean((-2, -1))
+    return AlignedLoss(training + alpha * apart, training, apart)
 
 
 def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B L"]) -> Float[Tensor, "*E"]:

@@ -1,31 +1,21 @@
 """How language models are built, trained and tested: what ``LanguageConfig.made_by`` names."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import pandas as pd
 import torch
 from torch import nn
 
+from language.assembly import build_encoding, build_models
 from language.config import LanguageConfig
 from language.evaluation import METRICS, by_context, facts, suffixes
 from language.languages import LANGUAGES
-from language.model import MODELS
 from language.objective import WindowLoss, drawn_positions
-from synthlab.encodings import ENCODINGS, Dims
 from synthlab.layers import Member
 from synthlab.streams import stream
 from synthlab.training import Observer, Training, train
 
 __all__ = ["METRICS", "build_models", "objective_of", "tested", "train_stack"]
-
-
-def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
-    """The freshly initialized models of runs of one shape, as one stack."""
-    first = configs[0]
-    make_encoding = partial(ENCODINGS.build, first.encoding)
-    vocabulary = LANGUAGES.build(first.language).vocabulary
-    return MODELS.build(first.model, make_encoding, [stream(config.seed, "initial") for config in configs], vocabulary)
 
 
 def objective_of(stack: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
@@ -44,10 +34,7 @@ def train_stack(
     )
     if first.extension is None:
         return trainings
-    stack.encoding = ENCODINGS.build(
-        first.extension, Dims(first.model["width"], first.model["heads"]), field="extension"
-    )
-    stack.encoding.to(device)
+    stack.encoding = build_encoding(first, "extension").to(device)
     if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
         return trainings
     length = first.finetune.length or first.train_length
@@ -68,9 +55,8 @@ def tested(stack: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.Dat
         return member(tokens, drawn_positions(stack.encoding, tokens, places))
 
     language = LANGUAGES.build(config.language)
-    return by_context(model, language, config), pd.DataFrame(
-        [suffixes(model, language, config) | facts(model, language, config)]
-    )
+    losses = by_context(model, language, config, stack.encoding.draws_positions)
+    return losses, pd.DataFrame([suffixes(model, language, config) | facts(model, language, config)])
 
 
 def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:

@@ -29,7 +29,8 @@ that of outputs which differ in nothing but rounding, whose ratio would be noise
 constant, the scaled value magnifies what is left; the raw one, which does not, is recorded beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import pandas as pd
 import torch
@@ -37,7 +38,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from language.misalignment import last_logits
-from synthlab.assembly import data
+from synthlab.assembly import data, resolve
 from synthlab.config import RunConfig
 from synthlab.evaluation import measured, readouts, test_sequences
 from synthlab.layers import Member
@@ -69,6 +70,13 @@ class ScalarConfig(RunConfig):
     """
 
     made_by = "language.scalar"
+    config_name: ClassVar[str] = "config"  # the file of conf/ that describes one
+    folder: ClassVar[str] = "scalar"  # of the records, below that of all results
+
+    @classmethod
+    def resolved(cls, raw: Mapping[str, Any]) -> "ScalarConfig":
+        """The run that ``raw`` describes, complete. Raises InputError."""
+        return cls.checked(resolve(raw).model_dump())
 
 
 @torch.no_grad()
@@ -116,7 +124,7 @@ def misalignment(
     return between, scaled(between, compared), within, scaled(within, ends)
 
 
-def wasserstein(a: Float[Tensor, " N"], b: Float[Tensor, " N"]) -> Float[Tensor, ""]:
+def wasserstein(a: Float[Tensor, "..."], b: Float[Tensor, "..."]) -> Float[Tensor, ""]:
     """The 1-Wasserstein distance between two empirical distributions of as many values: the least mean distance over
     all ways to pair them, attained where both are sorted. Raises ValueError for unequal numbers, and for none."""
     if a.shape != b.shape or a.dim() != 1 or not len(a):
@@ -124,7 +132,7 @@ def wasserstein(a: Float[Tensor, " N"], b: Float[Tensor, " N"]) -> Float[Tensor,
     return (a.sort().values - b.sort().values).abs().mean()
 
 
-def pairwise(z: Float[Tensor, "N K"]) -> Float[Tensor, "K K"]:
+def pairwise(z: Float[Tensor, "..."]) -> Float[Tensor, "K K"]:
     """``wasserstein`` between every two columns of ``z``. Raises ValueError for columns without a value."""
     if z.dim() != 2 or not len(z):
         raise ValueError(f"values of shape {tuple(z.shape)}: must be a table, with one row or more")

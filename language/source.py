@@ -28,7 +28,7 @@ class Language(ABC):
     def predict(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L V"] | None:
         """What the perfect predictor says: natural logarithms (double) of the probabilities of the token that follows
         each position, exact, given the tokens of the window up to there and nothing else. -inf for tokens that cannot
-        follow. None where it cannot be known."""
+        follow, on the CPU. None where it cannot be known."""
         return None
 
     def questions(self, count: int, length: int, depth: float, generator: torch.Generator) -> Questions | None:

@@ -21,12 +21,12 @@ def both_contexts(length: int, extra: int, context: int) -> tuple[slice, slice]:
     return slice(extra + context - 1, length), slice(context - 1, length - extra)
 
 
-def extra_range(length: int, low: float, high: float) -> tuple[int, int]:
+def extra_range(length: int, low: float | int, high: float | int) -> tuple[int, int]:
     """The least and the greatest offset of two windows of ``length`` tokens, given as shares of it: 1 at least."""
     return max(1, math.ceil(low * length)), max(1, math.floor(high * length))
 
 
-def least_context(length: int, share: float) -> int:
+def least_context(length: int, share: float | int) -> int:
     """The tokens that both windows must have seen where they are compared, given as a share of ``length``: 1 at
     least."""
     return max(1, math.ceil(share * length))

@@ -103,9 +103,10 @@ class Composed:
         config: Mapping[str, Any],
         overrides: Mapping[str, str] | None = None,
         searchpath: list[str] | None = None,
+        name: str = "config",
     ):
         self.config, self.overrides = dict(config), overrides or {}
-        self._compose = cache(lambda *given: compose(list(given), searchpath))
+        self._compose = cache(lambda *given: compose(list(given), searchpath, name))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.

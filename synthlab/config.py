@@ -101,6 +101,11 @@ class Config(BaseModel, ABC):
     def shape(self) -> str:
         """Runs of one shape can train side by side in one stack: they differ in what costs no other arithmetic."""
 
+    @property
+    def steps(self) -> int:
+        """The training steps of the whole run."""
+        return self.protocol.steps
+
     def with_seed(self: Kind, seed: int) -> Kind:
         """The same run under another seed."""
         return self.checked(self.model_dump() | {"seed": seed})

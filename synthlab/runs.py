@@ -78,7 +78,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
         with tracker.following(configs) as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
-                held.share = step / configs[0].protocol.steps
+                held.share = step / configs[0].steps
                 tracks.observe(step, losses)
 
             records = execute_stack(configs, observe, device)

@@ -195,6 +195,14 @@ def checked_workers(workers: Any) -> int:
     return workers
 
 
+def all_recorded(configs: Iterable[Config], store: Store) -> None:
+    """Raise InputError unless ``store`` holds every run: nothing is to be trained."""
+    asked = {config.id: config for config in configs}
+    missing = sum(not store.holds(config) for config in asked.values())
+    if missing:
+        raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")
+
+
 def ensure(
     configs: list[Config],
     store: Store,

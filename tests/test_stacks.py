@@ -62,8 +62,10 @@ MIXED = [
     ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
     ("task=length", "outrep=log", "seed=1"),
 ]
+LIKE_YARN = ("pi", "ntk", "eabf")  # one of RoPE's variants will do each time
 SHAPES = [
-    *((f"encoding={name}",) for name in ENCODINGS),
+    *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_YARN),
+    *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_YARN),
     ("model.depth=2", "encoding=alibi"),
     ("model.width=36", "protocol.batch=3", "train_length=7"),
     ("model.attention=linear", "model.norm=post"),

@@ -44,7 +44,7 @@ def test_what_sees_no_further_than_the_shorter_context_has_no_excess(form):
 def test_the_estimate_is_that_of_every_length_by_brute_force(form):
     model, x, low, high = Everything(), texts(4000, 12), 3, 6
     found = misalignment(model, x, low, high, generator(), form=form)
-    few = x[:300]
+    few = x
 
     def between(a, b):
         return divergence(model(a)[:, -1], model(b)[:, -1]).excess
@@ -61,7 +61,7 @@ def test_the_estimate_is_that_of_every_length_by_brute_force(form):
                 for extra in range(1, high - low + 1)
             ]
         )
-    assert found.excess.value == pytest.approx(exact.mean().item(), abs=5 * found.excess.error + 0.02)
+    assert found.excess.value == pytest.approx(exact.mean().item(), abs=4 * found.excess.error)
 
 
 def test_the_standard_error_is_that_of_the_means_of_many_samples():

@@ -160,6 +160,13 @@ def test_the_loss_compares_the_same_tokens_of_the_text():
     assert loss.total.item() == pytest.approx(loss.training.item() + 0.3 * loss.misalignment.item())
 
 
+def test_without_entropy_equal_answers_cost_nothing():
+    first = logits(0.5, 0.25, 0.25).repeat(1, 2, 1)
+    loss = combined(first, first, torch.tensor([[0, 1, 2]]), 0.3, 1, "excess")
+    assert (loss.misalignment.item(), loss.total.item()) == (0, loss.training.item())
+    assert combined(first, first.flip(-1), torch.tensor([[0, 1, 2]]), 0.3, 1, "excess").misalignment.item() > 0
+
+
 def test_what_depends_on_half_a_window_alone_has_no_excess():
     model, tokens = Suffixes(4), texts(6, 11)
     loss = aligned_loss(model, tokens, 8, alpha=1.0)
