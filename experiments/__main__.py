@@ -33,7 +33,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     from experiments.report import verdict_lines, verdict_table, write_report
     from synthlab.composition import Composed
     from synthlab.store import Store
-    from synthlab.sweeps import checked_workers, ensure
+    from synthlab.sweeps import all_recorded, checked_workers, ensure
     from synthlab.trackers import tracker_of
     from synthlab.workers import find_device
 
@@ -49,7 +49,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     }
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
     if settings.replot:
-        _all_recorded(configs, store)
+        all_recorded(configs, store)
     store.make_writable(".")
     folder = Folder(store.make_writable("figures"), redraw=settings.replot)
     tracker = tracker_of(raw["tracker"])
@@ -121,13 +121,6 @@ def _overrides() -> tuple[dict[str, str], str]:
             raise InputError(f"{override}: a figure's runs take plain values; write key=value")
     edits = [override for key, override in given.items() if key.startswith("figure.")]
     return runs_own, " ".join([*runs_own.values(), *edits])
-
-
-def _all_recorded(configs: list[Any], store: Any) -> None:
-    missing = {config.id for config in configs if not store.holds(config)}
-    if missing:
-        total = len({config.id for config in configs})
-        raise InputError(f"replot=true: {len(missing)} of {total} runs are not recorded below {store.root}; train them")
 
 
 def _quoted(override: str) -> str:

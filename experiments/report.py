@@ -38,9 +38,21 @@ class Picture(NamedTuple):
         return [file for file in self.files if file.suffix == ".csv"]
 
 
-def deviations() -> list[dict[str, str]]:
+class About(NamedTuple):
+    """What a report is about: the part of the paper, in words; the file of the deviations from it, and whose they
+    are."""
+
+    part: str = "The synthetic experiments"
+    deviations: Path = HERE / "deviations.yaml"
+    here: str = "protocol=lab"
+
+
+FIGURES = About()
+
+
+def deviations(path: Path = HERE / "deviations.yaml") -> list[dict[str, str]]:
     """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
-    return OmegaConf.to_container(OmegaConf.load(HERE / "deviations.yaml"))
+    return OmegaConf.to_container(OmegaConf.load(path))
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
@@ -60,13 +72,19 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
 
 
 def write_report(
-    path: Path, pictures: Sequence[Picture], verdicts: Sequence[Verdict], records: Sequence[Record], command: str
+    path: Path,
+    pictures: Sequence[Picture],
+    verdicts: Sequence[Verdict],
+    records: Sequence[Record],
+    command: str,
+    about: About = FIGURES,
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
     page = template("experiments", "report.html.j2", markup=True, spread=spread, wanted=wanted).render(
         pictures=pictures,
         verdicts=verdicts,
-        deviations=deviations(),
+        about=about,
+        deviations=deviations(about.deviations),
         settings=_settings(records),
         runs=_runs(records),
         command=command,

@@ -44,6 +44,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from classroom.__main__ import main as classroom_main
         from experiments.__main__ import main as experiments_main
         from experiments.walkthrough import main as walkthrough_main
+        from language.__main__ import main as language_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
         from synthlab.compare import main as compare_main
@@ -57,6 +58,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "synthlab": synthlab_main,
                 "experiments": experiments_main,
                 "theory": theory_main,
+                "language": language_main,
                 "walkthrough": walkthrough_main,
                 "collect": collect_main,
                 "classroom": classroom_main,

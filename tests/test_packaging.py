@@ -45,6 +45,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
         "theory/theory.html.j2",
         "theory/theory.tex.j2",
         "language/languages.py",
+        "language/deviations.yaml",
         "classroom/page.html.j2",
         "experiments/walkthrough.html.j2",
         "synthlab/conf/run.yaml",

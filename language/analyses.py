@@ -1,0 +1,336 @@
+"""What a study makes of its runs: panels of figures and tables, from which its claims are judged."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from experiments.drawing import Drawn
+from experiments.verdicts import NoEvidence
+from language.config import LanguageConfig
+from language.drawings import Contexts, Lines, Scatter
+from language.overhead import step_costs
+from language.scalar import ScalarConfig
+from language.statistics import Correlation, correlation, pearson, spearman
+from language.summary import FAR, FURTHER, MISALIGNMENTS, QUANTITIES, SCALAR_QUANTITIES, Planned, scalar_table, table
+from synthlab.config import Config
+from synthlab.errors import InputError
+from synthlab.records import Record
+from synthlab.registry import Registry, unknown
+from synthlab.tables import over_seeds
+
+Names = Annotated[list[str], Field(min_length=1)]
+BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
+
+
+class Analysis(ABC):
+    """A kind of study. Its constructor's arguments stand in the study's file, beside its ``name``."""
+
+    kind: type[Config] = LanguageConfig  # of its runs
+    reach = FAR  # training lengths that its runs must be tested up to
+    least_arms = 1
+    timing: tuple[str, ...] = ()  # the tables that differ each time, since they time something
+
+    @classmethod
+    def check(cls, study: str, config: Config) -> None:
+        """Raise InputError for a run that this analysis could make nothing of."""
+        if config.test_length < cls.reach * config.train_length:
+            raise InputError(
+                f"test_length={config.test_length}: study.{study} needs {cls.reach} times "
+                f"train_length={config.train_length} or more"
+            )
+
+    def runs(self, records: Sequence[Record], planned: Planned) -> pd.DataFrame:
+        """A row for each finished run, which is one of the study's CSVs."""
+        return table(records, planned)
+
+    @abstractmethod
+    def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
+        """The figure's panels, by key, each with its data."""
+
+    def tables(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+        """Further tables, by name."""
+        return {}
+
+    def timed(self, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+        """Those that ``timing`` names. They are not made anew to be drawn again."""
+        return {}
+
+    def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+        """What the terminal says of those tables."""
+        return []
+
+
+class Correlations(Analysis):
+    """What predicts ``outcome`` over all models? A panel for each of ``predictors``."""
+
+    def __init__(self, outcome: str, predictors: Names):
+        _check_quantities("outcome", [outcome])
+        _check_quantities("predictors", predictors)
+        self.outcome, self.predictors = outcome, predictors
+
+    def panels(self, runs, records):
+        drawn = runs.assign(series=runs["variant"], group=group_of(runs))
+        columns = ["series", "group", "seed", self.outcome]
+        return {
+            name: Drawn(
+                QUANTITIES[name],
+                Scatter(name, self.outcome, QUANTITIES),
+                drawn[[*columns, name]].reset_index(drop=True),
+            )
+            for name in self.predictors
+        }
+
+    def tables(self, runs, records):
+        drawn = runs.assign(group=group_of(runs))
+        outcomes = dict.fromkeys([self.outcome, "loss_to_4x"])
+        rows = [
+            {"predictor": predictor, "outcome": outcome, "kind": how.__name__}
+            | correlation(drawn, predictor, outcome, "group", how)._asdict()
+            | {"models": len(runs), "settings": drawn["group"].nunique()}
+            for predictor in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
+            for outcome in outcomes
+            if predictor in runs and predictor != outcome and np.isfinite(runs[predictor]).all()
+            for how in (pearson, spearman)
+        ]
+        return {"correlations": pd.DataFrame(rows)}
+
+    def lines(self, tables):
+        rows = tables["correlations"]
+        rows = rows[(rows["outcome"] == self.outcome) & rows["predictor"].isin(self.predictors)]
+        return [
+            f"{row.predictor} and {row.outcome}: {row.kind} {Correlation(row.value, row.low, row.high)}, "
+            f"{row.models} models"
+            for row in rows.itertuples()
+        ]
+
+
+class Scalar(Analysis):
+    """The same for numbers: does misalignment predict the error at five times the training length, over all tasks, in
+    each, and among the models of one task and map?"""
+
+    kind = ScalarConfig
+    reach = FURTHER
+    # What is drawn against what: the models', the targets' own, that of suffixes, and among models alike.
+    drawn = (
+        ("wasserstein_scaled", "error_5x"),
+        ("targets_scaled", "error_5x"),
+        ("suffix_scaled", "error_5x"),
+        ("wasserstein_within", "error_within"),
+    )
+
+    def runs(self, records, planned):
+        return scalar_table(records)
+
+    def panels(self, runs, records):
+        rows = runs.assign(series=runs["task"])
+        return {
+            x: Drawn(SCALAR_QUANTITIES[x], Scatter(x, y, SCALAR_QUANTITIES), rows[["series", "group", "seed", x, y]])
+            for x, y in self.drawn
+        }
+
+    def tables(self, runs, records):
+        tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
+        rows = [
+            {"task": task, "predictor": x, "outcome": y, "kind": how.__name__}
+            | correlation(rows, x, y, "group", how)._asdict()
+            | {"models": len(rows), "settings": rows["group"].nunique()}
+            for task, rows in tasks.items()
+            for x, y in (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
+            for how in (pearson, spearman)
+        ]
+        return {"correlations": pd.DataFrame(rows)}
+
+    def lines(self, tables):
+        rows = tables["correlations"]
+        return [
+            f"{row.task}: {row.predictor} and {row.outcome}: {row.kind} {Correlation(row.value, row.low, row.high)}, "
+            f"{row.models} models"
+            for row in rows[rows["kind"] == "spearman"].itertuples()
+        ]
+
+
+class Effect(Analysis):
+    """How the arms of a study differ from the first, in each of ``quantities``: a panel for each, a line for each
+    variant. Runs of one variant and seed are compared with one another."""
+
+    least_arms = 2
+
+    def __init__(self, quantities: Names, label: str):
+        _check_quantities("quantities", quantities)
+        self.quantities, self.label = quantities, label
+
+    def panels(self, runs, records):
+        drawing = Lines("arm", self.label, f"change from {baseline(runs)}", zero=True)
+        return {
+            name: Drawn(QUANTITIES[name], drawing, _in_order(over_seeds(differences(runs, name), BY_ARM, name), runs))
+            for name in self.quantities
+        }
+
+
+class Compute(Effect):
+    """The same, with what a step costs, with the regularizer and without: a further table, measured on one thread of
+    this machine when the study is trained, and kept when it is drawn again."""
+
+    timing = ("cost",)
+
+    def timed(self, records):
+        return {"cost": step_costs(records[0].config)}
+
+    def lines(self, tables):
+        return [
+            f"a step with {row.step}: {row.milliseconds:.1f} ms, {row.to_one_window:.2f} times one with one window, "
+            f"{row.to_two_windows:.3f} times one with two"
+            for row in tables["cost"].itertuples()
+        ]
+
+
+class ByContext(Analysis):
+    """Loss by the number of tokens seen, as it differs from that of the first arm: a panel for each variant."""
+
+    least_arms = 2
+
+    def panels(self, runs, records):
+        every = binned(runs, records)
+        keys = ["variant", "seed", "length"]
+        base = every[every["arm"] == baseline(runs)].set_index(keys)["loss"]
+        every["loss"] -= base.reindex(pd.MultiIndex.from_frame(every[keys])).to_numpy()
+        every = every[every["arm"] != baseline(runs)].dropna().assign(series=lambda d: d["arm"])
+        drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
+        return {
+            _file_name(name): Drawn(name, drawing, _over_seeds(rows))
+            for name, rows in every.groupby("variant", sort=False)
+        }
+
+
+class ByDepth(Analysis):
+    """How often facts are recalled, by where in the text they stand: a panel for each variant and text length."""
+
+    reach = 1
+
+    @classmethod
+    def check(cls, study, config):
+        super().check(study, config)
+        if config.language["name"] != "recall":
+            raise InputError(f"language={config.language['name']}: study.{study} asks for facts; choose recall")
+
+    def panels(self, runs, records):
+        facts = by_depth(runs).assign(series=lambda d: d["arm"])
+        drawing = Lines("depth", "depth of the fact", "share of right answers")
+        return {
+            f"{_file_name(name)}_{length}": Drawn(
+                f"{name}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
+            )
+            for (name, length), rows in facts.groupby(["variant", "length"], sort=False)
+        }
+
+    def tables(self, runs, records):
+        return {"depths": by_depth(runs)}
+
+
+class Plain(Analysis):
+    """The runs in a table, and their loss by context."""
+
+    reach = 1
+
+    def panels(self, runs, records):
+        every = binned(runs, records)
+        names = (
+            every["arm"].where(every["arm"] != "", None).str.cat(every["variant"], sep=", ").fillna(every["variant"])
+        )
+        drawn = _over_seeds(every.assign(series=names))
+        return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
+
+
+ANALYSES = Registry(
+    "analysis",
+    Analysis,
+    {
+        "correlations": Correlations,
+        "scalar": Scalar,
+        "effect": Effect,
+        "compute": Compute,
+        "by_context": ByContext,
+        "by_depth": ByDepth,
+        "plain": Plain,
+    },
+)
+
+
+BY_ARM = ["series", "arm"]
+
+
+def group_of(runs: pd.DataFrame) -> pd.Series:
+    """What is no independent witness of the others: seeds of one setting, and extensions of one trained model."""
+    return runs["arm"] + " " + runs["encoding"]
+
+
+def baseline(runs: pd.DataFrame) -> str:
+    """The arm that the others are held against. Raises NoEvidence where none of its runs is finished."""
+    arms = runs.loc[runs["baseline"], "arm"]
+    if arms.empty:
+        raise NoEvidence("no finished run of the arm that the others are held against")
+    return arms.iloc[0]
+
+
+def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
+    NoEvidence where there is none at all."""
+    keys = ["variant", "seed"]
+    first = runs[runs["arm"] == baseline(runs)].set_index(keys)[quantity]
+    base = first.reindex(pd.MultiIndex.from_frame(runs[keys])).to_numpy()
+    changes = {"series": runs["variant"], quantity: runs[quantity].to_numpy() - base}
+    return runs[["arm", *keys]].assign(**changes).dropna()
+
+
+def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+    """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
+    by_id, parts = {record.config.id: record for record in records}, []
+    for row in runs.itertuples():
+        losses = by_id[row.id].metrics
+        means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
+        parts.append(means.assign(arm=row.arm, variant=row.variant, seed=row.seed, train_length=row.train_length))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
+    """Shares of right answers: a row for each run, text length and depth."""
+    columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
+    return pd.concat(
+        [
+            runs[["arm", "baseline", "variant", "seed", "train_length"]].assign(
+                length=int(length),
+                depth=float(depth),
+                accuracy=runs[f"accuracy@{length}@{depth}"],
+                answer_loss=runs[f"answer_loss@{length}@{depth}"],
+            )
+            for _, length, depth in columns
+        ],
+        ignore_index=True,
+    )
+
+
+def _over_seeds(every: pd.DataFrame) -> pd.DataFrame:
+    drawn = over_seeds(every, ["series", "length"], "loss")
+    return drawn.assign(train_length=every["train_length"].max())
+
+
+def _in_order(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each series in the order of the study's arms."""
+    order = list(dict.fromkeys(runs["arm"]))
+    return drawn.sort_values("arm", key=lambda arm: arm.map(order.index), kind="stable").reset_index(drop=True)
+
+
+def _file_name(name: str) -> str:
+    """``yarn, fine-tuned`` as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
+
+
+def _check_quantities(field: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in QUANTITIES:
+            raise InputError(unknown(f"analysis.{field}", name, QUANTITIES))

@@ -1,0 +1,25 @@
+"""Language models that take no time."""
+
+from language.assembly import resolve
+from language.config import LanguageConfig
+from language.studies import NOT_RUNS
+from synthlab.composition import compose
+
+SMALL = [
+    "train_length=8",
+    "test_length=32",
+    "protocol.steps=4",
+    "protocol.batch=4",
+    "protocol.record_every=2",
+    "evaluation.sequences=8",
+    "evaluation.questions=4",
+    "model.width=16",
+    "model.heads=2",
+    "model.depth=1",
+]
+
+
+def small(*overrides: str) -> LanguageConfig:
+    """The language model that overrides of the small one describe."""
+    raw = compose([*SMALL, *overrides], name="language")
+    return resolve({key: value for key, value in raw.items() if key not in NOT_RUNS})

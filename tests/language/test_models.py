@@ -1,0 +1,244 @@
+"""Language models on the bench: the model, its config, its objective, its training and its tests."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import torch
+from small import small
+
+from language import runs
+from language.assembly import build_models
+from language.evaluation import by_context
+from language.languages import LANGUAGES
+from language.objective import WindowLoss
+from language.regularizer import aligned_loss, next_token_loss
+from language.runs import train_stack
+from synthlab.encodings import ENCODINGS
+from synthlab.errors import InputError
+from synthlab.layers import Member
+from synthlab.runs import execute, execute_stack
+from synthlab.streams import stream
+
+EXTENSIONS = ("pi", "ntk", "yarn", "eabf")
+
+
+def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
+    return torch.randint(vocabulary, (rows, length), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_makes_a_causal_model(encoding):
+    config = small(f"encoding={encoding}", "language=hidden_markov")
+    model = Member(build_models([config]), 0)
+    x = tokens(3, 9)
+    positions = torch.arange(9).expand(3, 9)
+    changed = x.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 16
+    before, after = model(x, positions), model(changed, positions)
+    assert before.shape == (3, 9, 16)
+    assert torch.equal(before[:, :6], after[:, :6])
+    assert not torch.allclose(before[:, 6:], after[:, 6:])
+    # A window's prefix is answered as a window of its own.
+    torch.testing.assert_close(model(x[:, :5], positions[:, :5]), before[:, :5])
+
+
+def test_models_side_by_side_answer_as_alone():
+    configs = [small(f"seed={seed}", "language=hidden_markov") for seed in range(2)]
+    x = tokens(3, 9)
+    together = build_models(configs)(torch.stack((x, x)))
+    for answer, config in zip(together, configs, strict=True):
+        torch.testing.assert_close(answer, build_models([config])(x[None])[0])
+
+
+def test_positions_drawn_anew_are_those_of_the_whole_window():
+    config = small("encoding=randomized", "language=hidden_markov")
+    stack = build_models([config])
+    assert torch.isfinite(WindowLoss(stack, [config], config.train_length)()).all()
+    metrics, outputs = runs.tested(stack, 0, config)
+    assert np.isfinite(metrics.to_numpy()).all()
+    assert np.isfinite(outputs.to_numpy()).all()
+
+
+def test_without_the_regularizer_the_loss_is_that_of_fresh_windows():
+    config = small("language=hidden_markov")
+    stack = build_models([config])
+    language = LANGUAGES.build(config.language)
+    drawn = language.draw(config.protocol.batch, config.train_length, stream(config.seed, "training"))
+    found = WindowLoss(stack, [config], config.train_length)()
+    assert found.tolist() == [next_token_loss(stack(drawn[None])[0], drawn).item()]
+
+
+def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
+    config = small("language=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
+    stack = build_models([config])
+    drawn = LANGUAGES.build(config.language).draw(4, 16, stream(config.seed, "training"))
+    extra = int(torch.randint(1, 5, (), generator=stream(config.seed, "windows")))
+    by_hand = aligned_loss(Member(stack, 0), drawn[:, : 8 + extra], 8, 0.3)
+    assert WindowLoss(stack, [config], 8)().item() == pytest.approx(by_hand.total.item())
+
+
+def test_the_distance_without_entropy_can_be_minimized_instead():
+    configs = [small("alignment.windows=2", "alignment.alpha=1", f"alignment.distance={d}") for d in ("sce", "excess")]
+    plain = WindowLoss(build_models([configs[0]]), [small("alignment.windows=2")], 8)().item()
+    with_entropy, without = (WindowLoss(build_models([config]), [config], 8)().item() for config in configs)
+    assert plain < without < with_entropy
+
+
+def test_offsets_stay_in_their_range_and_texts_do_not_depend_on_it():
+    wide = small("alignment.windows=2")
+    narrow = small("alignment.windows=2", "alignment.high=0.125")
+    assert (wide.offsets(8), narrow.offsets(8)) == ((1, 4), (1, 1))
+    losses = [WindowLoss(build_models([config]), [config], 8) for config in (wide, narrow)]
+    assert torch.equal(losses[0]._draw(16), losses[1]._draw(16))
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_an_extension_takes_the_encoding_s_place_after_training(extension):
+    plain, extended = small("encoding=rope"), small("encoding=rope", f"extension={extension}")
+    records = [execute(config) for config in (plain, extended)]
+    assert records[0].training.equals(records[1].training)
+    assert not records[0].metrics.equals(records[1].metrics)
+    stack = build_models([extended])
+    train_stack(stack, [extended])
+    assert stack.encoding.__class__ is ENCODINGS[extension]
+
+
+def test_a_second_training_goes_on_from_the_first_under_the_extension():
+    overrides = ("encoding=rope", "extension=yarn", "alignment.windows=2", "alignment.alpha=0.5")
+    plain, again = small("encoding=rope"), small(*overrides, "finetune.steps=4", "finetune.length=12")
+    seen = []
+    stack = build_models([again])
+    training = train_stack(stack, [again], lambda step, losses: seen.append(step))[0]
+    assert training.steps == seen == [2, 4, 6, 8]
+    # The first training is that of the plain model: windows, and no regularizer.
+    assert training.losses[:2] == execute(plain).training["loss"].tolist()
+    assert training.losses[2] > training.losses[1]  # alpha times a misalignment of some nats
+
+
+def test_an_extension_has_the_base_of_what_it_extends_but_for_eabf():
+    for extension in ("pi", "ntk", "yarn"):
+        assert small("encoding.base=500", f"extension={extension}").extension["base"] == 500
+    assert small("encoding.base=500", "extension=eabf").extension["base"] == 500_000
+    assert small("extension=pi", "extension.base=7").extension["base"] == 7
+
+
+def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
+    config = small("encoding=randomized", "encoding.span=40", "language=hidden_markov")
+    stack = build_models([config])
+    asked = []
+
+    def watched(tokens):
+        asked.append(tokens.shape[1])
+        with torch.no_grad():
+            return stack(tokens[None])[0]
+
+    found = by_context(watched, LANGUAGES.build(config.language), config, positions_drawn=True)
+    assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
+    np.testing.assert_allclose(found, by_context(watched, LANGUAGES.build(config.language), config, False), rtol=1e-5)
+
+
+def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
+    config = small("encoding=rope", "extension=yarn")
+    assert config.extension["trained"] == 8
+    assert re.fullmatch("[0-9a-f]{16}", config.language["digest"])
+    assert small("extension=none").extension is None
+    assert json.loads(json.dumps(config.model_dump())) == config.model_dump()
+    assert config.with_seed(3).seed == 3
+    assert config.with_seed(3).id != config.id
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (["alignment.alpha=0.1"], "alignment.windows=1: alignment.alpha=0.1 compares two; give 2"),
+        (["alignment.windows=3"], "alignment.windows=3: must be 1 or 2"),
+        (
+            ["alignment.windows=2", "alignment.low=0.4", "alignment.high=0.2"],
+            "alignment.low=0.4: must be at most alignment.high=0.2",
+        ),
+        (
+            ["alignment.windows=2", "alignment.high=0.9"],
+            "alignment.high=0.9: an offset of 7 tokens leaves windows of 8 nothing in common after 4; lower it",
+        ),
+        (["alignment.high=1.5"], "alignment.high=1.5: must be less than or equal to 1"),
+        (["encoding=learned", "extension=yarn"], "encoding=learned: an extension takes the place of rope"),
+        (["encoding=nope", "extension=yarn"], "encoding=nope: an extension takes the place of rope"),
+        (
+            ["alignment.windows=2", "train_length=5", "alignment.low=0.3", "alignment.high=0.3"],
+            "alignment.low=0.3: no whole number of tokens lies between it and alignment.high=0.3 of windows of 5",
+        ),
+        (["evaluation.lengths=[1e9]"], "evaluation.lengths=[1000000000.0]: ask for 8000000000 tokens; at most 20000"),
+        (["finetune.steps=3"], "finetune.steps=3: there is no second training without an extension; choose one"),
+        (
+            ["encoding=learned", "encoding.table=20"],
+            "encoding=learned: has 20 positions; texts of 32 tokens need as many",
+        ),
+        (["language.path=/nowhere/at/all"], "language.path=/nowhere/at/all: is not there"),
+        (
+            ["language.bytes=200"],
+            "language.path=null: has 20 bytes for tests, so windows must be at most as long, not 33",
+        ),
+        (["encoding=nope", "language.name=klingon"], "language=klingon: unknown; choose from"),
+        (["train_length=1"], "train_length=1: must be greater than or equal to 2"),
+        (["encoding=nope", "model.heads=3"], "model.heads=3: must divide model.width=16"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
+    with pytest.raises(InputError, match=re.escape(line)):
+        small(*overrides)
+
+
+def test_runs_repeat_to_the_last_bit_and_on_a_stack():
+    configs = [small("language=hidden_markov", "alignment.windows=2", f"alignment.alpha={a}") for a in (0.0, 0.5)]
+    assert configs[0].shape == configs[1].shape
+    alone = [execute(config) for config in configs]
+    assert execute(configs[0]).metrics.equals(alone[0].metrics)
+    for record, other in zip(execute_stack(configs), alone, strict=True):
+        np.testing.assert_allclose(record.metrics, other.metrics, rtol=1e-4)
+        np.testing.assert_allclose(record.training, other.training, rtol=1e-4)
+        np.testing.assert_allclose(record.outputs, other.outputs, rtol=1e-3, atol=1e-5)
+
+
+def test_a_loss_that_explodes_is_recorded_as_diverged():
+    record = execute(small("protocol.optimizer=sgd", "protocol.lr=1e30", "model.norm=none"))
+    assert record.status == "diverged"
+    assert len(record.metrics) == 0
+    assert record.outputs is None
+
+
+def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
+    config = small("language=hidden_markov")
+    metrics, outputs = runs.tested(build_models([config]), 0, config)
+    language = LANGUAGES.build(config.language)
+    texts = language.draw(8, 33, stream(config.evaluation.seed, "evaluation"), held_out=True)
+    log_p = language.predict(texts[:, :-1])
+    by_hand = -log_p.gather(-1, texts[:, 1:, None])[..., 0].mean(0)
+    np.testing.assert_allclose(metrics["perfect"], by_hand)
+    assert (metrics["excess"] > 0).all()
+    assert 0 < outputs["perfect_excess"][0] < outputs["excess"][0]
+
+
+def test_facts_are_asked_for_at_every_depth_and_length():
+    _, outputs = runs.tested(
+        build_models([config := small("language=recall", "evaluation.lengths=[1,2.5]")]), 0, config
+    )
+    asked = {column for column in outputs if column.startswith("accuracy@")}
+    assert asked == {f"accuracy@{length}@{depth}" for length in (8, 20) for depth in ("0", "0.25", "0.5", "0.75", "1")}
+    config = small("language=hidden_markov")
+    assert not any(column.startswith("accuracy") for column in runs.tested(build_models([config]), 0, config)[1])
+
+
+@pytest.mark.slow
+def test_a_trained_model_approaches_the_perfect_predictor_of_the_chain():
+    config = small(
+        *("language=hidden_markov", "language.states=4", "language.vocabulary=6", "language.stay=0.98"),
+        *("language.falloff=0.6", "train_length=32", "test_length=32", "evaluation.sequences=256", "encoding=nope"),
+        *("model.width=32", "model.depth=2", "protocol.steps=1500", "protocol.batch=16", "protocol.lr=3e-3"),
+    )
+    record = execute(config)
+    gained = record.metrics["loss"].iloc[0] - record.metrics["perfect"].iloc[-16:].mean()
+    assert gained > 0.05  # what the context is worth
+    assert record.metrics["excess"].iloc[-16:].mean() < 0.1 * gained
+    assert record.outputs["excess"][0] == pytest.approx(record.outputs["perfect_excess"][0], abs=0.02)
