@@ -2,6 +2,7 @@
 #   make figures            the paper's figures, the verdicts on its claims, results/report.html
 #   make figures-all        the same with the figures beyond the paper
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
+#   make alignment          long-short misalignment and its regularizer on miniature language models
 #   make demo               the classroom: watch models learn, live, in a browser
 #   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
@@ -21,7 +22,7 @@ INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip instal
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory demo walkthrough test test-slow test-browser screenshots bench reference readme lint clean
+.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -50,6 +51,9 @@ figures-all: $(READY)
 theory: $(READY)
 	@$(BIN)/python -m theory $(ARGS)
 
+alignment: $(READY)
+	@$(BIN)/python -m language $(ARGS)
+
 demo: $(READY)
 	@$(BIN)/python -m classroom $(ARGS)
 
@@ -61,6 +65,7 @@ reference: $(READY)
 	@$(BIN)/python -m experiments figure=maps results=results/reference
 	@$(BIN)/python -m experiments figure=all results=results/reference
 	@$(BIN)/python -m theory results=results/reference
+	@$(BIN)/python -m language results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
 	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json

@@ -2,8 +2,9 @@
 put its tables into the README.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
-drawn and ``python -m theory`` has written, and one in which ``figure=ablation`` and then ``figure=recipe`` were drawn;
-with RESULTS alone it leaves the recipe's as they are, and without folders it renews the README's tables.
+drawn and ``python -m theory`` and ``python -m language`` have written, and one in which ``figure=ablation`` and then
+``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone; without
+folders the README's tables are renewed.
 """
 
 import json
@@ -40,6 +41,16 @@ def keep_theory(results: Path, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
 
 
+def keep_language(results: Path, folder: Path) -> None:
+    """Copy the studies' tables and sheets (PNG) of ``results`` to ``folder``, over what is there."""
+    _cleared(folder)
+    figures = results / "language" / "figures"
+    tables = sorted(figures.glob("*.csv"))
+    panels = {table.stem for table in tables}
+    for path in (*tables, *(sheet for sheet in sorted(figures.glob("*.png")) if sheet.stem not in panels)):
+        shutil.copyfile(path, folder / path.name)
+
+
 def _cleared(folder: Path) -> None:
     """Make ``folder``, without the tables and pictures that it held."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,6 +67,22 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def language_verdicts(folder: Path) -> list[dict[str, Any]]:
+    """Of each claim about language models: what the paper ``says``, the ``verdict``, and how many of its ``checks``
+    ``held``."""
+    checks = pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*_claims.csv"))])
+    return [
+        {
+            "id": claim,
+            "says": rows["says"].iloc[0],
+            "verdict": rows["verdict"].iloc[0],
+            "held": sum(held is True for held in rows["holds"]),
+            "checks": len(rows),
+        }
+        for claim, rows in checks.groupby("claim")
+    ]
+
+
 def _failing(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
     return [in_words(row) for row in rows.to_dict("records") if row["holds"] is not True]
@@ -66,7 +93,8 @@ def renewed(readme: str) -> str:
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     bench = json.loads((REFERENCE / "bench.json").read_text())["rows"]
-    for block, rows in {"claims": claims, "deviations": deviations(), "bench": bench}.items():
+    blocks = {"claims": claims, "deviations": deviations(), "bench": bench}
+    for block, rows in (blocks | {"language": language_verdicts(REFERENCE / "language")}).items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         readme = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], readme, flags=re.DOTALL)
@@ -78,8 +106,11 @@ def main() -> None:
     if len(folders) > 2:
         sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
     if folders:
-        keep(folders[0], REFERENCE)
-        keep_theory(folders[0], REFERENCE / "theory")
+        results = folders[0]
+        parts = (("figures", keep, ""), ("theory", keep_theory, "theory"), ("language", keep_language, "language"))
+        for part, keep_part, folder in parts:
+            if (results / part).exists():
+                keep_part(results, REFERENCE / folder)
     if len(folders) == 2:
         keep(folders[1], REFERENCE / "recipe")
     readme = ROOT / "README.md"

@@ -127,7 +127,7 @@ def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
     "D",
     "distance",
     "ours, on equation 1",
-    "Agreement of the two answers is what helps, and its distance asks for no more.",
+    "(Ours.) It helps that the two answers agree, and the paper's distance asks for no more.",
     "loss after 3 to 4 training lengths with the distance of equation 1, and with what it has beyond entropy, less "
     "that of alpha 0, the same seed",
     "any gain counts; 0.01 nats within the training length is less than seeds differ by",
