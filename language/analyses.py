@@ -19,6 +19,7 @@ from language.statistics import Correlation, correlation, pearson, spearman
 from language.summary import FAR, FURTHER, MISALIGNMENTS, QUANTITIES, SCALAR_QUANTITIES, Planned, scalar_table, table
 from synthlab.config import Config
 from synthlab.errors import InputError
+from synthlab.plots import in_words
 from synthlab.records import Record
 from synthlab.registry import Registry, unknown
 from synthlab.tables import over_seeds
@@ -202,7 +203,7 @@ class ByContext(Analysis):
         every = every[every["arm"] != baseline(runs)].dropna().assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(name): Drawn(name, drawing, _over_seeds(rows))
+            _file_name(name): Drawn(in_words(name), drawing, _over_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -223,7 +224,7 @@ class ByDepth(Analysis):
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
             f"{_file_name(name)}_{length}": Drawn(
-                f"{name}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
+                f"{in_words(name)}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
             )
             for (name, length), rows in facts.groupby(["variant", "length"], sort=False)
         }

@@ -1,6 +1,7 @@
 """Kinds of drawings of the studies. Each draws the table that is its CSV, and nothing else."""
 
 from collections.abc import Mapping
+from textwrap import wrap
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -10,6 +11,7 @@ from experiments.plots import Drawing
 from language.statistics import correlation, pearson, spearman
 from synthlab.plots import band_note, draw_lines, style_of
 
+LETTERS = 50  # that fit below a panel
 ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
@@ -57,7 +59,9 @@ class Lines(Drawing):
         axes.set_yscale("linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xticklabels([str(value) for value in values], fontsize="small" if len(values) < 6 else "x-small")
+        # Names of arms are as wide as a panel has room for each of them.
+        labels = ["\n".join(wrap(str(value), LETTERS // len(values))) for value in values]
+        axes.set_xticklabels(labels, fontsize="x-small")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
         axes.set_xlabel(self.label)

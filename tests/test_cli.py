@@ -180,7 +180,11 @@ def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
 def test_help_names_every_group_and_shows_examples(invoke):
     outcome = invoke("synthlab", "--help")
     assert outcome.status == 0
-    for text in ("encoding: alibi, learned, nope", "train_length: 10", "python -m synthlab task=length encoding=rope"):
+    for text in (
+        "encoding: alibi, eabf, learned, nope",
+        "train_length: 10",
+        "python -m synthlab task=length encoding=rope",
+    ):
         assert text in outcome.out
 
 
