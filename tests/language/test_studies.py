@@ -150,7 +150,7 @@ def test_replot_trains_nothing(invoke, tmp_path):
 
 @pytest.mark.slow
 def test_every_study_at_small_size(invoke, tmp_path):
-    small_ones = ["study=all", *OVERRIDES.values(), "seeds=2", "workers=1", f"results={tmp_path}"]
+    small_ones = ["study=all", *OVERRIDES.values(), "seeds=1", "workers=1", f"results={tmp_path}"]
     found = invoke("language", *small_ones)
     assert (found.status, found.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "language" / "figures"
