@@ -18,7 +18,7 @@ class RoPE(Encoding):
         head_width = dims.width // dims.heads
         if head_width % 2:
             raise InputError(
-                f"model.heads={dims.heads}: {type(self).__name__} needs an even head width, "
+                f"model.heads={dims.heads}: encoding {type(self).__name__} needs an even head width, "
                 f"but model.width={dims.width} / {dims.heads} heads = {head_width}"
             )
         self.base = base

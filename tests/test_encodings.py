@@ -119,7 +119,7 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
 @pytest.mark.parametrize(
     ("name", "dims", "changed", "message"),
     [
-        ("rope", Dims(12, 4), {}, "model.heads=4: RoPE needs an even head width.* = 3"),
+        ("rope", Dims(12, 4), {}, "model.heads=4: encoding RoPE needs an even head width.* = 3"),
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: must be even"),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: must exceed half of encoding.buckets=32"),
         (

@@ -169,7 +169,7 @@ def test_randomized_positions_are_sharpened_by_the_inner_encoding():
 @pytest.mark.parametrize(
     ("name", "dims", "changed", "message"),
     [
-        ("pi", Dims(12, 4), {}, "model.heads=4: PI needs an even head width.* = 3"),
+        ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
         ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
         ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
         ("yarn", Dims(8, 2), {"base": 1.0}, "encoding.base=1.0: must be greater than 1"),

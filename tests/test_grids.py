@@ -101,7 +101,7 @@ def test_settings_that_are_no_part_of_a_run_come_along(tmp_path):
         (["seed=range(0,10,0)"], "seed=range.0,10,0.: "),
         (["task=mean,nope", "seed=range(3)"], "task=nope: unknown; choose from length, mean, sum"),
         (["task=mean", "seed=0,-1"], "seed=-1: must be greater than or equal to 0"),
-        (["encoding=nope,rope", "model.heads=4,32"], "model.heads=32: RoPE needs an even head width"),
+        (["encoding=nope,rope", "model.heads=4,32"], "model.heads=32: encoding RoPE needs an even head width"),
     ],
 )
 def test_a_sweep_with_anything_wrong_is_refused(overrides, message):

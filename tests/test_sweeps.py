@@ -206,7 +206,7 @@ def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp
     )
     assert outcome.status == 0, outcome.err
     lines = outcome.out.splitlines()
-    assert lines[0] == "median over seeds at the longest test length: the best 10 of 28"
+    assert lines[0] == "median over seeds at the longest test length: the best 10 of 44"
     assert lines[1].split() == [
         "task",
         "encoding",
