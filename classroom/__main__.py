@@ -13,7 +13,7 @@ def task(raw: dict[str, Any]) -> bool:
         from classroom.server import checked, serve
     except ModuleNotFoundError as error:
         raise InputError(
-            f"the page needs {error.name}: make demo installs it, as does pip install 'synthlab[demo]'"
+            f"the page needs {error.name}: make demo installs it, as does pip install -e '.[demo]'"
         ) from None
     settings, lessons = checked(raw)
     serve(settings, lessons)

@@ -4,56 +4,50 @@ import re
 import shlex
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field, PositiveInt
-
+from experiments import settings
 from synthlab import cli
 from synthlab.config import BOOKKEEPING
 from synthlab.errors import InputError
-from synthlab.registry import STRICT, validated
 
 
-class Settings(BaseModel):
-    """The keys that are the figures', not their runs'; each is described in ``conf/experiments.yaml``."""
+class Settings(settings.Settings):
+    """The keys that are the figures', not their runs'."""
 
-    model_config = STRICT
     figure: Any
-    seeds: Annotated[int, Field(gt=0, le=10_000)]
-    workers: PositiveInt | None
-    replot: bool
-    results: str
-    device: str
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
     """Train, draw, judge, report, and name the files written; False if a run diverged. ``command`` is as typed."""
     from experiments.drawing import Folder
     from experiments.figures import best, cells, figures
-    from experiments.report import verdict_lines, verdict_table, write_report
+    from experiments.report import left_out_lines, verdict_lines, verdict_table, write_report
     from synthlab.composition import Composed
+    from synthlab.output import say
     from synthlab.store import Store
     from synthlab.sweeps import all_recorded, checked_workers, ensure
     from synthlab.trackers import tracker_of
     from synthlab.workers import find_device
 
-    settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
-    device = find_device(settings.device)
-    chosen, store = figures(settings.figure), Store(settings.results)
+    own = Settings.of(raw)
+    device = find_device(own.device)
+    chosen, store = figures(own.figure), Store(own.results)
     runs_own, changes = _overrides()
     run = {key: value for key, value in raw.items() if key not in Settings.model_fields or key in BOOKKEEPING}
     base = Composed(run, runs_own)
     grids = {
-        name: {key: cells(panel, base, settings.seeds) for key, panel in figure.panels.items()}
+        name: {key: cells(panel, base, own.seeds) for key, panel in figure.panels.items()}
         for name, figure in chosen.items()
     }
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
-    if settings.replot:
+    if own.replot:
         all_recorded(configs, store)
+    folder = Folder(store.root / "figures", redraw=own.replot)
     store.make_writable(".")
-    folder = Folder(store.make_writable("figures"), redraw=settings.replot)
+    store.make_writable("figures")
     tracker = tracker_of(raw["tracker"])
-    trained = ensure(configs, store, checked_workers(settings.workers), device=device, tracker=tracker)
+    trained = ensure(configs, store, checked_workers(own.workers), device=device, tracker=tracker)
     records = {record.config.id: record for record in trained}
     found = {
         name: {key: [best(cell, records) for cell in panel] for key, panel in grid.items()}
@@ -67,11 +61,10 @@ def task(raw: dict[str, Any], command: str) -> bool:
         write_report(page, pictures, verdicts, list(records.values()), command)
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
-    print("written:", *(file for picture in pictures for file in picture.files), table, page, sep="\n  ")
-    diverged = [record for record in records.values() if record.diverged_at is not None]
-    lost = [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
-    print(*lost, *verdict_lines(verdicts), sep="\n")
-    return not diverged
+    files = [*(file for picture in pictures for file in picture.files), table, page]
+    lost = left_out_lines(records.values())
+    say("written:", *(f"  {file}" for file in files), *lost, *verdict_lines(verdicts))
+    return not lost
 
 
 def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], changes: str) -> Any:
@@ -107,11 +100,9 @@ def _judge(figure: Any, found: dict[str, Any], changes: str) -> list[Any]:
 def _overrides() -> tuple[dict[str, str], str]:
     """The command line's overrides of the runs' own settings, by key; and in one line all that make the figures others
     than those of ``conf/figure/``."""
-    from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf
+    from synthlab.composition import typed_overrides
 
-    as_typed = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
-    given = {override.lstrip("+~").split("=")[0]: override for override in as_typed}
+    given = typed_overrides()
     if "seed" in given:
         raise InputError(f"{given['seed']}: figures take their seeds from 0 on; give seeds=N")
     not_runs = {*Settings.model_fields, *BOOKKEEPING}

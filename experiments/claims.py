@@ -6,10 +6,10 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from experiments.verdicts import Check, Claim, Evidence, NoEvidence
+from experiments.verdicts import Check, Claim, Evidence
 from synthlab.plots import in_words
 
-STRIDE = 5  # lengths apart at which errors must rise; closer ones differ by the noise of the test sequences
+LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
 ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's
 MAPS = ("identity", "sqrt", "log", "rsqrt")
@@ -46,25 +46,25 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
     return p * (1 - p) / l
 
 
-def _generalizes(evidence: Evidence, name: str) -> list[Check]:
-    errors, train_length = evidence.errors(name), evidence.config(name).train_length
-    against = (errors / _best_constant(evidence, name)).max(axis="columns")
-    within = errors.loc[:, :train_length].max(axis="columns")
-    beyond = evidence.beyond(name).max(axis="columns")
-    return [
-        Check(f"{in_words(name)}: error / best constant's, largest", against.to_numpy(), high=1 / NEAR, decisive=True),
-        Check(f"{in_words(name)}: largest error beyond training / within", (beyond / within).to_numpy(), high=FLAT),
-    ]
+def _far_under_constant(evidence: Evidence, name: str) -> Check:
+    against = (evidence.errors(name) / _best_constant(evidence, name)).max(axis="columns").to_numpy()
+    return Check(f"{in_words(name)}: error / best constant's, largest", against, high=1 / NEAR, decisive=True)
 
 
-def _explodes(evidence: Evidence, name: str) -> list[Check]:
-    strides = evidence.beyond(name, evidence.config(name).train_length, STRIDE)
-    rising = (strides.diff(axis="columns").iloc[:, 1:] > 0).mean(axis="columns")
-    label = f"{evidence.config(name).task['name']}, {in_words(name)}"
-    return [
-        Check(f"{label}: error at the longest test / longest training length", evidence.growth(name), low=NEAR),
-        Check(f"{label}: share of steps of {STRIDE} lengths beyond training that raise it", rising.to_numpy(), low=1.0),
-    ]
+def _rise(evidence: Evidence, name: str, **bounds: float) -> Check:
+    """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
+    what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
+    return Check(what, evidence.rise(name, LEVEL), **bounds)
+
+
+def _explodes(evidence: Evidence, name: str) -> Check:
+    what = f"{evidence.config(name).task['name']}, {in_words(name)}: largest error beyond training / within"
+    return Check(what, evidence.rise(name), low=NEAR)
+
+
+def _keeps_rising(evidence: Evidence, name: str) -> Check:
+    what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
+    return Check(what, evidence.trend(name), high=1.0)
 
 
 def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
@@ -79,9 +79,11 @@ def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], hig
     "1a",
     "Figure 1a, appendix F",
     "Mean task: NoPE stays flat at about 1e-5, far under always answering 1/2; the other encodings rise.",
-    "squared error at every length, over seeds; that of always answering 1/2 is 0.25 / l",
-    "3e-5 is 1e-5 to half a decade, a factor 100 under the constant is the two orders that appendix F names, and a "
-    "factor 10 is what the eye sees on the figure's axis",
+    "squared error at every length; that of always answering 1/2 is 0.25 / l; largest beyond training / largest "
+    "within, where less than 1e-5 counts as 1e-5",
+    "3e-5 is 1e-5 to half a decade, a factor 100 under the constant is the two orders that appendix F names; an error "
+    "that stays within a factor 10 is flat, one that grows by it rises, for all encodings alike; without the 1e-5, the "
+    "paper's level, the lower its error within training the worse a model would be",
     series=ENCODINGS,
     task="mean",
     inputs="bernoulli",
@@ -89,32 +91,38 @@ def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], hig
 )
 def flat_mean(evidence: Evidence) -> list[Check]:
     largest = evidence.errors("nope").max(axis="columns").to_numpy()
-    others = _others(evidence, "nope")
-    rising = [Check(f"{in_words(name)}: growth beyond training", evidence.growth(name), low=FLAT) for name in others]
-    return [Check("NoPE: largest error", largest, high=3e-5), *_generalizes(evidence, "nope"), *rising]
+    return [
+        Check("NoPE: largest error", largest, high=3 * LEVEL),
+        _far_under_constant(evidence, "nope"),
+        _rise(evidence, "nope", high=FLAT),
+        *(_rise(evidence, name, low=FLAT) for name in _others(evidence, "nope")),
+    ]
 
 
 @claim(
     "1b",
-    "Figure 1b",
+    "Figure 1b, section 3",
     "Length task: with every encoding the error explodes beyond training and keeps rising.",
-    "error at the longest test length / at the longest training length; how often it rises between",
-    "a factor 100 is two decades of the figure's axis; lengths 5 apart differ by more than the test sequences' noise",
+    "largest error beyond training / within; mean error over a third of the lengths beyond training / over the next, "
+    "the greater of the two",
+    "a factor 100 is two orders of magnitude; a ratio under 1 is a rise; that the test loss continues to rise is a "
+    "trend, which means over thirds show; steps of a few lengths may be decided by the noise of the test sequences",
     series=ENCODINGS,
     task="length",
     outrep="identity",
 )
 def exploding_length(evidence: Evidence) -> list[Check]:
-    return [check for name in evidence.names for check in _explodes(evidence, name)]
+    return [check(evidence, name) for name in evidence.names for check in (_explodes, _keeps_rising)]
 
 
 @claim(
     "1c",
     "Figure 1c",
     "Length task, NoPE: sqrt, log and 1/sqrt all beat the plain target; 1/sqrt is best, nearly perfect up to about 35.",
-    "error / that of another map under the same seed, geometric mean over the lengths beyond training; horizon",
-    "a ratio under 1 is better; nearly perfect is a relative error under 5 %, the lab's horizon, and about 35 is taken "
-    "as 30 at least",
+    "error / that of another map under the same seed, geometric mean over the lengths beyond training; horizon, the "
+    "length up to which the relative error stays under 5 %",
+    "a ratio under 1 is better; that nearly perfect means a relative error under 5 %, and up to about 35 a horizon of "
+    "30 at least, is our reading: the paper gives no number, and the axis of its figure is not known",
     series=MAPS,
     task="length",
     encoding="nope",
@@ -147,7 +155,7 @@ def rebuttal_maps(evidence: Evidence) -> list[Check]:
     "Figure 3",
     "Sum and length tasks: a longer training length lowers the error; the rising trend remains.",
     "error / that of the next shorter training length under the same seed, geometric mean over the lengths beyond "
-    "both; growth beyond training as in 1b",
+    "both; rise and trend beyond training as in 1b",
     "a ratio under 1 is lower; the trend is judged as in 1b",
     encoding="nope",
     outrep="identity",
@@ -160,21 +168,21 @@ def longer_training(evidence: Evidence) -> list[Check]:
         for shorter, longer in pairwise(names)
         for check in _better(evidence, [longer], [shorter])
     ]
-    return [*lower, *(check for name in names for check in _explodes(evidence, name))]
+    return [*lower, *(check(evidence, name) for name in names for check in (_explodes, _keeps_rising))]
 
 
 @claim(
     "4a",
     "Figure 4a, appendix C",
     "Sum task: fails to generalize with every encoding, like length.",
-    "as in 1b",
-    "as in 1b",
+    "largest error beyond training / within",
+    "a factor 100 as in 1b; that the error keeps rising is not said of the sum",
     series=ENCODINGS,
     task="sum",
     outrep="identity",
 )
 def exploding_sum(evidence: Evidence) -> list[Check]:
-    return exploding_length(evidence)
+    return [_explodes(evidence, name) for name in evidence.names]
 
 
 @claim(
@@ -195,64 +203,58 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
     "5",
     "Figure 5, appendix F",
     "Mean task with uniform counts: NoPE still generalizes.",
-    "squared error / that of always answering 1/2, (l + 2) / (12 l); largest error beyond training / within",
-    "as in 1a: two orders under the constant, within a factor 10 of the training lengths",
+    "squared error / that of always answering 1/2, (l + 2) / (12 l); the largest beyond training / the largest within, "
+    "where less than 1e-5 counts as 1e-5",
+    "as in 1a: two orders under the constant, within a factor 10 of the training lengths or of the paper's level",
     series=["nope"],
     task="mean",
     inputs="uniform_count",
     outrep="identity",
 )
 def flat_uniform_mean(evidence: Evidence) -> list[Check]:
-    return _generalizes(evidence, "nope")
+    return [_far_under_constant(evidence, "nope"), _rise(evidence, "nope", high=FLAT)]
 
 
 @claim(
     "slow",
     "reviews, answer Q5 to the fourth reviewer",
     "Mean task: ALiBi converges more slowly than the other encodings.",
-    "steps until the training loss is under 1 % of what the best constant leaves / the other encoding's, same seed",
-    "1 % as in 1a; 1.1 because the loss is recorded at intervals; seeds of which neither gets there say nothing",
+    "training loss, averaged over the last tenth of the steps / the other encoding's, same seed",
+    "what converges more slowly has the greater loss after as many steps, underfit in a reviewer's word; any excess "
+    "counts; in the last tenth, where the learning rate is nearly 0, records differ by 10 to 20 %, their mean by 5 %",
     series=ENCODINGS,
     task="mean",
     inputs="bernoulli",
     outrep="identity",
 )
 def slow_alibi(evidence: Evidence) -> list[Check]:
-    train_length = evidence.config("alibi").train_length
-    loss = float(_best_constant(evidence, "alibi")[:train_length].mean()) / NEAR
-    slow, checks = evidence.steps_to("alibi", loss), []
-    for name in _others(evidence, "alibi"):
-        ratios = (slow / evidence.steps_to(name, loss)).dropna()
-        if ratios.empty:
-            raise NoEvidence(f"neither ALiBi nor {in_words(name)} gets to a training loss of {loss:.2g} under any seed")
-        checks.append(Check(f"ALiBi's steps / {in_words(name)}'s", ratios.to_numpy(), low=1.1))
-    return checks
+    return [
+        Check(f"ALiBi's final loss / {in_words(name)}'s", evidence.loss_ratio("alibi", name), low=1.0)
+        for name in _others(evidence, "alibi")
+    ]
 
 
 @claim(
     "q",
     "theorem 2 (equations 9 and 15), Figure 1b",
     "Length task, plain target: the error grows with the square of the length.",
-    "exponent a of error ~ (l - b)^a over lengths from 2 l_train on, b being where from 0 on it fits best",
-    "within 0.25 of 2; theorem 2 counts the length from (l_train + 1) / 2, its bound from l_train, so b is left open",
+    "exponent a of error ~ (l - l_train)^a, least squares of logarithms over lengths from 2 l_train on",
+    "within 0.25 of 2 is our choice; equation 9 states the square of l - l_train; equation 15 counts from "
+    "(l_train + 1) / 2, the one answer that the theorem's model gives to all lengths; from there exponents are greater",
     series=ENCODINGS,
     task="length",
     outrep="identity",
 )
 def square_growth(evidence: Evidence) -> list[Check]:
-    checks = []
-    for name in evidence.names:
-        errors = evidence.beyond(name, 2 * evidence.config(name).train_length)
-        lengths = errors.columns.to_numpy(dtype=float)
-        exponents = [_exponent(lengths, values) for values in np.log(errors.to_numpy())]
-        checks.append(Check(f"{in_words(name)}: exponent", np.array(exponents), low=1.75, high=2.25))
-    return checks
+    return [
+        Check(f"{in_words(name)}: exponent", _exponents(evidence, name), low=1.75, high=2.25) for name in evidence.names
+    ]
 
 
-def _exponent(lengths: Float[np.ndarray, " L"], log_errors: Float[np.ndarray, " L"]) -> float:
-    """The slope of the line through log error against log(l - b) that leaves the least squares, b from 0 on."""
-    fits = []
-    for b in np.arange(0.0, lengths[0] - 0.5, 0.05):
-        (slope, _), residuals, *_ = np.polyfit(np.log(lengths - b), log_errors, 1, full=True)
-        fits.append((residuals.sum(), slope))
-    return min(fits)[1]
+def _exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
+    """The slope of the line through log error against log(l - l_train), for each seed."""
+    train_length = evidence.config(name).train_length
+    errors = np.log(evidence.beyond(name, 2 * train_length))
+    x = np.log(errors.columns.to_numpy(dtype=float) - train_length)
+    x -= x.mean()
+    return errors.to_numpy() @ x / (x @ x)

@@ -1,17 +1,16 @@
 """What a figure is: panels, each a grid of runs and a plot of theirs. Read from ``conf/figure/``."""
 
-import re
 from collections.abc import Mapping, Sequence
-from itertools import product
 from statistics import median
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
 from matplotlib.mathtext import MathTextParser
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, Field
 
 from experiments.claims import CLAIMS
 from experiments.plots import PLOTS, Series
+from experiments.settings import NameOrMember, OneOrMore, Values, check_name, combinations
 from synthlab.assembly import resolve
 from synthlab.composition import Composed, as_overrides, settings_of
 from synthlab.config import BOOKKEEPING, RunConfig
@@ -21,16 +20,7 @@ from synthlab.plots import in_words
 from synthlab.records import Record
 from synthlab.registry import STRICT, unknown, validated
 
-Values = Annotated[list[Any], Field(min_length=1)]
 Grid = Annotated[dict[str, Values], Field(min_length=1)]
-
-
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, Mapping) else value
-
-
-def _as_member(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
 
 
 class Panel(BaseModel):
@@ -44,10 +34,10 @@ class Panel(BaseModel):
     model_config = STRICT
     title: str
     fixed: dict[str, Any] = Field(default_factory=dict)
-    vary: Annotated[list[Grid], BeforeValidator(_as_list), Field(min_length=1)]
+    vary: Annotated[list[Grid], OneOrMore, Field(min_length=1)]
     tune: dict[str, Values] = Field(default_factory=dict)
     metric: str = "mse"
-    plot: Annotated[dict[str, Any], BeforeValidator(_as_member)] = {"name": "curves"}
+    plot: Annotated[dict[str, Any], NameOrMember] = {"name": "curves"}
     claims: list[str] = Field(default_factory=list)
 
 
@@ -105,8 +95,7 @@ def _check_panel(field: str, key: str, panel: Panel) -> None:
 
 def _check_text(field: str, name: str, title: str) -> None:
     """Refuse a name that is no part of a file's name, and a title that cannot be set."""
-    if not re.fullmatch(r"[A-Za-z0-9_+-]+", str(name)):
-        raise InputError(f"{field}: the name must consist of letters, digits, _, + and -")
+    check_name(field, name)
     try:
         MathTextParser("agg").parse(title)
     except ValueError as error:
@@ -119,9 +108,9 @@ def cells(panel: Panel, base: Composed, seeds: int) -> list[Cell]:
     Raises InputError for an override of what makes the panel what it is.
     """
     result = []
-    for chosen in (chosen for grid in panel.vary for chosen in _combinations(grid)):
+    for chosen in (chosen for grid in panel.vary for chosen in combinations(grid)):
         candidates = {}
-        for tuned in _combinations(panel.tune):
+        for tuned in combinations(panel.tune):
             settings = dict(settings_of(panel.fixed)) | dict(settings_of(chosen)) | dict(settings_of(tuned))
             for key, override in base.overrides.items():
                 if key.split("@")[0] in settings:
@@ -170,7 +159,3 @@ def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str
     diverged = {series.label: sum(r.diverged_at is not None for r in series.records) for _, series in found}
     left_out = ", ".join(f"{in_words(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)
     return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=left_out)
-
-
-def _combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]

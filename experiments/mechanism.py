@@ -13,6 +13,7 @@ import torch
 from synthlab.assembly import data, resolve
 from synthlab.composition import compose
 from synthlab.inspection import readout_attention
+from synthlab.output import say
 from synthlab.runs import fit
 from synthlab.streams import stream
 
@@ -36,13 +37,13 @@ def line_from_training(values: np.ndarray, train_length: int = 10) -> float:
 
 def main() -> None:
     torch.set_num_threads(1)
-    print("1 / (weight on BOS) at lengths 10 and 50, and what a line fitted on lengths 1..10 says of 50")
-    print(f"{'map':<12} {'head':>4} {'at 10':>8} {'at 50':>8} {'line':>8} {'off by':>7}")
+    say("1 / (weight on BOS) at lengths 10 and 50, and what a line fitted on lengths 1..10 says of 50")
+    say(f"{'map':<12} {'head':>4} {'at 10':>8} {'at 50':>8} {'line':>8} {'off by':>7}")
     for outrep in ("reciprocal", "rsqrt", "identity"):
         for head, values in enumerate(inverse_weights(outrep)):
             line = line_from_training(values)
             row = f"{values[9]:>8.2f} {values[-1]:>8.2f} {line:>8.2f} {line / values[-1] - 1:>7.1%}"
-            print(f"{outrep:<12} {head:>4} {row}")
+            say(f"{outrep:<12} {head:>4} {row}")
 
 
 if __name__ == "__main__":

@@ -12,13 +12,15 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 
 from experiments.claims import CLAIMS
 from experiments.pages import template
-from experiments.report import deviations, in_words
+from experiments.report import deviations, in_words, told
+from experiments.verdicts import Answer
+from synthlab.output import tell
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -59,33 +61,33 @@ def _cleared(folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, and what its ``failing`` checks measured."""
+    """By claim: the ``verdict`` of a reference run, and what the checks that do not hold, or ``rest``, measured."""
     checks = pd.read_csv(folder / "claims.csv")
-    return {
-        claim: {"verdict": rows["verdict"].iloc[0], "failing": _failing(rows)}
-        for claim, rows in checks.groupby("claim")
-    }
+    return {claim: {"verdict": _told(rows), "rest": _rest(rows)} for claim, rows in checks.groupby("claim")}
 
 
 def language_verdicts(folder: Path) -> list[dict[str, Any]]:
-    """Of each claim about language models: what the paper ``says``, the ``verdict``, and how many of its ``checks``
-    ``held``."""
+    """Of each claim about language models: what the paper ``says``, the ``verdict``, and by answer how many of its
+    checks have it."""
     checks = pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*_claims.csv"))])
     return [
         {
             "id": claim,
             "says": rows["says"].iloc[0],
-            "verdict": rows["verdict"].iloc[0],
-            "held": sum(held is True for held in rows["holds"]),
-            "checks": len(rows),
+            "verdict": _told(rows),
+            "answers": {answer: int((rows["answer"] == answer).sum()) for answer in get_args(Answer)},
         }
         for claim, rows in checks.groupby("claim")
     ]
 
 
-def _failing(rows: pd.DataFrame) -> list[str]:
+def _told(rows: pd.DataFrame) -> str:
+    return told(rows["verdict"].iloc[0], rows["seeds"].min())
+
+
+def _rest(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
-    return [in_words(row) for row in rows.to_dict("records") if row["holds"] is not True]
+    return [in_words(row) for row in rows.to_dict("records") if row["answer"] != "holds"]
 
 
 def renewed(readme: str) -> str:
@@ -102,6 +104,10 @@ def renewed(readme: str) -> str:
 
 
 def main() -> None:
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
+        sys.exit(2)
     folders = [Path(folder) for folder in sys.argv[1:]]
     if len(folders) > 2:
         sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
@@ -113,7 +119,6 @@ def main() -> None:
                 keep_part(results, REFERENCE / folder)
     if len(folders) == 2:
         keep(folders[1], REFERENCE / "recipe")
-    readme = ROOT / "README.md"
     readme.write_text(renewed(readme.read_text()))
 
 

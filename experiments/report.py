@@ -9,13 +9,14 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from experiments.pages import template
-from experiments.verdicts import Check, Verdict
+from experiments.verdicts import Check, Interval, Verdict
 from synthlab.files import write_whole
 from synthlab.records import Record
 
 HERE = Path(__file__).parent
-COLUMNS = ["claim", "figure", "verdict", "check", "median", "least", "greatest", "needed", "holds", "seeds", "agree"]
-MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "cores")  # of a record's environment
+OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
+COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK]
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
@@ -61,14 +62,20 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
 
 
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
-    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that fail."""
+    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that do not hold."""
     lines = []
     for verdict in verdicts:
         held = sum(check.holds for check in verdict.checks)
-        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks"
-        lines.append(f"{verdict.claim.id} ({verdict.figure}): {verdict.word}, {reason}")
-        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("holds") is False]
+        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
+        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}")
+        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
+
+
+def left_out_lines(records: Iterable[Record]) -> list[str]:
+    """A line for each run that diverged, for a terminal."""
+    diverged = [record for record in records if record.diverged_at is not None]
+    return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
 
 
 def write_report(
@@ -80,7 +87,7 @@ def write_report(
     about: About = FIGURES,
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
-    page = template("experiments", "report.html.j2", markup=True, spread=spread, wanted=wanted).render(
+    page = template("experiments", "report.html.j2", markup=True, spread=spread, wanted=wanted, told=told).render(
         pictures=pictures,
         verdicts=verdicts,
         about=about,
@@ -93,25 +100,31 @@ def write_report(
 
 
 def in_words(row: Mapping[str, Any]) -> str:
-    """A row of ``verdict_table``: what was measured and what was needed, or why nothing was."""
+    """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
     if pd.isna(row.get("needed")):
         return row["check"]
-    return (
-        f"{row['check']}: {_spread(row['median'], row['least'], row['greatest'], row['seeds'])}, needed {row['needed']}"
-    )
+    measured = _spread(row["median"], row["low"], row["high"], row["seeds"])
+    return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
+
+
+def told(word: str, seeds: float) -> str:
+    """A verdict's word, with the number of seeds where they are too few for more."""
+    if word == "undecided":
+        return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"
+    return f"{word} (one run)" if seeds == 1 else word
 
 
 def spread(check: Check) -> str:
-    """The median over seeds and, in brackets, the least and the greatest value."""
-    return _spread(check.median, check.least, check.greatest, len(check.values))
+    """The median over seeds and, in brackets, the interval that covers the true one."""
+    return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
 
 
-def _spread(median: float, least: float, greatest: float, seeds: float) -> str:
-    return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{least:.3g}, {greatest:.3g}]"
+def _spread(median: float, low: float, high: float, seeds: float) -> str:
+    return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def wanted(check: Check) -> str:
-    """The interval that the median must lie in."""
+    """The range that the median must lie in."""
     low, high = f"{check.low:g}", f"{check.high:g}"
     if check.high == float("inf"):
         return f"at least {low}"
@@ -128,7 +141,8 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "least": check.least,
             "greatest": check.greatest,
             "needed": wanted(check),
-            "holds": check.holds,
+            "answer": check.answer,
+            **check.interval._asdict(),
             "seeds": len(check.values),
             "agree": check.fulfilling,
         }

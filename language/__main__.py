@@ -3,45 +3,39 @@
 import shlex
 import sys
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field, PositiveInt
-
+from experiments import settings
 from synthlab import cli
 from synthlab.errors import InputError
-from synthlab.registry import STRICT, validated
 
 
-class Settings(BaseModel):
-    """The keys that are the studies', not their runs'; each is described in ``conf/language.yaml``."""
+class Settings(settings.Settings):
+    """The keys that are the studies', not their runs'."""
 
-    model_config = STRICT
     study: Any
-    seeds: Annotated[int, Field(gt=0, le=10_000)]
-    workers: PositiveInt | None
-    replot: bool
-    results: str
-    device: str
+    seeds: settings.Seeds | None
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
     """Train, analyse, judge, report, and name the files written; False if a run diverged. ``command`` is as typed."""
-    from experiments.report import verdict_lines, write_report
+    from experiments.report import left_out_lines, verdict_lines, write_report
     from language.results import ABOUT, Results
     from language.studies import all_heeded, overrides_of, plan, studies
+    from synthlab.output import say
     from synthlab.sweeps import all_recorded, checked_workers, ensure
     from synthlab.workers import find_device
 
-    settings = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
-    device, workers = find_device(settings.device), checked_workers(settings.workers)
-    chosen, overrides = studies(settings.study), overrides_of(Settings.model_fields)
-    plans = {name: plan(name, study, overrides, settings.seeds) for name, study in chosen.items()}
+    own = Settings.of(raw)
+    device, workers = find_device(own.device), checked_workers(own.workers)
+    chosen, overrides = studies(own.study), overrides_of(Settings.model_fields)
+    plans = {name: plan(name, study, overrides, own.seeds) for name, study in chosen.items()}
     configs = [config for planned in plans.values() for config in planned.configs]
     kinds = {type(config): [each for each in configs if type(each) is type(config)] for config in configs}
     all_heeded(overrides, kinds)
-    results, records = Results(settings.results, settings.replot), {}
+    results, records = Results(own.results, own.replot), {}
     for kind, runs in kinds.items():
-        if settings.replot:
+        if own.replot:
             all_recorded(runs, results.store(kind))
         trained = ensure(runs, results.store(kind), workers, device=device)
         records |= {record.config.id: record for record in trained}
@@ -53,11 +47,11 @@ def task(raw: dict[str, Any], command: str) -> bool:
         write_report(page, pictures, verdicts, list(records.values()), command, ABOUT)
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
-    print("written:", *(file for each in found.values() for file in each.files), page, sep="\n  ")
-    diverged = [record for record in records.values() if record.diverged_at is not None]
-    lost = [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
-    print(*lost, *(line for each in found.values() for line in each.lines), *verdict_lines(verdicts), sep="\n")
-    return not diverged
+    files = [*(file for each in found.values() for file in each.picture.files), page]
+    lost = left_out_lines(records.values())
+    found_out = [*(line for each in found.values() for line in each.lines), *verdict_lines(verdicts)]
+    say("written:", *(f"  {file}" for file in files), *lost, *found_out)
+    return not lost
 
 
 def main() -> None:

@@ -2,8 +2,8 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from language.config import LanguageConfig
 from language.drawings import Contexts, Lines, Scatter
 from language.overhead import step_costs
 from language.scalar import ScalarConfig
-from language.statistics import Correlation, correlation, pearson, spearman
+from language.statistics import Correlation, correlation, lead, pearson, spearman, without_one
 from language.summary import FAR, FURTHER, MISALIGNMENTS, QUANTITIES, SCALAR_QUANTITIES, Planned, scalar_table, table
 from synthlab.config import Config
 from synthlab.errors import InputError
@@ -67,47 +67,47 @@ class Analysis(ABC):
 
 
 class Correlations(Analysis):
-    """What predicts ``outcome`` over all models? A panel for each of ``predictors``."""
+    """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
+    against? A panel for each of ``predictors`` and the first outcome."""
 
-    def __init__(self, outcome: str, predictors: Names):
-        _check_quantities("outcome", [outcome])
+    def __init__(self, outcomes: Names, predictors: Names):
+        _check_quantities("outcomes", outcomes)
         _check_quantities("predictors", predictors)
-        self.outcome, self.predictors = outcome, predictors
+        self.outcomes, self.predictors = outcomes, predictors
 
     def panels(self, runs, records):
-        drawn = runs.assign(series=runs["variant"], group=group_of(runs))
-        columns = ["series", "group", "seed", self.outcome]
+        outcome = self.outcomes[0]
+        drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
+        columns = ["series", "variant", "group", "seed", outcome]
         return {
             name: Drawn(
                 QUANTITIES[name],
-                Scatter(name, self.outcome, QUANTITIES),
+                Scatter(name, outcome, QUANTITIES),
                 drawn[[*columns, name]].reset_index(drop=True),
             )
             for name in self.predictors
         }
 
     def tables(self, runs, records):
-        drawn = runs.assign(group=group_of(runs))
-        outcomes = dict.fromkeys([self.outcome, "loss_to_4x"])
-        rows = [
-            {"predictor": predictor, "outcome": outcome, "kind": how.__name__}
-            | correlation(drawn, predictor, outcome, "group", how)._asdict()
-            | {"models": len(runs), "settings": drawn["group"].nunique()}
-            for predictor in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
-            for outcome in outcomes
-            if predictor in runs and predictor != outcome and np.isfinite(runs[predictor]).all()
-            for how in (pearson, spearman)
+        predictors = [
+            name
+            for name in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
+            if name in runs and np.isfinite(runs[name]).all()
         ]
-        return {"correlations": pd.DataFrame(rows)}
+        pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
+        found = correlations(runs, pairs)
+        without, leads = [], []
+        for row in found.itertuples():
+            x, y, how = row.predictor, row.outcome, HOW[row.kind]
+            without.append(without_one(runs, x, y, "encoding", how))
+            leads.append(lead(runs, x, self.predictors[-1], y, "group", how))
+        found[["least_without_one", "greatest_without_one"]] = without
+        found[["lead", "lead_low", "lead_high"]] = leads
+        return {"correlations": found}
 
     def lines(self, tables):
         rows = tables["correlations"]
-        rows = rows[(rows["outcome"] == self.outcome) & rows["predictor"].isin(self.predictors)]
-        return [
-            f"{row.predictor} and {row.outcome}: {row.kind} {Correlation(row.value, row.low, row.high)}, "
-            f"{row.models} models"
-            for row in rows.itertuples()
-        ]
+        return [_correlation_line(row) for row in rows[rows["predictor"].isin(self.predictors)].itertuples()]
 
 
 class Scalar(Analysis):
@@ -136,23 +136,13 @@ class Scalar(Analysis):
 
     def tables(self, runs, records):
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
-        rows = [
-            {"task": task, "predictor": x, "outcome": y, "kind": how.__name__}
-            | correlation(rows, x, y, "group", how)._asdict()
-            | {"models": len(rows), "settings": rows["group"].nunique()}
-            for task, rows in tasks.items()
-            for x, y in (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
-            for how in (pearson, spearman)
-        ]
-        return {"correlations": pd.DataFrame(rows)}
+        pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
+        parts = [correlations(rows, pairs) for rows in tasks.values()]
+        return {"correlations": pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")}
 
     def lines(self, tables):
         rows = tables["correlations"]
-        return [
-            f"{row.task}: {row.predictor} and {row.outcome}: {row.kind} {Correlation(row.value, row.low, row.high)}, "
-            f"{row.models} models"
-            for row in rows[rows["kind"] == "spearman"].itertuples()
-        ]
+        return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
 
 
 class Effect(Analysis):
@@ -240,9 +230,7 @@ class Plain(Analysis):
 
     def panels(self, runs, records):
         every = binned(runs, records)
-        names = (
-            every["arm"].where(every["arm"] != "", None).str.cat(every["variant"], sep=", ").fillna(every["variant"])
-        )
+        names = [", ".join(filter(None, pair)) for pair in zip(every["arm"], every["variant"], strict=True)]
         drawn = _over_seeds(every.assign(series=names))
         return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
 
@@ -263,11 +251,23 @@ ANALYSES = Registry(
 
 
 BY_ARM = ["series", "arm"]
+HOW = {how.__name__: how for how in (pearson, spearman)}
 
 
-def group_of(runs: pd.DataFrame) -> pd.Series:
-    """What is no independent witness of the others: seeds of one setting, and extensions of one trained model."""
-    return runs["arm"] + " " + runs["encoding"]
+def correlations(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Pearson's and Spearman's of each predictor and outcome, with their intervals. The column ``group`` says which
+    rows are no independent witnesses: seeds of one setting, and extensions of one trained model."""
+    counts = {"models": len(rows), "settings": rows["group"].nunique()}
+    return pd.DataFrame(
+        {"predictor": x, "outcome": y, "kind": how.__name__} | correlation(rows, x, y, "group", how)._asdict() | counts
+        for x, y in pairs
+        for how in HOW.values()
+    )
+
+
+def _correlation_line(row: Any) -> str:
+    between = f"{row.predictor} and {row.outcome}: {row.kind}"
+    return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models"
 
 
 def baseline(runs: pd.DataFrame) -> str:

@@ -10,7 +10,7 @@ from language.config import LanguageConfig
 from language.languages import LANGUAGES
 from language.model import MODELS
 from language.source import Language
-from language.windows import both_contexts
+from language.windows import both_contexts, least_context
 from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
 from synthlab.hooks import Dims
@@ -82,15 +82,19 @@ def _check_encodings(config: LanguageConfig) -> None:
     """Refuse texts beyond an encoding's positions, and what cannot take another's place."""
     asked = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
     longest = max(config.test_length, config.train_length, config.finetune.length or 0, *asked)
+    # Two windows of a text take drawn positions from one draw, for as many tokens as both cover.
+    length, greatest = config.train_length, config.offsets(config.train_length)[1]
+    covered = length + max(length - least_context(length, 0.5), greatest * (config.alignment.windows - 1))
     for field in ("encoding", "extension"):
         if getattr(config, field) is None:
             continue
         name, encoding = getattr(config, field)["name"], build_encoding(config, field)
         positions = encoding.longest() + 2  # those of a sequence, and of the BOS and EOS that texts do without
-        if positions < longest:
+        needed = max(longest, covered) if encoding.draws_positions else longest
+        if positions < needed:
             raise InputError(
-                f"{field}={name}: has {positions} positions; texts of {longest} tokens need as many (test_length, and "
-                f"evaluation.lengths times train_length)"
+                f"{field}={name}: has {positions} positions; texts of {needed} tokens need as many (test_length, and "
+                f"evaluation.lengths times train_length; where positions are drawn, two windows of a text)"
             )
         if field == "extension" and not isinstance(encoding, RoPE):
             raise InputError(f"extension={name}: must be a variant of rope, which has no weights")

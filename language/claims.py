@@ -7,10 +7,12 @@ import pandas as pd
 
 from experiments.verdicts import Check, Claim, NoEvidence, Verdict
 from language.analyses import baseline, by_depth, differences
-from language.statistics import pearson, spearman
+from language.statistics import Statistic, pearson, spearman
 
 CLAIMS: dict[str, Claim] = {}
-TRAINING = 0.67  # |correlation| of the training loss with the log of perplexity, in the paper's table 1
+# Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
+# prints, and Spearman's, which is the 0.67 that it prints.
+TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
 Judge = Callable[[pd.DataFrame], list[Check]]
 # Of the studies, the claims that they are evidence for.
 STUDIES: dict[str, list[str]] = {}
@@ -38,9 +40,9 @@ def judged(study: str, figure: str, runs: pd.DataFrame) -> list[Verdict]:
     return verdicts
 
 
-def by_seed(runs: pd.DataFrame, value: Callable[[pd.DataFrame], float]) -> np.ndarray:
-    """``value`` of the runs of each seed."""
-    return np.array([value(rows) for _, rows in runs.groupby("seed")])
+def correlated(runs: pd.DataFrame, x: str, y: str, how: Statistic) -> np.ndarray:
+    """The correlation of two columns over the runs of each seed."""
+    return np.array([how(rows[x].to_numpy(), rows[y].to_numpy()) for _, rows in runs.groupby("seed")])
 
 
 def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray]:
@@ -66,18 +68,15 @@ def checks(runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, **
     "table1",
     "Table 1",
     "Misalignment within the training length correlates with the loss on longer text, better than the training loss.",
-    "Pearson's correlation over models, for each seed, of the loss after 3 to 4 training lengths with the symmetric "
-    "cross-entropy of equation 2, with its part beyond entropy, and with the loss within the training length",
-    "0.67 is what the training loss reaches in the paper; misalignment is to reach that, and more than the training "
-    "loss here",
+    "Pearson's correlation over models, for each seed, of the log of perplexity over four training lengths with the "
+    "symmetric cross-entropy of equation 2, with its part beyond entropy, and with the loss within the training length",
+    "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach that, "
+    "and more than the training loss here",
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
-    def against(predictor: str) -> np.ndarray:
-        return by_seed(runs, lambda rows: pearson(rows[predictor].to_numpy(), rows["loss_4x"].to_numpy()))
-
-    sce, excess, training = against("sce"), against("excess"), against("loss_1x")
+    sce, excess, training = (correlated(runs, x, "loss_to_4x", pearson) for x in ("sce", "excess", "loss_1x"))
     return [
-        Check("correlation of misalignment with the loss at 4x", sce, low=TRAINING),
+        Check("correlation of misalignment with the log of perplexity to 4x", sce, low=TRAINING),
         Check("that, less the correlation of the training loss", sce - training, low=0.0),
         Check("correlation of misalignment beyond entropy", excess, low=TRAINING),
         Check("that, less the correlation of the training loss", excess - training, low=0.0),
@@ -87,40 +86,83 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 
 
+MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")
+LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 50 or 200 steps under PI, YaRN or EABF"
+
+
 @claim(
     "A1",
-    "alpha",
+    "finetune",
     "Tables 2 to 4",
     "Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
-    "loss after 3 to 4 training lengths less that of alpha 0, the same seed and as many windows",
+    f"loss after 3 to 4 training lengths {LESS}",
     "any gain counts",
 )
 def moderate_helps(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("alpha 0.1", "alpha 0.3"), "loss_4x", BEYOND, high=0.0)
+    return checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0)
+
+
+@claim(
+    "A1s",
+    "finetune",
+    "Tables 2 to 4",
+    "Regularization with alpha 0.1 to 0.3 raises scores on longer text, which do not ask how sure an answer is.",
+    f"top-1 accuracy after 3 to 4 training lengths {LESS}",
+    "any gain counts; there is no LongBench-E here, and the share of tokens that are the model's most probable is the "
+    "score that every text has",
+)
+def moderate_scores(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "accuracy_4x", "change of top-1 accuracy after 3 to 4 training lengths", low=0.0)
+
+
+@claim(
+    "A1t",
+    "finetune",
+    "ours, on table 4",
+    "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training length, "
+    "gives it back.",
+    f"loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, {LESS}",
+    "0.01 nats is half a percent of the loss",
+)
+def calibration(runs: pd.DataFrame) -> list[Check]:
+    what = "change of the calibrated loss after 3 to 4 training lengths, nats"
+    return checks(runs, ("alpha 0.1",), "calibrated_loss_4x", what, high=0.01)
 
 
 @claim(
     "A2",
-    "alpha",
+    "finetune",
     "Table 4",
     "Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
-    "loss after 3 to 4 training lengths less that of alpha 0, the same seed and as many windows",
+    f"loss after 3 to 4 training lengths {LESS}",
     "any loss counts",
 )
 def strong_hurts(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("alpha 0.5", "alpha 1"), "loss_4x", BEYOND, low=0.0)
+    return checks(runs, STRONG, "loss_4x", BEYOND, low=0.0)
 
 
 @claim(
     "A3",
-    "alpha",
+    "finetune",
     "Section 4.2",
     "Training against misalignment lowers it.",
-    "misalignment beyond entropy less that of alpha 0, the same seed",
+    f"symmetric cross-entropy of equation 2 {LESS}",
     "any decrease counts",
 )
 def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("alpha 0.1", "alpha 0.3"), "excess", "change of the misalignment beyond entropy", high=0.0)
+    return checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0)
+
+
+@claim(
+    "A3e",
+    "finetune",
+    "ours, on section 4.2",
+    "(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
+    f"misalignment beyond entropy {LESS}",
+    "any decrease counts",
+)
+def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0)
 
 
 @claim(
@@ -145,14 +187,11 @@ def without_entropy(runs: pd.DataFrame) -> list[Check]:
     "within",
     "Rebuttal to the second reviewer",
     "Within the training length the regularizer costs nothing.",
-    "loss within the training length at alpha 0.1 less that of alpha 0, relatively",
-    "1 % is less than seeds differ by",
+    "loss within the training length at alpha 0.1 less that of alpha 0, the same seed, fine-tuned for 200 steps",
+    "0.0125 nats raise perplexity by 1.2 %, the most that the rebuttal prints (5.74 to 5.81)",
 )
 def harmless_within(runs: pd.DataFrame) -> list[Check]:
-    relative = runs.assign(loss_1x=np.log(runs["loss_1x"]))
-    return checks(
-        relative, ("alpha 0.1",), "loss_1x", "relative change of the loss within the training length", high=0.01
-    )
+    return checks(runs, ("alpha 0.1",), "loss_1x", "change of the loss within the training length, nats", high=0.0125)
 
 
 @claim(
@@ -161,11 +200,11 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
     "Table 5",
     "Offsets of up to a quarter of the window do as well as those of up to half, those between worse.",
     "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
-    "0.02 nats is what seeds differ by",
+    "0.01 nats is half a percent of the loss",
 )
 def quarter(runs: pd.DataFrame) -> list[Check]:
     return [
-        *checks(runs, ("1 to l/4",), "loss_4x", BEYOND, low=-0.02, high=0.02),
+        *checks(runs, ("1 to l/4",), "loss_4x", BEYOND, low=-0.01, high=0.01),
         *checks(runs, ("l/4 to l/2",), "loss_4x", BEYOND, low=0.0),
     ]
 
@@ -271,16 +310,10 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
     "models reach by chance once in a thousand times",
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
-    def over(rows: pd.DataFrame, predictor: str = "wasserstein_scaled", outcome: str = "error_5x") -> np.ndarray:
-        return by_seed(rows, lambda one: spearman(one[predictor].to_numpy(), one[outcome].to_numpy()))
-
-    beyond = over(runs) - over(runs, "targets_scaled")
+    models, targets = (correlated(runs, x, "error_5x", spearman) for x in ("wasserstein_scaled", "targets_scaled"))
+    among = correlated(runs, "wasserstein_within", "error_within", spearman)
     return [
-        Check("all tasks: rank correlation", over(runs), low=TRAINING),
-        Check("that, less the correlation of the targets' own misalignment", beyond, low=0.0),
-        Check(
-            "among models of one task and map: rank correlation",
-            over(runs, "wasserstein_within", "error_within"),
-            low=0.3,
-        ),
+        Check("all tasks: rank correlation", models, low=TRAINING_BY_RANKS),
+        Check("that, less the correlation of the targets' own misalignment", models - targets, low=0.0),
+        Check("among models of one task and map: rank correlation", among, low=0.3),
     ]

@@ -49,6 +49,7 @@ class LanguageConfig(Config):
     """A language model, trained on windows of ``train_length`` tokens and tested on contexts up to ``test_length``."""
 
     made_by = "language.runs"
+    results_version = 3  # 3: both windows of a text under one draw of positions; calibrated losses and accuracies
     config_name: ClassVar[str] = "language"  # the file of conf/ that describes one
     folder: ClassVar[str] = "language"  # of the records, below that of all results
     language: Member
@@ -80,6 +81,14 @@ class LanguageConfig(Config):
     @property
     def steps(self) -> int:
         return self.protocol.steps + self.finetune.steps
+
+    @property
+    def pretraining(self) -> str:
+        """All that decides the first training of a run with an extension."""
+        later = {"extension", "finetune", "evaluation", "test_length"}
+        if self.finetune.steps or self.alignment.windows == 1:
+            later.add("alignment")
+        return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property
     def finetuned(self) -> Protocol:

@@ -27,31 +27,40 @@ def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence
     A token whose logit is -inf has probability 0 and adds nothing, unless the other distribution allows it: then all
     but ``squared`` are infinite.
     """
-    if p.shape != q.shape:
-        raise ValueError(f"p has shape {tuple(p.shape)}, q {tuple(q.shape)}: must be equal")
-    log_p, log_q = p.log_softmax(-1), q.log_softmax(-1)
+    log_p, log_q = _log_probabilities(p, q)
     p, q = log_p.exp(), log_q.exp()
-    ratio = (log_p - log_q).masked_fill((p == 0) & (q == 0), 0)
-    kl = (p * ratio.masked_fill(p == 0, 0)).sum(-1)
+    ratio = _log_ratio(log_p, log_q)
     return Divergence(
         sce=_cross_entropy(p, log_q) + _cross_entropy(q, log_p),
         excess=((p - q) * ratio).sum(-1),  # no term of it is negative, so nothing cancels
-        kl=kl,
+        kl=(p * ratio.masked_fill(p == 0, 0)).sum(-1),
         squared=(p - q).square().sum(-1),
     )
 
 
 def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
     """Equation 1 alone, from logits: see ``Divergence.sce``. Gradients flow through both."""
-    if p.shape != q.shape:
-        raise ValueError(f"p has shape {tuple(p.shape)}, q {tuple(q.shape)}: must be equal")
-    log_p, log_q = p.log_softmax(-1), q.log_softmax(-1)
+    log_p, log_q = _log_probabilities(p, q)
     return _cross_entropy(log_p.exp(), log_q) + _cross_entropy(log_q.exp(), log_p)
 
 
 def symmetric_kl(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
     """KL(p || q) + KL(q || p) alone, from logits: see ``Divergence.excess``. Gradients flow through both."""
-    return divergence(p, q).excess
+    log_p, log_q = _log_probabilities(p, q)
+    return ((log_p.exp() - log_q.exp()) * _log_ratio(log_p, log_q)).sum(-1)
+
+
+def _log_probabilities(
+    p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]
+) -> tuple[Float[Tensor, "*N V"], Float[Tensor, "*M V"]]:
+    if p.shape != q.shape:
+        raise ValueError(f"p has shape {tuple(p.shape)}, q {tuple(q.shape)}: must be equal")
+    return p.log_softmax(-1), q.log_softmax(-1)
+
+
+def _log_ratio(log_p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N V"]:
+    """log(p / q), and 0 for what neither allows."""
+    return (log_p - log_q).masked_fill((log_p.exp() == 0) & (log_q.exp() == 0), 0)
 
 
 def _cross_entropy(p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N"]:

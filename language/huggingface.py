@@ -22,7 +22,7 @@ from synthlab.errors import InputError
 try:
     from transformers import Trainer, TrainerCallback
 except ImportError as error:
-    raise ImportError("language.huggingface: needs transformers; pip install 'synthlab[lm]'") from error
+    raise ImportError("language.huggingface: needs transformers; pip install -e '.[lm]'") from error
 
 
 def as_function(model: nn.Module) -> Model:

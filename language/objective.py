@@ -36,14 +36,16 @@ class WindowLoss:
     def __call__(self) -> Float[Tensor, " E"]:
         if self.windows == 1:
             tokens = self._draw(self.length)
-            return next_token_loss(self._logits(tokens), tokens)
+            positions, _ = self._positions(tokens, [0] * len(self.configs))
+            return next_token_loss(self.model(tokens, positions), tokens)
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
         # As many tokens for all, and whatever the offset: the texts then do not depend on the range it is drawn from.
         tokens = self._draw(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
-        first, second = self._logits(tokens[..., : self.length]), self._logits(second)
-        models = zip(first, second, tokens, extra, self.configs, strict=True)
+        windows = (tokens[..., : self.length], second)
+        answers = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        models = zip(*answers, tokens, extra, self.configs, strict=True)
         return torch.stack([self._combined(*each) for each in models])
 
     def _combined(
@@ -58,14 +60,17 @@ class WindowLoss:
         batch = self.configs[0].protocol.batch
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
 
-    def _logits(self, tokens: Tensor) -> Tensor:
-        positions = None
-        if self.model.encoding.draws_positions:
-            positions = torch.stack(
-                [drawn_positions(self.model.encoding, window, g) for window, g in zip(tokens, self.places, strict=True)]
-            )
-            positions = positions.to(self.device)
-        return self.model(tokens, positions)
+    def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
+        """The positions of the first and of the second window of each text, ``extra`` tokens apart, from one draw for
+        both; None where the encoding draws none."""
+        if not self.model.encoding.draws_positions:
+            return None, None
+        drawn = [
+            drawn_positions(self.model.encoding, text[:, : self.length + more], generator)
+            for text, more, generator in zip(tokens, extra, self.places, strict=True)
+        ]
+        first, second = ([each[:, part] for each in drawn] for part in (slice(self.length), slice(-self.length, None)))
+        return torch.stack(first).to(self.device), torch.stack(second).to(self.device)
 
 
 def drawn_positions(encoding: nn.Module, tokens: Tensor, generator: torch.Generator) -> Tensor:

@@ -42,15 +42,18 @@ def aligned_loss(
     alpha: float,
     context: float = 0.5,
     distance: Distance = "sce",
+    positions: Int[Tensor, "B T"] | None = None,
 ) -> AlignedLoss:
     """The loss on texts of ``length`` + l_extra tokens: two forward passes, and gradients through both.
 
     l_extra, T - ``length``, is for the caller to draw, uniformly from 1 to ``length`` / 2 (see ``draw_extra``). The
     misalignment is taken where both windows have seen at least the share ``context`` of ``length``, by the symmetric
-    cross-entropy of equation 1 or, ``excess``, by what it has beyond entropy. Raises InputError for texts that leave no
-    such place.
+    cross-entropy of equation 1 or, ``excess``, by what it has beyond entropy. ``positions``, of each token, are for a
+    model that draws them: both windows keep those of their tokens, as in ``misalignment``. Raises InputError for texts
+    that leave no such place.
     """
-    first, second = model(tokens[:, :length]), model(tokens[:, -length:])
+    given = [tokens] if positions is None else [tokens, positions]
+    first, second = model(*(each[:, :length] for each in given)), model(*(each[:, -length:] for each in given))
     return combined(first, second, tokens, alpha, least_context(length, context), distance)
 
 

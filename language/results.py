@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -28,11 +28,6 @@ class Found(NamedTuple):
     picture: Picture
     verdicts: list[Verdict]
     lines: list[str]
-
-    @property
-    def files(self) -> list[Any]:
-        """All that was written."""
-        return list(self.picture.files)
 
 
 class Results:

@@ -8,9 +8,10 @@ from torch import nn
 
 from language.assembly import build_encoding, build_models
 from language.config import LanguageConfig
-from language.evaluation import METRICS, by_context, facts, suffixes
+from language.evaluation import METRICS, by_context, facts, suffixes, temperature_within
 from language.languages import LANGUAGES
 from language.objective import WindowLoss, drawn_positions
+from language.pretraining import pretrain
 from synthlab.layers import Member
 from synthlab.streams import stream
 from synthlab.training import Observer, Training, train
@@ -29,11 +30,10 @@ def train_stack(
     """Train freshly built models, put the extension in the place of their encoding, and train again where that is asked
     for; say how each one's training went."""
     first = configs[0]
-    trainings = train(
-        stack.parameters(), objective_of(stack, configs, device), [config.protocol for config in configs], observe
-    )
     if first.extension is None:
-        return trainings
+        protocols = [config.protocol for config in configs]
+        return train(stack.parameters(), objective_of(stack, configs, device), protocols, observe)
+    trainings = pretrain(stack, configs, objective_of, observe, device)
     stack.encoding = build_encoding(first, "extension").to(device)
     if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
         return trainings
@@ -45,18 +45,22 @@ def train_stack(
 
 @torch.no_grad()
 def tested(stack: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Losses at every context length, and in one row what is measured beside them: misalignment, and how well facts are
-    recalled."""
+    """Losses at every context length, and in one row what is measured beside them: the temperature of the calibrated
+    ones, misalignment, and how well facts are recalled."""
     member, places = Member(stack, index), stream(config.evaluation.seed, "evaluation_positions")
+    draws = stack.encoding.draws_positions
 
-    def model(tokens):
-        if not stack.encoding.draws_positions:
-            return member(tokens)
-        return member(tokens, drawn_positions(stack.encoding, tokens, places))
+    def draw(tokens):
+        return drawn_positions(stack.encoding, tokens, places)
+
+    def model(tokens, positions=None):
+        return member(tokens, draw(tokens) if draws and positions is None else positions)
 
     language = LANGUAGES.build(config.language)
-    losses = by_context(model, language, config, stack.encoding.draws_positions)
-    return losses, pd.DataFrame([suffixes(model, language, config) | facts(model, language, config)])
+    temperature = temperature_within(model, language, config)
+    losses = by_context(model, language, config, draws, temperature)
+    beside = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
+    return losses, pd.DataFrame([{"temperature": temperature} | beside])
 
 
 def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:

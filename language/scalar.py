@@ -59,7 +59,8 @@ OUTPUTS = {
     "targets_suffix_scaled": "suffix_scaled of a perfect model",
 }
 ROUNDING = 1e-6  # what a model's single precision may make of equal outputs, relative to them
-Answer = Callable[[Tensor], Tensor]  # from sequences [B, L] to what is put out after each prefix, [B, L]
+# From sequences [B, L], and their positions where these are drawn, to what is put out after each prefix, [B, L].
+Answer = Callable[..., Tensor]
 
 
 class ScalarConfig(RunConfig):
@@ -70,6 +71,7 @@ class ScalarConfig(RunConfig):
     """
 
     made_by = "language.scalar"
+    results_version = 3  # 3: both suffixes of a sequence under one draw of positions
     config_name: ClassVar[str] = "config"  # the file of conf/ that describes one
     folder: ClassVar[str] = "scalar"  # of the records, below that of all results
 
@@ -95,30 +97,35 @@ def tested(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFram
         x = test_sequences(inputs, how.sequences, config.train_length, how.seed)
         z = readouts(model, x, positions)
 
-    def answer(x):
-        if not model.encoding.draws_positions:
-            return model(x)
-        rows, length = x.shape
-        return model(x, model.encoding.positions(torch.full((rows,), length), length + 2, positions))
-
     def perfect(x):
         return outrep.forward(task.targets(x).double())
 
-    within = x[:, : config.train_length]
+    within, drawn = x[:, : config.train_length], None
+    if model.encoding.draws_positions:
+        longest = torch.full((len(x),), config.train_length)
+        drawn = model.encoding.positions(longest, config.train_length + 2, positions)  # BOS and EOS have one, too
     lengths = suffix_lengths(len(x), config.train_length, stream(how.seed, "windows"))
-    row = [*misalignment(z, answer, within, lengths), *misalignment(perfect(within), perfect, within, lengths)]
+    row = [*misalignment(z, model, within, lengths, drawn), *misalignment(perfect(within), perfect, within, lengths)]
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
     return table, pd.DataFrame([row], columns=list(OUTPUTS))
 
 
 def misalignment(
-    z: Float[Tensor, "N L"], answer: Answer, x: Int[Tensor, "N T"], lengths: Int[Tensor, "2 N"]
+    z: Float[Tensor, "N L"],
+    answer: Answer,
+    x: Int[Tensor, "N T"],
+    lengths: Int[Tensor, "2 N"],
+    positions: Int[Tensor, "N P"] | None = None,
 ) -> tuple[float, float, float, float]:
     """The first four of ``OUTPUTS`` for a model that puts out ``z`` after each prefix of the sequences ``x``, of
     T = ``train_length`` symbols (L is T or more), and ``answer`` after each prefix of any others. The suffixes compared
-    are each sequence's last so many symbols as ``lengths`` says."""
+    are each sequence's last so many symbols as ``lengths`` says. Where positions are drawn, ``positions`` are those of
+    each sequence with its BOS and EOS, and both suffixes keep them: a suffix's BOS has that of the symbol before it."""
     compared = z[:, least_length(x.shape[1]) - 1 : x.shape[1]].double()
-    ends = last_logits(lambda part: answer(part).unsqueeze(-1), x.repeat(2, 1), lengths.flatten()).double()
+    twice = None if positions is None else positions.repeat(2, 1)
+    ends = last_logits(
+        lambda *given: answer(*given).unsqueeze(-1), x.repeat(2, 1), lengths.flatten(), positions=twice
+    ).double()
     first, second = ends.view(2, -1)
     between, within = pairwise(compared).mean().item(), (first - second).abs().mean().item()
     return between, scaled(between, compared), within, scaled(within, ends)

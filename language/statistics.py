@@ -37,18 +37,40 @@ def spearman(x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"]) -> float:
 
 def correlation(rows: pd.DataFrame, x: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
     """Of the columns ``x`` and ``y``, with the bootstrap's percentile interval. Rows of one ``group``, such as the
-    seeds of one model, are drawn together: they are no independent witnesses."""
-    a, b = (rows[column].to_numpy(dtype=float) for column in (x, y))
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+    seeds of one model, are drawn together: they are no independent witnesses. With few groups the interval is too
+    short: of seven it covers about 90 % where 95 is said."""
+    return _bootstrapped(rows, [x, y], group, how)
+
+
+def lead(rows: pd.DataFrame, x: str, other: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
+    """By how much the correlation of ``x`` with ``y`` exceeds that of ``other`` with ``y``, with its interval."""
+    return _bootstrapped(rows, [x, other, y], group, lambda a, b, c: how(a, c) - how(b, c))
+
+
+def without_one(rows: pd.DataFrame, x: str, y: str, by: str, how: Statistic = pearson) -> tuple[float, float]:
+    """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
+    of them carry it?"""
+    parts = (rows[rows[by] != value] for value in rows[by].unique())
+    found = [how(part[x].to_numpy(), part[y].to_numpy()) for part in parts if len(part)]
+    return (min(found), max(found)) if found else (np.nan, np.nan)
+
+
+def _bootstrapped(rows: pd.DataFrame, columns: list[str], group: str, statistic: Callable[..., float]) -> Correlation:
+    """``statistic`` of the columns, and its interval over draws of whole groups; NaN where a value is not finite."""
+    values = rows[columns].to_numpy(dtype=float).T
+    if not np.isfinite(values).all():
         return Correlation(*[float("nan")] * 3)
     generator = np.random.default_rng(0)
     places = list(rows.reset_index(drop=True).groupby(group, sort=False).indices.values())
+    value = statistic(*values)
+    if len(places) < 2:
+        return Correlation(value, np.nan, np.nan)
     found = []
     for _ in range(RESAMPLES):
         drawn = np.concatenate([places[i] for i in generator.integers(len(places), size=len(places))])
-        found.append(how(a[drawn], b[drawn]))
-    low, high = np.nanquantile(found, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]) if len(places) > 1 else (np.nan, np.nan)
-    return Correlation(how(a, b), float(low), float(high))
+        found.append(statistic(*values[:, drawn]))
+    low, high = np.nanquantile(found, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return Correlation(value, float(low), float(high))
 
 
 def _ranks(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:

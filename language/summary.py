@@ -11,7 +11,14 @@ from synthlab.records import Record
 FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
 FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
-LOSSES = {f"loss_{multiple}x": multiple for multiple in (1, 2, FAR)}
+# What is averaged over contexts, by its column in a record, and what its mean is called: loss_1x, accuracy_4x, ...
+MEANS = {
+    "loss": "loss",
+    "calibrated": "calibrated_loss",
+    "accuracy": "accuracy",
+    "perfect": "perfect_loss",
+    "excess": "excess_loss",
+}
 
 # What is measured of a run, and what it is called on a figure; l is the training length.
 MISALIGNMENTS = {
@@ -27,6 +34,15 @@ QUANTITIES = MISALIGNMENTS | {
     "loss_2x": "loss after $l$ to $2l$ tokens, nats",
     "loss_4x": "loss after $3l$ to $4l$ tokens, nats",
     "loss_to_4x": "loss over $4l$ tokens (log perplexity), nats",
+    "calibrated_loss_1x": "calibrated loss after 1 to $l$ tokens, nats",
+    "calibrated_loss_2x": "calibrated loss after $l$ to $2l$ tokens, nats",
+    "calibrated_loss_4x": "calibrated loss after $3l$ to $4l$ tokens, nats",
+    "calibrated_loss_to_4x": "calibrated loss over $4l$ tokens, nats",
+    "accuracy_1x": "top-1 accuracy after 1 to $l$ tokens",
+    "accuracy_2x": "top-1 accuracy after $l$ to $2l$ tokens",
+    "accuracy_4x": "top-1 accuracy after $3l$ to $4l$ tokens",
+    "accuracy_to_4x": "top-1 accuracy over $4l$ tokens",
+    "temperature": "temperature fitted within $l$",
 }
 
 # The same of runs with a number for an answer.
@@ -43,11 +59,13 @@ SCALAR_QUANTITIES = {
 
 
 class Planned(NamedTuple):
-    """A study's runs; of each, by its identity, the arm and what sets its model apart; and what was asked of them."""
+    """A study's runs; of each, by its identity, the arm, what sets its model apart, and what its training is called,
+    which runs share that differ in seed or extension only; and what was asked of them."""
 
     configs: list[Any]
     arms: dict[str, str]
     variants: dict[str, str]
+    groups: dict[str, str]
     overrides: str
 
     @property
@@ -57,8 +75,8 @@ class Planned(NamedTuple):
 
 
 def table(records: Iterable[Record], planned: Planned) -> pd.DataFrame:
-    """A row for each finished run: ``id``, ``arm``, whether that is the ``baseline``, ``variant``, its settings, and
-    what was measured."""
+    """A row for each finished run: ``id``, ``arm``, whether that is the ``baseline``, ``variant``, ``group``, its
+    settings, and what was measured."""
     return pd.DataFrame([row(record, planned) for record in records if record.diverged_at is None])
 
 
@@ -67,22 +85,23 @@ def row(record: Record, planned: Planned) -> dict[str, Any]:
     identity = record.config.id
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
     arm = planned.arms[identity]
-    told = {"id": identity, "arm": arm, "baseline": arm == planned.first, "variant": planned.variants[identity]}
+    names = {"variant": planned.variants[identity], "group": planned.groups[identity]}
+    told = {"id": identity, "arm": arm, "baseline": arm == planned.first} | names
     return told | settings | losses(record) | record.outputs.iloc[0].to_dict()
 
 
 def losses(record: Record) -> dict[str, float]:
-    """Mean losses by how many tokens were seen, in training lengths, as far as it was tested; those of the perfect
-    predictor too, where it is known."""
+    """Means of the ``MEANS`` by how many tokens were seen, in training lengths, as far as it was tested; those of the
+    perfect predictor too, where it is known."""
     length, found = record.config.train_length, {}
-    for metric, prefix in (("loss", ""), ("perfect", "perfect_"), ("excess", "excess_")):
+    for metric, name in MEANS.items():
         if metric not in record.metrics:
             continue
         values = record.metrics[metric].to_numpy()
-        reached = {name: k for name, k in LOSSES.items() if k * length <= len(values)}
-        found |= {f"{prefix}{name}": values[(k - 1) * length : k * length].mean() for name, k in reached.items()}
-        if FAR * length <= len(values):
-            found[f"{prefix}loss_to_{FAR}x"] = values[: FAR * length].mean()
+        reached = [k for k in (1, 2, FAR) if k * length <= len(values)]
+        found |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
+        if FAR in reached:
+            found[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
     return found
 
 

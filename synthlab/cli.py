@@ -8,12 +8,13 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from synthlab.bounds import bound_files
 from synthlab.composition import conf_dir, input_errors
-from synthlab.errors import InputError, RunsFailed
-from synthlab.output import tell
+from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
+from synthlab.output import open_streams, said, tell
 
 
 def main(
@@ -33,6 +34,8 @@ def main(
     import hydra
     from omegaconf import OmegaConf
 
+    open_streams()
+    bound_files()
     args = _arrange_arguments()
     overrides = args.overrides
     refused: dict[str, None] = {}  # a sweep can refuse many runs for one reason
@@ -46,6 +49,10 @@ def main(
             tell(*error.lines)
         except BrokenExecutor:
             tell("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
+        except (MemoryError, RuntimeError) as error:
+            if not is_of_memory(error):
+                raise
+            tell(f"failed: {in_one_line(error)}")
         return False
 
     def guarded(config: Any) -> None:
@@ -59,8 +66,9 @@ def main(
 
     warnings.showwarning = _warn
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra's own report takes many lines
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # a user's own classes, as with python -m
+    here = _working_folder()
+    if here not in sys.path:
+        sys.path.insert(0, here)  # a user's own classes, as with python -m
     app = hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(guarded)
     try:
         with _sigterm_as_ctrl_c(), input_errors(overrides):
@@ -72,12 +80,10 @@ def main(
                 searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []
                 succeeded.append(reported(lambda: sweep(overrides, searchpath)))
             else:
-                app()
+                with said() if _is_aside(args) else nullcontext():
+                    app()
     except InputError as error:
         refused.update(dict.fromkeys(error.lines))
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
-        sys.exit(1)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
         sys.exit(130)
@@ -98,6 +104,15 @@ def quick_imports() -> Iterator[None]:
             gc.enable()
 
 
+def _working_folder() -> str:
+    """Where the command was given; ends it where that folder is gone, as PyTorch would, in its own words."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        tell("error: the working folder is gone; change to one that is there")
+        sys.exit(2)
+
+
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
     """Let a scheduler's or a shell's polite kill end a command as Ctrl-C does: workers end, leases are given up."""
@@ -113,7 +128,7 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: A
     if category is UserWarning:
         tell(f"warning: {message}")
     else:
-        print(warnings.formatwarning(message, category, *where[:2]), end="", file=sys.stderr)
+        tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
 
 
 def _arrange_arguments() -> Namespace:
@@ -133,5 +148,9 @@ def _arrange_arguments() -> Namespace:
 def _is_ours(args: Namespace) -> bool:
     """Whether a sweep is asked for, and not one of another sweeper, or something else about it."""
     sweepers = {override for override in args.overrides if override.startswith("hydra/sweeper=")}
-    asides = (args.cfg, args.info, args.help, args.hydra_help, args.shell_completion)
-    return args.multirun and sweepers <= {"hydra/sweeper=basic"} and not any(asides)
+    return args.multirun and sweepers <= {"hydra/sweeper=basic"} and not _is_aside(args)
+
+
+def _is_aside(args: Namespace) -> bool:
+    """Whether Hydra is to print something about the config, and nothing to run."""
+    return any((args.cfg, args.info, args.help, args.hydra_help, args.shell_completion))

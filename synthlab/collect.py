@@ -74,7 +74,7 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line. Status 0: all records read; 1: some are damaged, all others are in the table; 2: refused."""
-    parser = Parser(prog="python -m synthlab.collect", description=__doc__.partition(": ")[2])
+    parser = Parser(prog="python -m synthlab.collect", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
     parser.add_argument(
         "--where",

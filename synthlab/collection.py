@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.config import RESULTS_VERSION, identity_of
+from synthlab.config import identity_of
 from synthlab.errors import DamagedRecord
 from synthlab.metrics import METRICS
 from synthlab.records import Record, flat
@@ -88,9 +88,10 @@ class Collection:
     def _config(self, identity: str, folder: str) -> dict[str, Any] | None:
         """The config of a run; None for one of another results version."""
         config = self.store.config(identity, folder)
-        if identity_of(config) == identity:
+        current = self.store.kind.results_version
+        if identity_of(config, current) == identity:
             return config
-        if self.store.results_version(identity, folder) != RESULTS_VERSION:
+        if self.store.results_version(identity, folder) != current:
             return None
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged

@@ -74,7 +74,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
             warnings.simplefilter("always")
             table = load_records(source, where=where)
         for warning in told:  # of damaged records
-            print(f"warning: {warning.message}", file=sys.stderr)
+            tell(f"warning: {warning.message}")
     else:
         from synthlab.where import matching
 
@@ -94,7 +94,9 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = Parser(prog="python -m synthlab.compare", description=__doc__.partition(": ")[2], allow_abbrev=False)
+    parser = Parser(
+        prog="python -m synthlab.compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False
+    )
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
     option("--metric", default="mse", help=f"{', '.join(LABELS)}, or another column of numbers (default mse)")
@@ -115,7 +117,7 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
     picture = Path(args.out)
     _check_picture("out", picture)
     data = picture.with_suffix(".points.csv")
-    if data.resolve() == Path(args.source).resolve():
+    if os.path.realpath(data) == os.path.realpath(args.source):  # takes links in a loop as they are
         raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
     table = _read(args.source, args.where)
     comparison = gather(table, args.metric, args.x, args.by, args.facet, args.length)

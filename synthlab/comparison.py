@@ -103,7 +103,7 @@ def _checked(
 ) -> list[float]:
     """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
     measures = [c for c in finished if is_number(finished[c]) and not _is_setting(c) and c not in ("id", "length")]
-    measures = [column for column in measures if finished[column].notna().any()]
+    measures = [column for column in measures if column in METRICS or finished[column].notna().any()]
     columns = ["length", *filter(_is_setting, finished)]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [unknown("metric", metric, measures)]

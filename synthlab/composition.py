@@ -9,6 +9,7 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
+from synthlab.bounds import bound_files
 from synthlab.errors import InputError
 from synthlab.registry import did_you_mean, unknown
 
@@ -44,12 +45,22 @@ def composed(overrides: list[str], searchpath: list[str] | None = None, name: st
         return hydra_compose(name, overrides=[*overrides, *extra], **kwargs)
 
 
+def typed_overrides() -> dict[str, str]:
+    """The overrides of the command line that Hydra runs, as they were typed, by key."""
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
+
+    as_typed = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    return {override.lstrip("+~").split("=")[0]: override for override in as_typed}
+
+
 @contextmanager
 def hydra_initialized() -> Iterator[None]:
     """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    bound_files()
     with _turn:
         running = GlobalHydra.instance().is_initialized()
         with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
@@ -158,8 +169,6 @@ def input_errors(overrides: list[str]) -> Iterator[None]:
 
     try:
         yield
-    except BrokenPipeError:  # nobody reads what Hydra prints any more
-        raise
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(_explain(error, overrides)) from None
     except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name

@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field, PositiveFloat
 from synthlab.errors import InputError
 from synthlab.registry import STRICT, validated
 
-RESULTS_VERSION = 2  # raise it when the same config would give other numbers: older records are then trained anew
 # Keys of the config that decide no number, but for rounding.
 BOOKKEEPING = ("results", "device", "workers", "retry", "tracker", "batches")
 
@@ -35,10 +34,10 @@ Share = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
 
 
-def identity_of(config: Mapping[str, Any]) -> str:
+def identity_of(config: Mapping[str, Any], results_version: int) -> str:
     """The identity of the run that ``config`` describes, as plain values: a hash of all of it, the seed included, and
-    of the results version."""
-    text = json.dumps([RESULTS_VERSION, config], sort_keys=True)
+    of the results version of its kind."""
+    text = json.dumps([results_version, config], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -77,6 +76,8 @@ class Config(BaseModel, ABC):
     # The module that builds the models of such runs (``build_models``), says what they minimize (``objective_of``),
     # trains (``train_stack``) and tests them (``tested``). It is imported when something is trained.
     made_by: ClassVar[str]
+    # Of each kind; to be raised when the same config would give other numbers: older records are then trained anew.
+    results_version: ClassVar[int]
 
     @classmethod
     def checked(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
@@ -94,7 +95,7 @@ class Config(BaseModel, ABC):
     @property
     def id(self) -> str:
         """The run's identity: see ``identity_of``."""
-        return identity_of(self.model_dump())
+        return identity_of(self.model_dump(), self.results_version)
 
     @property
     @abstractmethod
@@ -115,6 +116,7 @@ class RunConfig(Config):
     """A run on a task with a number for an answer."""
 
     made_by = "synthlab.regression"
+    results_version = 2
     task: Member
     inputs: Member
     encoding: Member

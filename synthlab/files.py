@@ -8,23 +8,40 @@ import os
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from synthlab.errors import InputError
+from synthlab.errors import InputError, StoreError, in_one_line
 from synthlab.registry import shown
+
+# Of fsspec's file systems those of object stores, in which a store's records can lie; and, to try that out, this
+# machine's files and this process's memory.
+ADDRESSES = ("s3", "gs", "gcs", "az", "abfs", "file", "local", "memory")
 
 
 def files_at(root: Any) -> "Files":
     """The files below ``root``: a path, or the address of an object store such as ``s3://bucket/results``.
 
-    Raises InputError for what is neither.
+    Raises InputError for what is neither, without asking a network, and for a path that can lead nowhere.
     """
     if not isinstance(root, str | os.PathLike) or not str(root):
         raise InputError(f"results={shown(root)}: must be the path of a folder")
-    return Objects(str(root)) if "://" in str(root) else Folder(root)
+    if "://" in str(root):
+        return Objects(str(root))
+    try:
+        os.stat(root)
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # it can be made, or will be refused when it is
+    except (OSError, ValueError) as error:  # links in a loop, a name that is too long, a null character
+        raise InputError(f"results={root}: cannot be read ({reason_of(error)}); give a folder") from None
+    return Folder(root)
+
+
+def reason_of(error: Exception) -> str:
+    """What the system says of an error, in a few words."""
+    return getattr(error, "strerror", None) or " ".join(str(error).split())
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -34,6 +51,8 @@ def write_whole(path: Path, text: str) -> None:
 
 class Files(ABC):
     """Files below a root. What cannot be read or written raises OSError."""
+
+    is_shared = True  # whether other processes see them too
 
     @abstractmethod
     def exists(self) -> bool:
@@ -183,18 +202,51 @@ def _create_exclusively(whole: Path, data: bytes) -> bool:
     return True
 
 
+@contextmanager
+def listing(files: Files) -> Iterator[None]:
+    """Turn an OSError into one line that names the results folder."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"results={files.path('')}: cannot be read ({reason_of(error)})") from None
+
+
+class _Told:
+    """A file system of fsspec's, whose troubles are OSErrors, whichever library has them."""
+
+    def __init__(self, system: Any):
+        self._system = system
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._system, name)
+
+        def told(*arguments: Any, **settings: Any) -> Any:
+            try:
+                return call(*arguments, **settings)
+            except OSError:
+                raise
+            except Exception as error:
+                raise OSError(in_one_line(error)) from error
+
+        return told
+
+
 class Objects(Files):
     """Files of an object store, by its address as fsspec takes it. There is no renaming: a folder is complete once its
     last file is there, which is written last."""
 
     def __init__(self, address: str):
+        kind, _, place = address.partition("://")
+        if kind not in ADDRESSES or not place.strip("/") or "::" in place:
+            *kinds, last = (f"{kind}://" for kind in ADDRESSES)
+            raise InputError(f"results={address}: must be a folder, or a place after {', '.join(kinds)} or {last}")
         import fsspec
 
         try:
-            self.system, self.root = fsspec.core.url_to_fs(address)
-        except (ValueError, ImportError) as error:
-            raise InputError(f"results={address}: cannot be reached ({' '.join(str(error).split())})") from None
-        self.address = address.rstrip("/")
+            system, self.root = fsspec.core.url_to_fs(address)
+        except Exception as error:  # the package is missing, or what it wants to know
+            raise InputError(f"results={address}: cannot be reached ({reason_of(error)})") from None
+        self.system, self.address, self.is_shared = _Told(system), address.rstrip("/"), kind != "memory"
 
     def __reduce__(self):
         return type(self), (self.address,)

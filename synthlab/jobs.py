@@ -60,7 +60,7 @@ class Launcher:
             return  # the usual case, without composing anything
         extra, module = EXTRAS.get(self.name, (None, None))
         if module and not _is_installed(module):
-            raise InputError(f"{named[-1]}: is not installed; pip install 'synthlab[{extra}]'")
+            raise InputError(f"{named[-1]}: is not installed; pip install -e '.[{extra}]'")
         if extra:
             self.given = [*(word for word in given if word not in named), f"launcher={self.name}"]
         self.given = [*self.given, *searchpath_override(searchpath)]
@@ -76,10 +76,11 @@ class Launcher:
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
 
-        Raises whatever the launcher does where a job is lost.
+        Raises InputError for a store that jobs cannot see, and whatever the launcher does where a job is lost.
         """
         import hydra
 
+        sweep.store.check_shared()
         parts = batched(sweep.missing(), self.batches, device)
         jobs = folder.absolute() / "jobs"
         jobs.mkdir(parents=True, exist_ok=True)

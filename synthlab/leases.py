@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from synthlab.files import Files
+from synthlab.files import Files, listing
 
 RENEWED = 5  # seconds between a holder's signs of life
 SILENT = 120  # seconds without one after which a holder counts as dead
@@ -113,7 +113,9 @@ class Leases:
     def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
         """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
         numbers: dict[str, int] = {}
-        for name in self.files.names(FOLDER):
+        with listing(self.files):
+            names = self.files.names(FOLDER)
+        for name in names:
             match = _LEASE.fullmatch(name)
             if match and (identities is None or match[1] in identities):
                 numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))

@@ -1,6 +1,7 @@
 """The end of a sweep in words: its combinations from best to worst, and what failed."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from synthlab.tables import run_row, varying
 from synthlab.where import as_text
 
 MEASURES = ("horizon", "relative_error", "mse", "loss")  # of a run: what ``row`` adds to its settings
+ERRORS = ("relative_error", "mse")
 BEST, WORST, FAILED = 10, 5, 10  # lines of each that are shown; the rest is in the files
 
 
@@ -33,16 +35,18 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     ``diverged``, medians of the measures over the others.
 
     Combinations rank by the relative error at the longest test length, which compares where targets differ in size;
-    what diverged comes last.
+    an error that is not a number counts as infinite, and what diverged comes last.
     """
     table = pd.DataFrame(rows)
+    measured = table["status"] != "diverged"
+    table.loc[measured, [*ERRORS]] = table.loc[measured, [*ERRORS]].fillna(math.inf)
     columns = varying(table.drop(columns=["seconds", "loss"])) or ["task"]
     by = [table[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     result = groups.agg(
         seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in MEASURES}
     )
-    return result.sort_values(["relative_error", "mse"], kind="stable").reset_index()
+    return result.sort_values([*ERRORS], kind="stable").reset_index()
 
 
 def render(ranking: pd.DataFrame) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthlab.config import RESULTS_VERSION, Config
+from synthlab.config import Config
 from synthlab.errors import in_one_line
 
 WHOLE = ("length", "step")  # columns of whole numbers
@@ -95,7 +95,7 @@ def files_of(record: Record) -> dict[str, bytes]:
         texts["outputs.csv"] = record.outputs.to_csv(index=False)
     files = {name: text.encode() for name, text in texts.items()}
     status = {
-        "results_version": RESULTS_VERSION,
+        "results_version": record.config.results_version,
         "status": record.status,
         "diverged_at": record.diverged_at,
         "environment": record.environment,
@@ -139,7 +139,7 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
     """The files that stand for ``failure``, by name; ``status.json`` is the last."""
     trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold what is no text
     status = {
-        "results_version": RESULTS_VERSION,
+        "results_version": failure.config.results_version,
         "status": "failed",
         "error": failure.error,
         "environment": failure.environment,
@@ -197,6 +197,7 @@ def _table(text: str) -> pd.DataFrame:
     # last bit by default.
     names, *rows = csv.reader(StringIO(text))
     columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
+    columns = np.where(columns == "", "nan", columns)  # how pandas writes NaN, which can be what was measured
     kinds = ["int64" if name in WHOLE else "float64" for name in names]
     return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
 

@@ -8,6 +8,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_args
@@ -57,29 +58,38 @@ class Registry(Mapping[str, type]):
         field = field or self.kind
         if not isinstance(config, Mapping) or "name" not in config:
             raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
-        schema = _schema(self.find(config["name"], field))
+        member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key != "name"}
-        arguments = dict(iter(validated(schema, given, field)))  # iter: dict would call an argument named keys
+        with asking(field, config["name"], "be made"):
+            arguments = dict(iter(validated(_schema(member), given, field)))  # iter: one of them may be named keys
         # A mapping with a name is a member within a member: randomized positions told by another encoding.
         nested = {key: value for key, value in arguments.items() if isinstance(value, Mapping) and "name" in value}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
 
     def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
         """``config``, checked, with defaults filled in and numbers of the stated type."""
-        return {"name": config["name"], **self.arguments(config, field)}
+        arguments = self.arguments(config, field)
+        return {"name": config["name"], **arguments}
 
     def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Any:
         """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
-        member, arguments = self.find(config["name"], field), self.arguments(config, field)
-        if config["name"] in self._members:
+        arguments = self.arguments(config, field)
+        member = self.find(config["name"], field)
+        with asking(field or self.kind, config["name"], "be made"):
             return member(*args, **arguments)
-        try:
-            return member(*args, **arguments)
-        except InputError:
+
+
+@contextmanager
+def asking(field: str, name: str, what: str) -> Iterator[None]:
+    """Turn whatever a class of the user's own raises, when it is asked to do ``what``, into InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        if ":" not in name:
             raise
-        except (Exception, SystemExit) as error:  # a class of the user's own
-            reason = in_one_line(error)
-            raise InputError(f"{field or self.kind}={config['name']}: cannot be made ({reason})") from error
+        raise InputError(f"{field}={name}: cannot {what} ({in_one_line(error)})") from error
 
 
 def validated(schema: type[BaseModel], given: Any, field: str) -> BaseModel:
@@ -145,6 +155,6 @@ def _import(name: str, field: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # a user's module can fail in any way
+    except (Exception, SystemExit) as error:  # a user's module can fail in any way
         reason = in_one_line(error)
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None

@@ -15,6 +15,7 @@ from torch import nn
 from synthlab.config import Config
 from synthlab.errors import StoreError
 from synthlab.leases import Held, Leases
+from synthlab.memory import check_trainable
 from synthlab.records import Failure, Record
 from synthlab.stacks import exact_parts
 from synthlab.store import Store
@@ -109,6 +110,7 @@ def fit(
     """The trained models of runs of one shape, as one stack, and how each one's training went."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one stack")
+    check_trainable(configs, device)
     maker = configs[0].maker
     stack = maker.build_models(configs).to(device)
     return stack, maker.train_stack(stack, configs, observe, device)
@@ -129,6 +131,8 @@ def environment(device: str = "cpu") -> dict[str, Any]:
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
+        # Sums are rounded differently by vectors of other widths, so the same run differs from one to another.
+        "instructions": torch.backends.cpu.get_cpu_capability(),
         "system": platform.system(),
         "cores": os.cpu_count(),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),

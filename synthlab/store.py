@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from synthlab.config import RESULTS_VERSION, Config, RunConfig
+from synthlab.config import Config, RunConfig
 from synthlab.errors import DamagedRecord, InputError, StoreError
-from synthlab.files import Folder, files_at
+from synthlab.files import Folder, files_at, listing, reason_of
 from synthlab.records import (
     GONE,
     STATUS,
@@ -57,13 +57,18 @@ class Store:
         """Where the record called ``identity`` lies, for people."""
         return self.files.path(f"runs/{identity}")
 
-    def make_writable(self, folder: str = "runs") -> Path | None:
-        """Make ``folder`` below the root, try to write to it, and return it; raises InputError if that fails."""
+    def make_writable(self, folder: str = "runs") -> None:
+        """Make ``folder`` below the root, and try to write to it; raises InputError if that fails."""
         probe = f"{folder}/.probe-{secrets.token_hex(4)}"
         with self.writing("give a folder"):
             self.files.write(probe, b"")
             self.files.remove(probe)
-        return self.root / folder if isinstance(self.files, Folder) else None
+
+    def check_shared(self) -> None:
+        """Raises InputError unless other processes, such as workers, see this store."""
+        if not self.files.is_shared:
+            only = "is seen by no other process; give a folder, or workers=1 without a launcher"
+            raise InputError(f"results={self.files.path('')}: {only}")
 
     def tidy(self) -> None:
         """Remove what interrupted runs left half-written."""
@@ -77,17 +82,20 @@ class Store:
 
     def ids(self, folder: str = "runs") -> Iterator[str]:
         """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
-        yield from (name for name in self.files.groups(folder, STATUS) if re.fullmatch(r"[0-9a-f]{16}", name))
+        with listing(self.files):
+            names = self.files.groups(folder, STATUS)
+        yield from (name for name in names if re.fullmatch(r"[0-9a-f]{16}", name))
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
             status = self.status(identity)
-            if status is not None and status["results_version"] == RESULTS_VERSION:
+            if status is not None and status["results_version"] == self.kind.results_version:
                 yield self._record(identity, status)
 
     def holds(self, config: Config) -> bool:
         """Whether this run has been recorded; its record is not read."""
-        return self.files.holds_group(f"runs/{config.id}", STATUS)
+        with listing(self.files):
+            return self.files.holds_group(f"runs/{config.id}", STATUS)
 
     def find(self, config: Config) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
@@ -152,7 +160,8 @@ class Store:
 
     def has_failed(self, config: Config) -> bool:
         """Whether this run was tried and failed."""
-        return self.files.holds_group(f"failed/{config.id}", STATUS)
+        with listing(self.files):
+            return self.files.holds_group(f"failed/{config.id}", STATUS)
 
     def forget_failure(self, config: Config) -> None:
         """Let a failed run be tried again."""
@@ -179,7 +188,7 @@ class Store:
             raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
         except OSError as error:
             where = self.files.path(f"{folder}/{identity}")
-            raise StoreError(f"{where}: cannot be read ({_reason(error)})") from None
+            raise StoreError(f"{where}: cannot be read ({reason_of(error)})") from None
 
     @contextmanager
     def writing(self, hint: str = RESUMED) -> Iterator[None]:
@@ -187,8 +196,4 @@ class Store:
         try:
             yield
         except OSError as error:
-            raise StoreError(f"results={self.files.path('')}: cannot be written ({_reason(error)}); {hint}") from None
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or " ".join(str(error).split())
+            raise StoreError(f"results={self.files.path('')}: cannot be written ({reason_of(error)}); {hint}") from None

@@ -15,6 +15,7 @@ STREAMS = (
     "positions_again",
     "windows_again",
     "questions",
+    "calibration",  # texts that a temperature is fitted to
 )
 
 

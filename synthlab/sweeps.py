@@ -15,6 +15,7 @@ from synthlab.composition import as_overrides, compose
 from synthlab.config import Config
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
 from synthlab.leases import Leases
+from synthlab.memory import check_trainable
 from synthlab.progress import Progress
 from synthlab.ranking import failure_lines
 from synthlab.records import Failure, Record
@@ -94,6 +95,10 @@ class Sweep(Generic[Kept]):
         tracker: Followed = UNTRACKED,
     ) -> None:
         """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked."""
+        if workers > 1:
+            self.store.check_shared()
+        if wait:  # a job records the runs that do not fit, each as failed
+            check_trainable(self.missing(), device)
         work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
         stillborn = 0
         try:

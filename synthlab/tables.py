@@ -95,6 +95,7 @@ def render(records: Sequence[Record]) -> str:
     diverged = [record for record in records if record.diverged_at is not None]
     if len(diverged) < len(records):
         lines.append(_one(records[0]) if len(records) == 1 else _many(records))
+        lines += _not_numbers(records) if len(records) > 1 else []
     lines += [
         f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
         f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
@@ -128,6 +129,14 @@ def _many(records: Sequence[Record]) -> str:
     shown = summary(records)
     text = shown.to_string(float_format=lambda value: f"{value:.3g}")
     return "mean squared error by length (median over seeds)\n" + text
+
+
+def _not_numbers(records: Sequence[Record]) -> list[str]:
+    """A line where errors that are not numbers are left out of medians."""
+    seeds = [str(record.config.seed) for record in records if record.metrics["mse"].isna().any()]
+    if not seeds:
+        return []
+    return [f"errors that are not numbers are left out (seed {', '.join(dict.fromkeys(seeds))})"]
 
 
 def _distinct(column: pd.Series) -> int:

@@ -213,8 +213,8 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
 def tracker_of(config: Mapping[str, Any]) -> "Followed":
     """The tracker that ``config`` names. Raises InputError, before anything is trained, for one that is not known, for
     its keys, and where its package is missing."""
-    arguments = TRACKERS.arguments(config)
-    return Followed(config["name"], TRACKERS.find(config["name"])(**arguments))
+    tracker = TRACKERS.build(config)
+    return Followed(config["name"], tracker)
 
 
 class Followed:
@@ -286,7 +286,7 @@ def _need(package: str) -> None:
     """Raises InputError where ``package``, which is also the tracker's name and the extra's, is not installed."""
     found = find_spec(package)
     if found is None or found.origin is None:  # without origin: a folder of that name, such as wandb leaves behind
-        raise InputError(f"tracker={package}: needs the package {package}; pip install 'synthlab[{package}]'")
+        raise InputError(f"tracker={package}: needs the package {package}; pip install -e '.[{package}]'")
 
 
 def _local(folder: str) -> str:

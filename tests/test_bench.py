@@ -1,6 +1,8 @@
 """``make bench`` at its quickest, and what it measures against."""
 
 import json
+import re
+import subprocess
 import sys
 
 import pytest
@@ -44,6 +46,17 @@ def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         bench.main()
     assert capsys.readouterr().err.startswith("error: x-transformers: not installed")
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"), [("--help", "--help: unknown; give quick or nothing"), ("quick", "psutil: not installed; .*")]
+)
+def test_without_psutil_one_line_says_what_is_wrong(argument, said):
+    code = f"import runpy, sys; sys.modules['psutil'] = None; sys.argv = ['', {argument!r}]; "
+    code += "sys.modules['x_transformers'] = sys; runpy.run_module('experiments.bench', run_name='__main__')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(rf"error: {said}\n", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["slow"], ["quick", "quick"], ["--help"]])

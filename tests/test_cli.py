@@ -170,6 +170,16 @@ def test_a_broken_file_of_the_users_own_is_refused_in_one_line(invoke, quick, tm
     assert len(outcome.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("text", ["strength: 2.0\n", "# nothing\n", "only text\n"])
+@pytest.mark.parametrize("group", ["task", "encoding", "tracker"])
+def test_a_file_of_the_users_own_without_a_name_is_refused_in_one_line(invoke, quick, tmp_path, group, text):
+    (tmp_path / "own" / group).mkdir(parents=True)
+    (tmp_path / "own" / group / "mine.yaml").write_text(text)
+    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, f"{group}=mine")
+    assert outcome.status == 2
+    assert re.fullmatch(rf"error: {group}={{.*}}: must be a mapping with a name; choose from .*\n", outcome.err)
+
+
 def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
     explosive = ["protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none"]
     outcome = invoke("synthlab", *quick, *explosive)

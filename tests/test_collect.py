@@ -5,9 +5,10 @@ import shutil
 
 import pandas as pd
 import pytest
-from test_records import CONFIG, record
+from test_records import CONFIG, record, unmeasured
 
 from synthlab import collection, load_records
+from synthlab.collect import collect
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.records import Failure
@@ -42,6 +43,16 @@ def test_the_command_and_python_give_the_same_table(invoke, store, tmp_path, suf
         assert (read[name].isna() == expected[name].isna()).all()
         assert list(read[name].dropna()) == list(expected[name].dropna()), name
     assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
+    kept, out = unmeasured(), tmp_path / f"runs.{suffix}"
+    Store(tmp_path / "results").write(kept)
+    assert not collect(tmp_path / "results", out).damaged
+    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    for name in METRICS:
+        pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
 
 
 def test_a_row_holds_what_the_record_says(store):
@@ -142,7 +153,7 @@ def test_an_empty_store_and_conditions_that_none_fulfils_give_a_table_without_ro
         (["RESULTS", "--out", "runs.xlsx"], "out=runs.xlsx: must end in .parquet or .csv"),
         (["RESULTS", "--out", "/proc/nowhere/runs.csv"], "out=/proc/nowhere/runs.csv: cannot be written"),
         (["RESULTS/nowhere"], "results=.*nowhere: there is no such folder"),
-        (["nope://x"], "results=nope://x: cannot be reached"),
+        (["nope://x"], "results=nope://x: must be a folder, or a place after s3://"),
         (["RESULTS", "--wheer", "task=mean"], "unrecognized arguments: --wheer"),
     ],
 )

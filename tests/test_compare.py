@@ -458,3 +458,11 @@ def test_as_a_module_it_says_how_to_use_it():
     done = subprocess.run([sys.executable, "-m", "synthlab.compare", "--help"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "--facet SETTINGS" in done.stdout
+
+
+def test_runs_whose_error_is_nowhere_a_number_are_named_as_such():
+    nowhere = made(float("nan"))
+    with pytest.raises(InputError, match="no run is left to draw; left out: 3 runs whose mse is not finite"):
+        comparison(table(nowhere))
+    drawn = comparison(table(nowhere, made(1.0, **encoded("rope"))))
+    assert "left out: 3 runs whose mse is not finite" in drawn.remarks

@@ -7,10 +7,14 @@ import secrets
 import threading
 
 import pytest
+from omegaconf import OmegaConf
 
-from synthlab.errors import InputError
+from synthlab.errors import InputError, StoreError
 from synthlab.files import Folder, Objects, files_at, write_whole
+from synthlab.leases import Leases
+from synthlab.store import Store
 
+BATCHES = {"minutes": 1.0, "at_most": None}
 GROUP = {"a.csv": b"1", "b.csv": b"2", "status.json": b"{}"}
 
 
@@ -121,10 +125,92 @@ def test_an_interrupted_upload_is_no_record():
     assert files.groups("runs", "status.json") == []
 
 
-@pytest.mark.parametrize("address", ["nowhere://x", "s3x://bucket/y"])
-def test_an_address_of_an_unknown_kind_is_refused(address):
-    with pytest.raises(InputError, match=f"results={address}: cannot be reached"):
+ELSEWHERE = ["nowhere://x", "S3://bucket/y", "ftp://127.0.0.1/x", "github://me:repo@main/x", "https://example.com/x"]
+CHAINED = [
+    "zip://x::",
+    "zip://x::memory://y",
+    "simplecache::s3://bucket/y",
+    "s3://bucket::y",
+    "://x",
+    "s3://",
+    "s3:///",
+]
+
+
+@pytest.mark.parametrize("address", [*ELSEWHERE, *CHAINED, "data://x", "dir://x", "generic://x", "reference://x"])
+def test_an_address_of_another_kind_is_refused_before_anything_is_asked(address, monkeypatch):
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda *_: pytest.fail("fsspec was asked"))
+    with pytest.raises(InputError) as refused:
         files_at(address)
+    places = "s3://, gs://, gcs://, az://, abfs://, file://, local:// or memory://"
+    assert str(refused.value) == f"results={address}: must be a folder, or a place after {places}"
+
+
+def test_an_address_whose_package_is_missing_is_refused(monkeypatch):
+    def missing(address):
+        raise ImportError("Install s3fs\nto access S3")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", missing)
+    with pytest.raises(InputError, match=r"^results=s3://bucket/x: cannot be reached \(Install s3fs to access S3\)$"):
+        files_at("s3://bucket/x")
+
+
+@pytest.fixture
+def looped(tmp_path) -> str:
+    """A folder that is a loop of two symbolic links."""
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    return str(tmp_path / "one")
+
+
+def test_a_path_that_can_lead_nowhere_is_refused(tmp_path, looped):
+    for path, reason in ((looped, "Too many"), (f"{looped}/x", "Too many"), (f"{tmp_path}/{'x' * 300}", "too long")):
+        with pytest.raises(InputError, match=rf"^results={path}: cannot be read \(.*{reason}.*\); give a folder$"):
+            files_at(path)
+    with pytest.raises(InputError, match="null"):
+        files_at("a\0b")
+
+
+def test_a_store_that_cannot_be_listed_says_so(tmp_path, looped):
+    for folder in ("runs", "leases"):
+        (tmp_path / folder).symlink_to(looped)
+    store = Store(tmp_path)
+    for look in (lambda: list(store.ids()), Leases(store.files).latest, Leases(Objects(f"file://{tmp_path}")).latest):
+        with pytest.raises(StoreError, match=rf"^results=(file://)?{tmp_path}: cannot be read \(.*Too many.*\)$"):
+            look()
+
+
+def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
+    class NoCredentials(Exception):
+        pass
+
+    def refuse(*_, **__):
+        raise NoCredentials("Unable to locate credentials")
+
+    files = Objects(f"memory://{secrets.token_hex(4)}")
+    monkeypatch.setattr(type(files.system._system), "cat_file", refuse)
+    with pytest.raises(OSError, match="NoCredentials: Unable to locate credentials"):
+        files.read("x")
+
+
+@pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=joblib"]])
+def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_path, monkeypatch, workers):
+    monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
+    monkeypatch.setattr("synthlab.jobs._is_installed", lambda _: True)
+    monkeypatch.setattr("synthlab.jobs.composed", lambda *_, **__: OmegaConf.create({"batches": BATCHES}))
+    address = f"memory://{secrets.token_hex(4)}"
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
+    line = f"error: results={address}: is seen by no other process; give a folder, or workers=1 without a launcher"
+    assert (outcome.status, outcome.err.splitlines()[-1]) == (2, line)
+    alone = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", "workers=1")
+    assert alone.status == 0
+
+
+@pytest.mark.parametrize("command", [["experiments", "figure=1"], ["theory"]])
+def test_what_draws_wants_a_folder(invoke, command):
+    outcome = invoke(*command, "results=memory://x")
+    line = "error: results=memory://x: must be a folder of this machine here\n"
+    assert (outcome.status, outcome.err) == (2, line)
 
 
 def test_write_whole_leaves_the_old_text_where_it_fails(tmp_path, monkeypatch):

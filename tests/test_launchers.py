@@ -210,9 +210,7 @@ def test_runs_are_cut_into_jobs_of_the_length_asked_for():
 def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(monkeypatch, launcher):
     monkeypatch.setattr(jobs, "_is_installed", lambda module: False)
     extra, _ = EXTRAS[launcher]
-    with pytest.raises(
-        InputError, match=f"^hydra/launcher={launcher}: is not installed; pip install 'synthlab.{extra}.'$"
-    ):
+    with pytest.raises(InputError, match=f"^hydra/launcher={launcher}: is not installed; pip install -e '..{extra}.'$"):
         Launcher([f"hydra/launcher={launcher}"])
 
 

@@ -13,6 +13,7 @@ from quick import QUICK
 from synthlab import load_records
 from synthlab.assembly import resolve
 from synthlab.composition import as_overrides, compose
+from synthlab.config import RunConfig
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.records import Record
@@ -60,6 +61,31 @@ def test_outputs_come_back_where_there_are_any(tmp_path):
     (store.runs / kept.config.id / "outputs.csv").unlink()
     with pytest.raises(InputError, match="damaged record"):
         store.read(kept.config.id)
+
+
+def unmeasured(seed: int = 0) -> Record:
+    """A record whose error is NaN at length 2 and infinite at length 3, as a map of the user's own can make it."""
+    kept = record(seed)
+    kept.metrics.loc[1, ["mse", "relative_error"]], kept.metrics.loc[2, ["mse", "bias"]] = np.nan, -np.inf
+    return replace(kept, outputs=pd.DataFrame({"zero": [np.nan, np.inf], "one": [1.0, -np.inf]}))
+
+
+def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
+    store, kept = Store(tmp_path), unmeasured()
+    store.write(kept)
+    found = store.read(kept.config.id)
+    assert same(found, kept)
+    assert found.outputs.equals(kept.outputs)
+    table = load_records(tmp_path)
+    assert np.isnan(table["mse"][1])
+    assert table["mse"][2] == -np.inf
+    assert table["horizon"][0] == 1  # length 1 alone is known to be near
+
+
+def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
+    text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
+    assert text.splitlines()[-1] == "errors that are not numbers are left out (seed 1, 2)"
+    assert "left out" not in str(Records([record(0), record(1)]))
 
 
 def test_a_diverged_record_comes_back(tmp_path):
@@ -123,8 +149,7 @@ def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, 
     store.write(record(0))
     (store.runs / "notes.txt").write_text("mine")
     assert len(load_records(tmp_path)) == CONFIG.test_length
-    for module in ("config", "store", "collection"):
-        monkeypatch.setattr(f"synthlab.{module}.RESULTS_VERSION", 99)
+    monkeypatch.setattr(RunConfig, "results_version", 99)
     assert list(store) == []
     assert load_records(tmp_path).empty
 

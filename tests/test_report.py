@@ -8,11 +8,15 @@ from quick import QUICK
 from test_records import record
 
 from experiments.claims import CLAIMS
-from experiments.report import Picture, deviations, spread, verdict_lines, verdict_table, wanted, write_report
+from experiments.report import Picture, deviations, spread, told, verdict_lines, verdict_table, wanted, write_report
 from experiments.verdicts import Check, Verdict
 from synthlab.composition import as_overrides
 
-CHECKS = [Check("a <b> & c", np.array([0.5, 1.5, 2.5]), high=1.0), Check("d", np.array([3.0, 3.0, 3.0]), low=2.0)]
+CHECKS = [
+    Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
+    Check("d", np.array([3.0, 3.0, 3.0]), low=2.0),
+    Check("e", np.array([1.0, 3.0, 2.5, 4.0]), low=2.0),
+]
 
 
 class Page(HTMLParser):
@@ -78,13 +82,28 @@ def test_a_report_without_claims_says_so(tmp_path):
     assert "None of the claims is judged on these figures." in (tmp_path / "report.html").read_text()
 
 
+def test_the_page_says_how_far_the_seeds_decide(tmp_path):
+    one = [Check("x", np.array([2.0]), low=1.0)]
+    verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one)]
+    write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x")
+    words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
+    assert "◐ holds in part" in words
+    assert "~ undecided at 3 seeds" in words  # the fewest of any check
+    assert "✓ holds (one run)" in words
+    # of each check: the answer, the median with its interval, the coverage, what is needed, the seeds that agree
+    assert "✗ fails a <b> & c 1.5 [0.5, 2.5] 75 % under 0.5 0 of 3" in words
+    assert "~ undecided e 2.75 [1, 4] 88 % at least 2 3 of 4" in words
+    assert "✓ holds x 2 0 % at least 1 1 of 1" in words
+
+
 def test_verdicts_in_lines_and_as_a_table():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [])
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): holds in part, 1 of 2 checks",
-        "    a <b> & c: 1.5 [0.5, 2.5], needed under 1",
+        "1a (Figure 1): holds in part, 1 of 3 checks hold",
+        "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
+        "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
-    first, second = verdict_table([verdict]).to_dict("records")
+    first, second, third = verdict_table([verdict]).to_dict("records")
     assert first == {
         "claim": "1a",
         "figure": "Figure 1",
@@ -93,16 +112,43 @@ def test_verdicts_in_lines_and_as_a_table():
         "median": 1.5,
         "least": 0.5,
         "greatest": 2.5,
-        "needed": "under 1",
-        "holds": False,
+        "needed": "under 0.5",
+        "answer": "fails",
+        "low": 0.5,
+        "high": 2.5,
+        "coverage": 0.75,
         "seeds": 3,
-        "agree": 1,
+        "agree": 0,
     }
-    assert second["holds"]
+    assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
     assert verdict_lines([missing]) == ["1a (Figure 1): not judged, no finished run of nope"]
     assert verdict_table([missing])["check"].tolist() == ["no finished run of nope"]
     assert verdict_table([]).columns.tolist() == verdict_table([verdict]).columns.tolist()
+
+
+def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest():
+    # of eight seeds from the second least to the second greatest: 1 - 2 (1 + 8) / 256
+    check = Check("x", np.array([9.0, 1, 2, 3, 4, 5, 6, 7]), high=8.0)
+    [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
+    assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 7, 9, 0.9296875]
+    assert (row["answer"], row["agree"], spread(check)) == ("holds", 7, "4.5 [2, 7]")
+
+
+@pytest.mark.parametrize(
+    ("word", "seeds", "said"),
+    [
+        ("holds", 5, "holds"),
+        ("holds", 1, "holds (one run)"),
+        ("does not hold", 1, "does not hold (one run)"),
+        ("undecided", 5, "undecided at 5 seeds"),
+        ("undecided", 2.0, "undecided at 2 seeds"),
+        ("not judged", 0, "not judged"),
+        ("not judged", float("nan"), "not judged"),
+    ],
+)
+def test_a_verdict_says_where_seeds_are_few(word, seeds, said):
+    assert told(word, seeds) == said
 
 
 @pytest.mark.parametrize(

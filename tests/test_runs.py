@@ -2,6 +2,7 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 from quick import QUICK
 
 import synthlab
@@ -45,6 +46,11 @@ def test_the_same_config_gives_the_same_bytes(tmp_path, encoding):
     first, second = (files(tmp_path / name / "runs" / run.id) for name in ("first", "second"))
     assert first == second
     assert set(first) == {"metrics.csv", "training.csv"}
+
+
+def test_a_record_says_which_vector_instructions_made_it():
+    found = execute(config()).environment["instructions"]
+    assert found == torch.backends.cpu.get_cpu_capability()
 
 
 def test_another_seed_gives_other_numbers():

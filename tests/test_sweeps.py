@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from quick import QUICK
 
 from synthlab import leases as leases_module
@@ -18,6 +19,7 @@ from synthlab.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.files import Folder
 from synthlab.leases import Holder, Leases
+from synthlab.outrep import Identity
 from synthlab.ranking import ranked, render, row
 from synthlab.store import Store
 from synthlab.sweeps import Sweep, ensure
@@ -320,6 +322,37 @@ def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_p
             each |= {"status": "diverged", "relative_error": float("nan")}
     assert list(ranked(rows)["task"]) == ["sum", "length", "mean"]
     assert "diverged" in render(ranked(rows))
+
+
+class Unknowing(Identity):
+    """A user's own map whose inverse knows no answer."""
+
+    def f_inverse(self, z):
+        return torch.full_like(z, float("nan"))
+
+
+def test_errors_that_are_not_numbers_are_recorded_once_and_rank_last(invoke, quick, tmp_path):
+    given = [*quick, "-m", "seed=0,1", "outrep.name=identity,test_sweeps:Unknowing", "workers=1"]
+    first = invoke("synthlab", *given)
+    assert first.status == 0, first.err
+    assert [line.split()[0] for line in first.out.splitlines()[2:4]] == ["identity", "test_sweeps:Unknowing"]
+    again = invoke("synthlab", *given)
+    assert "0 done, 0 failed, 4 skipped, 0 left" in again.err
+    assert not (tmp_path / "damaged").exists()
+
+
+def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_the_others(tmp_path):
+    rows = [
+        row(record)
+        for record in ensure([config(f"seed={s}", f"task={t}") for s in (0, 1, 2) for t in TASKS], Store(tmp_path))
+    ]
+    for each in rows:
+        each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]]
+        if each["task"] == "mean" and each["seed"]:
+            each["relative_error"] = float("nan")
+    ranking = ranked(rows)
+    assert list(ranking["task"]) == ["sum", "length", "mean"]
+    assert list(ranking["relative_error"]) == [0.2, 0.3, float("inf")]
 
 
 def test_a_tracker_of_the_users_own_follows_a_sweep(invoke, quick, tmp_path):

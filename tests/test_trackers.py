@@ -205,7 +205,7 @@ def test_a_missing_package_is_refused_before_training(name, there, monkeypatch, 
     monkeypatch.setattr("synthlab.trackers.find_spec", lambda package: spec)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})
-    line = f"tracker={name}: needs the package {name}; pip install 'synthlab[{name}]'"
+    line = f"tracker={name}: needs the package {name}; pip install -e '.[{name}]'"
     assert refused.value.lines == (line,)
 
 

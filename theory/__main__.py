@@ -40,6 +40,8 @@ def task(raw: dict[str, Any], command: str) -> bool:
     """Judge, train, compare, draw and write; print what was found and the files. ``command`` is as typed. False if a
     run diverged."""
     from experiments.drawing import Folder
+    from experiments.report import left_out_lines
+    from synthlab.output import say
     from synthlab.store import Store
     from synthlab.sweeps import checked_workers, ensure
     from theory import language, results, trained
@@ -55,12 +57,13 @@ def task(raw: dict[str, Any], command: str) -> bool:
     plain, mapped = trained.plain_cases(settings.head_dims), trained.mapped_cases()
     runs = trained.configs(dict.fromkeys([*plain, *mapped]), settings.trained.model_dump(), lengths, settings.seeds)
     store = Store(settings.results)
-    folder = Folder(store.make_writable("theory"))
+    folder = Folder(store.root / "theory")
+    store.make_writable("theory")
 
     tables = {"ledger": results.ledger()}
-    print(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "", sep="\n", flush=True)
+    say(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
     tables["theorem1"] = language.bounds(text, settings.seeds)
-    wanted = [case for case in runs if case in plain or case.outrep in trained.TRAINED_MAPS[case.bos]]
+    wanted = [case for case in runs if case in plain or (case.outrep, case.shift) in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
     records = {record.config.id: record for record in ensure(configs, store, checked_workers(settings.workers))}
     found = {case: [records[config.id] for config in runs[case]] for case in wanted}
@@ -74,10 +77,9 @@ def task(raw: dict[str, Any], command: str) -> bool:
         files = write_all(folder, tables, command)
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
-    print(*results.training_lines(tables), "written:", *(f"  {file}" for file in files), sep="\n")
-    diverged = [record for record in records.values() if record.diverged_at is not None]
-    print(*(f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged), sep="\n")
-    return not diverged
+    lost = left_out_lines(records.values())
+    say(*results.training_lines(tables), "written:", *(f"  {file}" for file in files), *lost)
+    return not lost
 
 
 def main() -> None:

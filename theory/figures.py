@@ -63,13 +63,15 @@ class Maps(Drawing):
         _shade(axes, drawn)
         for turn, (outrep, rows) in enumerate(drawn.groupby("outrep", sort=False)):
             style, shift = STYLES[outrep], int(rows["shift"].iloc[0])
-            label = style.label.removeprefix("plain: ") if not shift else style.label.replace("x", f"(x+{shift})")
+            label = style.label.removeprefix("plain: ") + (f", shift {shift}" if shift else "")
             axes.plot(
                 rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, linestyle=style.line, label=label
             )
             if rows["median"].notna().any():
                 _marked(axes, rows, style, every=(2 * turn, 7), label=None)
-        _finish(axes, drawn)
+        _finish(axes, drawn, columns=2)
+        if drawn["exact"].min() < FLOOR:  # marks from top to bottom leave the legend no room
+            axes.set_ylim(top=axes.get_ylim()[1] * 1e4)
 
     def note(self, drawn: pd.DataFrame) -> str:
         return (
@@ -166,11 +168,11 @@ def _marked(
     )
 
 
-def _finish(axes: Axes, drawn: pd.DataFrame) -> None:
+def _finish(axes: Axes, drawn: pd.DataFrame, columns: int = 1) -> None:
     axes.set_yscale("log")
     if axes.get_ylim()[1] < ROOM:
         axes.set_ylim(top=ROOM)
     axes.set_xlim(0.5, drawn["length"].max() + 0.5)
     axes.set_xlabel("sequence length")
     axes.set_ylabel("mean squared error, natural units")
-    axes.legend(fontsize="x-small", framealpha=0.85)
+    axes.legend(fontsize="x-small", framealpha=0.85, ncols=columns)

@@ -3,6 +3,9 @@
 An entry holds a statement as printed, in a form that its judge can compute with, and where it fails the statement
 mended. The judge knows the truth by a way of its own (enumeration, exact optima, symbolic moments) and compares: feed
 it another statement and it says something else. The mended statement must pass the same judge.
+
+One fault can make many statements fail. So each that fails names the fault that it commits itself, or those of other
+statements that it follows from.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +25,19 @@ class Status(StrEnum):
 
     HOLDS = "holds"
     CONDITION = "holds under a condition"
+    ASSUMPTION = "assumption"
+    SLIP = "slip of the pen"
     FAILS = "fails"
+
+
+# What the detail of a verdict is.
+DETAILS = {
+    Status.HOLDS: "Checked",
+    Status.CONDITION: "Condition",
+    Status.ASSUMPTION: "Not always met",
+    Status.SLIP: "As printed",
+    Status.FAILS: "Counterexample",
+}
 
 
 class Verdict(NamedTuple):
@@ -52,6 +67,8 @@ class Entry:
     """A statement of the paper's. ``equation`` is its number, or the numbers that an inference leads between.
 
     ``left`` is LaTeX for what a claim that is a formula is said to equal; of any other claim ``tex`` is the whole.
+    ``otherwise`` is its status if its judge finds it false: what the paper assumes cannot fail, and a slip of the pen
+    that nothing follows from is none. An entry that fails commits the ``fault``, or is a ``consequence_of`` faults.
     """
 
     equation: str
@@ -62,11 +79,15 @@ class Entry:
     tex: str = ""
     corrected: Any = None
     mended: str = ""
+    otherwise: Status = Status.FAILS
+    fault: str = ""
+    consequence_of: tuple[str, ...] = ()
 
     @cached_property
     def verdict(self) -> Verdict:
         """The judge's word on the statement as printed."""
-        return self.judge(self.claim)
+        verdict = self.judge(self.claim)
+        return verdict._replace(status=self.otherwise) if verdict.status == Status.FAILS else verdict
 
     @property
     def printed(self) -> str:
@@ -87,8 +108,12 @@ class Entry:
     @property
     def why(self) -> str:
         """The verdict's detail with what it is: a condition, a counterexample."""
-        kind = {Status.HOLDS: "Checked: ", Status.CONDITION: "Condition: ", Status.FAILS: "Counterexample: "}
-        return f"{kind[self.verdict.status]}{self.verdict.detail}." if self.verdict.detail else ""
+        return f"{DETAILS[self.verdict.status]}: {self.verdict.detail}." if self.verdict.detail else ""
+
+    @property
+    def blame(self) -> str:
+        """The fault that it commits, or those that it follows from, in words."""
+        return blamed(self.fault, "; ".join(self.consequence_of))
 
     @property
     def words(self) -> str:
@@ -135,6 +160,13 @@ class Proposition(NamedTuple):
     where: str
     entries: list[Entry]
     derivation: Callable[[], list[Step]]
+
+
+def blamed(fault: str, consequence_of: str) -> str:
+    """What a failure goes back to, in words."""
+    if fault:
+        return f"Fault: {fault}."
+    return f"Follows from: {consequence_of}." if consequence_of else ""
 
 
 def latex(formula: Any) -> str:

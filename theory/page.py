@@ -11,9 +11,10 @@ from experiments.drawing import Drawn, Folder
 from experiments.pages import template
 from experiments.report import Picture
 from synthlab.files import write_whole
+from synthlab.plots import in_words
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
-from theory.results import agreement_by_case, bound_words, closed_forms, propositions
+from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, counted, propositions
 
 Tables = Mapping[str, pd.DataFrame]
 
@@ -37,7 +38,12 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
     tex, page = folder.path / "theory.tex", folder.path / "theory.html"
     forms = {task: {name: latex(form) for name, form in each.items()} for task, each in closed_forms().items()}
     derivations = {proposition.title: proposition.derivation() for proposition in propositions()}
-    known = {"propositions": propositions(), "derivations": derivations, "forms": forms}
+    known = {
+        "propositions": propositions(),
+        "derivations": derivations,
+        "forms": forms,
+        "counted": counted(tables["ledger"]),
+    }
     write_whole(tex, template("theory", "theory.tex.j2", markup=False, escape=_escaped).render(known))
     shown = {
         **known,
@@ -47,8 +53,12 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
         "test_length": int(tables["training"]["length"].max()),
         "bound_words": bound_words(tables["theorem1"]),
         "latex": tex,
+        "shifts": _shifts(tables["maps"]),
     }
-    write_whole(page, template("theory", "theory.html.j2", markup=True, math=_mathml, number=_number).render(shown))
+    write_whole(
+        page,
+        template("theory", "theory.html.j2", markup=True, math=_mathml, number=_number, words=in_words).render(shown),
+    )
     return list(dict.fromkeys([*written, *(file for picture in pictures for file in picture.files), tex, page]))
 
 
@@ -72,8 +82,8 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
             "Linear attention on the length task under maps",
             "maps",
             {
-                "a": Drawn("(a) without BOS", Maps(), maps[~maps["bos"]]),
-                "b": Drawn("(b) with BOS", Maps(), maps[maps["bos"]]),
+                "a": Drawn("(a) without BOS, shift 0", Maps(), maps[~maps["bos"] & (maps["shift"] == 0)]),
+                "b": Drawn("(b) with BOS, the better shift of each map", Maps(), _better(maps[maps["bos"]])),
             },
         ),
         "bounds": (
@@ -85,6 +95,20 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
             },
         ),
     }
+
+
+def _better(maps: pd.DataFrame) -> pd.DataFrame:
+    """Of each map the rows of its better shift, and in words what is left out."""
+    found = by_shift(maps)
+    others = (f"{in_words(row.outrep)} {row.exact:,.0f} ({row.shift})" for row in found[~found["better"]].itertuples())
+    left_out = f"of each map the worse shift, with which it errs at {maps['length'].max()} by: {', '.join(others)}"
+    return maps.merge(found.loc[found["better"], ["outrep", "shift"]]).assign(left_out=left_out)
+
+
+def _shifts(maps: pd.DataFrame) -> pd.DataFrame:
+    """``by_shift`` with BOS, and without it beside that."""
+    found = by_shift(maps)
+    return found[found["bos"]].merge(found[~found["bos"]], on=["outrep", "shift"], suffixes=("", "_without"))
 
 
 def _mathml(tex: str) -> str:

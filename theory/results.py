@@ -10,18 +10,19 @@ import numpy as np
 import pandas as pd
 import sympy
 
+from synthlab.plots import in_words
 from synthlab.records import Record
 from theory.formulas import loss_formula, optimum_error_formula, optimum_formula
-from theory.ledger import Entry, Proposition, Status, plain
+from theory.ledger import Entry, Proposition, Status, blamed, plain
 from theory.linear_attention import TARGETS
 from theory.optima import optimum, paper_optimum
-from theory.trained import Case
+from theory.trained import SHIFTS, Case
 
 # In the order of the paper's equations; what goes beyond the paper comes last.
-PROPOSITIONS = ("definitions", "theorem2", "length", "sums", "mean", "theorem1", "output_maps", "begin")
+PROPOSITIONS = ("definitions", "theorem2", "length", "sums", "mean", "theorem1", "table1", "output_maps", "begin")
 BEYOND = tuple("ABCDEFG")  # statements that are ours, not the paper's
 SLOPE = 0.1  # how far the growth of an error's root may lie from the theory's, relatively
-MARKS = {Status.HOLDS: "+", Status.CONDITION: "o", Status.FAILS: "-"}
+MARKS = {Status.HOLDS: "+", Status.CONDITION: "o", Status.ASSUMPTION: "=", Status.SLIP: "~", Status.FAILS: "-"}
 LINE = 120
 FLAT = 0.1  # growth of an answer for each unit of length that counts as none
 
@@ -44,6 +45,8 @@ def ledger() -> pd.DataFrame:
             "proposition": proposition.title,
             "says": entry.words,
             "status": str(entry.verdict.status),
+            "fault": entry.fault,
+            "consequence_of": "; ".join(entry.consequence_of),
             "why": entry.why,
             "mended": entry.mended_words,
             "printed_latex": entry.printed,
@@ -57,21 +60,35 @@ def ledger_lines(table: pd.DataFrame) -> list[str]:
     """The ledger for a terminal."""
     width = max(map(len, table["equation"]))
     lines = [line for row in table.itertuples() for line in _lines(row, width)]
-    papers = table[~table["equation"].isin(BEYOND)]
-    return [*lines, f"of the paper's {_counted(papers)}", _counted(table)]
+    return [*lines, "", *(line for text in counted(table) for line in wrap(text, LINE))]
 
 
-def _counted(table: pd.DataFrame) -> str:
+def counted(table: pd.DataFrame) -> list[str]:
+    """How many statements of the ledger come to what, and how many faults those that fail go back to."""
+    papers, ours = (table[table["equation"].isin(BEYOND) == beyond] for beyond in (False, True))
+    failing = papers[papers["status"] == str(Status.FAILS)]
+    faults = failing.loc[failing["fault"] != "", "fault"].value_counts(sort=False)
+    following = int((failing["fault"] == "").sum())
+    named = "; ".join(name + (f" ({count} times)" if count > 1 else "") for name, count in faults.items())
+    return [
+        f"Of the paper's {_by_status(papers)}.",
+        f"Of the {len(failing)} that fail {len(failing) - following} commit {len(faults)} separate faults: {named}. "
+        f"The other {following} follow from these.",
+        f"Beyond the paper {_by_status(ours)}.",
+    ]
+
+
+def _by_status(table: pd.DataFrame) -> str:
     counts = table["status"].value_counts()
-    summary = ", ".join(f"{status}: {counts.get(str(status), 0)}" for status in Status)
-    return f"{len(table)} statements; {summary}"
+    summary = ", ".join(f"{status} {counts[str(status)]}" for status in Status if str(status) in counts)
+    return f"{len(table)} statements: {summary}"
 
 
 def _lines(row: Any, width: int) -> list[str]:
     indent = " " * (width + 4)
     head = f"{MARKS[Status(row.status)]} {row.equation:<{width}}  "
     lines = wrap(f"{row.status.upper()}: {row.says}", LINE, initial_indent=head, subsequent_indent=indent)
-    notes = [row.why, row.mended]
+    notes = [row.why, row.mended, blamed(row.fault, row.consequence_of)]
     return lines + [
         line for note in notes for line in wrap(note, LINE, initial_indent=indent, subsequent_indent=indent)
     ]
@@ -122,6 +139,15 @@ def agreement_by_case(agreement: pd.DataFrame) -> pd.DataFrame:
         agree=("agrees", "sum"),
         seeds=("agrees", "size"),
     )
+
+
+def by_shift(maps: pd.DataFrame) -> pd.DataFrame:
+    """``trained.comparison`` of the maps, a row for each map and shift, without and with BOS: the exact error at the
+    longest length, the median of the trained models', and whether the shift is the ``better`` one of its map. Best maps
+    first."""
+    last = maps[maps["length"] == maps["length"].max()].sort_values(["bos", "exact"])
+    last = last.assign(better=~last.duplicated(["bos", "outrep"]))
+    return last[["bos", "outrep", "shift", "length", "exact", "median", "better"]].reset_index(drop=True)
 
 
 def predictions(comparison: pd.DataFrame, found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
@@ -223,7 +249,23 @@ def training_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
             f"  {'+' if row.survives else '-'} {row.task}: {row.prediction}: theory {row.theory:.3g}, "
             f"softmax {row.softmax:.3g}"
         )
-    return [*lines, "", *wrap(bound_words(tables["theorem1"]), LINE), ""]
+    return [*lines, "", *wrap(map_words(tables["maps"]), LINE), "", *wrap(bound_words(tables["theorem1"]), LINE), ""]
+
+
+def map_words(maps: pd.DataFrame) -> str:
+    """What was found of the maps with BOS, in words."""
+    found = by_shift(maps[maps["bos"]])
+    order = ", ".join(
+        f"{in_words(row.outrep)} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
+        for row in found[found["better"]].itertuples()
+    )
+    (at,) = found["length"].unique()
+    *_, worst = found.itertuples()
+    return (
+        f"Maps with BOS, exact errors at length {at}, each map with the better of the shifts "
+        f"{' and '.join(map(str, SHIFTS))}: {order}. The worst of all is {in_words(worst.outrep)} with shift "
+        f"{worst.shift}: {worst.exact:,.0f}."
+    )
 
 
 def bound_words(bounds: pd.DataFrame) -> str:

@@ -23,8 +23,12 @@ LOSS_AGREES, ERROR_AGREES = 0.01, 0.02  # relative differences within which trai
 SETTABLE = ("protocol", "model", "evaluation")  # groups of the runs that the theory does not set itself
 MODELS_OF = {"linear": "linear", "softmax": "transformer"}
 ZERO = 1e-9  # what counts as a loss or an error of 0
-# Of the length task, without and with BOS: what is trained, the rest is drawn from theory alone.
-TRAINED_MAPS = {False: ("identity", "rsqrt", "reciprocal"), True: ("identity", "reciprocal")}
+# Of the length task, without and with BOS: maps and shifts that are trained, the rest is drawn from theory alone.
+TRAINED_MAPS = {
+    False: {("identity", 0), ("rsqrt", 0), ("reciprocal", 0)},
+    True: {("identity", 0), ("reciprocal", 0), ("reciprocal", 1)},
+}
+SHIFTS = (0, 1)  # of the maps; the plain target has none, whose answers it would not change
 
 
 class Case(NamedTuple):
@@ -54,12 +58,12 @@ def plain_cases(head_dims: Iterable[int]) -> list[Case]:
 
 
 def mapped_cases() -> list[Case]:
-    """The length task under every map, linear attention without and with BOS; 1/x with the shift that makes it exact
-    where there is a BOS."""
+    """The length task under every map with each shift, linear attention without and with BOS."""
     return [
-        Case("linear", "length", 2, outrep, int(bos and outrep == "reciprocal"), bos)
+        Case("linear", "length", 2, outrep, shift, bos)
         for bos in (False, True)
         for outrep in FUNCTIONS
+        for shift in (SHIFTS if outrep != "identity" else (0,))
     ]
 
 

@@ -21,6 +21,7 @@ from experiments.bench import probes
 from experiments.bench.classroom import reaction
 from experiments.bench.commands import measure
 from experiments.bench.probes import apart
+from synthlab.output import say, tell
 
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
@@ -236,19 +237,19 @@ def rows(effort: Effort) -> Iterator[Row]:
 def main() -> None:
     arguments = sys.argv[1:]
     if arguments not in ([], ["quick"]):
-        print(f"error: {' '.join(arguments)}: unknown; give quick or nothing", file=sys.stderr)
+        tell(f"error: {' '.join(arguments)}: unknown; give quick or nothing")
         sys.exit(2)
-    if find_spec("x_transformers") is None:
-        print(
-            "error: x-transformers: not installed; make bench installs it, or pip install -e '.[bench]'",
-            file=sys.stderr,
+    missing = [name for name in ("x-transformers", "psutil") if find_spec(name.replace("-", "_")) is None]
+    if missing:
+        tell(
+            *(f"error: {name}: not installed; make bench installs it, or pip install -e '.[bench]'" for name in missing)
         )
         sys.exit(2)
     taken = []
     for row in rows(QUICK if arguments else Effort()):
         taken.append(row)
         goal = f" (goal {row.goal})" if row.goal else ""
-        print(f"{row.measure}: {row.value}{goal}\n    {row.details}", flush=True)
+        say(f"{row.measure}: {row.value}{goal}\n    {row.details}")
     folder = Path("results/bench")
     folder.mkdir(parents=True, exist_ok=True)
     machine = {
@@ -259,7 +260,7 @@ def main() -> None:
     }
     report = {"machine": machine, "quick": bool(arguments), "rows": [row._asdict() for row in taken]}
     (folder / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
-    print(f"written: {folder / 'bench.json'}")
+    say(f"written: {folder / 'bench.json'}")
 
 
 if __name__ == "__main__":

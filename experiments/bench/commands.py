@@ -4,11 +4,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import NamedTuple
-
-import psutil
+from typing import TYPE_CHECKING, NamedTuple
 
 from synthlab.store import Store
+
+if TYPE_CHECKING:
+    import psutil
 
 SAMPLING = 0.1  # seconds between looks at the memory
 MIB = 2**20
@@ -27,6 +28,8 @@ class Cost(NamedTuple):
 def measure(arguments: list[str], one_core: bool = False) -> Cost:
     """Run ``python -m arguments`` with a results folder of its own, on one core where the system can be told so; raises
     CalledProcessError if it fails."""
+    import psutil  # not everybody has it
+
     with tempfile.TemporaryDirectory() as results:
         command = [sys.executable, "-m", *arguments, f"results={results}"]
         started = time.perf_counter()
@@ -45,9 +48,11 @@ def measure(arguments: list[str], one_core: bool = False) -> Cost:
         return Cost(seconds, memory / MIB, len(records), busy)
 
 
-def _held(process: psutil.Process) -> int:
+def _held(process: "psutil.Process") -> int:
     """Memory of a process and all below it. Pages that they share are counted once where the system says which those
     are (Linux), else once for each."""
+    import psutil
+
     total = 0
     try:
         for member in [process, *process.children(recursive=True)]:

@@ -18,6 +18,7 @@ from synthlab.collect import collect
 from synthlab.composition import compose
 from synthlab.config import RunConfig
 from synthlab.metrics import METRICS
+from synthlab.output import say
 from synthlab.progress import Progress
 from synthlab.ranking import row
 from synthlab.records import Record
@@ -100,11 +101,11 @@ def main() -> None:
     """Measure stores of the sizes that the command line names."""
     sizes = [int(word) for word in sys.argv[1:]] or [1_000, 10_000]
     table = pd.DataFrame([costs(size) for size in sizes])
-    print(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
+    say(table.T.to_string(float_format=lambda value: f"{value:,.2f}"))
     path = Path("results/bench/stores.csv")
     path.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(path, index=False)
-    print(path)
+    say(path)
 
 
 if __name__ == "__main__":

@@ -344,7 +344,7 @@ def test_settings_that_would_replace_the_loss_are_refused(lm, trainer, tmp_path)
 def test_without_transformers_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.delitem(sys.modules, "language.huggingface", raising=False)
-    with pytest.raises(ImportError, match=r"^language.huggingface: needs transformers; pip install 'synthlab\[lm\]'$"):
+    with pytest.raises(ImportError, match=r"^language.huggingface: needs transformers; pip install -e '.\[lm\]'$"):
         import language.huggingface  # noqa: F401
 
 

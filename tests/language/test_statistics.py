@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from language.statistics import Correlation, correlation, pearson, spearman
+from language.statistics import Correlation, correlation, lead, pearson, spearman, without_one
 
 
 def test_correlations_by_hand():
@@ -48,3 +48,16 @@ def test_what_is_not_finite_or_does_not_vary_has_no_correlation():
     assert correlation(one, "x", "y", "group").value == pytest.approx(1)
     assert np.isnan(correlation(one, "x", "y", "group").low)
     assert str(Correlation(0.123, -0.5, 0.9)) == "0.12 [-0.50, 0.90]"
+
+
+def test_the_lead_of_one_predictor_over_another_by_hand():
+    rows = pd.DataFrame({"x": [1.0, 2, 3], "z": [1.0, 3, 2], "y": [1.0, 2, 3], "group": ["a", "b", "c"]})
+    assert lead(rows, "x", "z", "y", "group").value == pytest.approx(1 - 0.5)
+    assert tuple(lead(rows, "x", "x", "y", "group")) == (0, 0, 0)
+
+
+def test_a_correlation_that_one_entry_carries_shows_it():
+    rows = pd.DataFrame({"x": [0.0, 1, 0, 1, 9], "y": [0.0, 0, 1, 1, 9], "encoding": ["a", "a", "b", "b", "c"]})
+    least, greatest = without_one(rows, "x", "y", "encoding")
+    assert least == pytest.approx(0)  # without c the four points are a square
+    assert greatest > 0.9

@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from theory.ledger import Status
+
 HASTY = [
     "train_length=4",
     "test_length=9",
@@ -27,7 +29,10 @@ def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path,
     assert outcome.status == 0, outcome.err
     named = {line.strip() for line in outcome.out.splitlines() if line.startswith(f"  {folder}")}
     assert named == {str(path) for path in folder.iterdir() if not path.name.startswith(".")}
-    assert "58 statements; holds: " in outcome.out
+    assert "Of the paper's 53 statements: holds " in outcome.out
+    assert (
+        "Maps with BOS, exact errors at length 9, each map with the better of the shifts 0 and 1: 1/x 0" in outcome.out
+    )
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     the_tables_are_whole(folder)
     the_page_needs_nothing_beside_it((folder / "theory.html").read_text())
@@ -41,12 +46,14 @@ def test_one_call_writes_everything_and_a_second_finds_it_made(invoke, tmp_path,
 
 def the_tables_are_whole(folder):
     ledger = pd.read_csv(folder / "ledger.csv", keep_default_na=False)
-    assert len(ledger) == 58
-    assert set(ledger["status"]) == {"holds", "holds under a condition", "fails"}
+    assert len(ledger) == 60
+    assert set(ledger["status"]) == set(Status)
     training = pd.read_csv(folder / "training.csv")
     assert set(training["model"]) == {"linear", "softmax"}
     assert training["length"].max() == 9
-    assert set(pd.read_csv(folder / "maps.csv")["outrep"]) >= {"identity", "log", "reciprocal"}
+    maps = pd.read_csv(folder / "maps.csv")
+    assert set(maps["outrep"]) >= {"identity", "log", "reciprocal"}
+    assert set(maps["shift"]) == {0, 1}
     assert pd.read_csv(folder / "theorem1.csv")["length"].tolist() == [17, 32]
 
 

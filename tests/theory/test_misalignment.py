@@ -10,21 +10,33 @@ from hypothesis import strategies as st
 from sympy import Matrix, Rational
 
 from theory.ledger import Status
-from theory.misalignment import CORRECTED, INSTANCES, PRINTED, bound, chain, norm
+from theory.misalignment import CORRECTED, E1, E2, INSTANCES, PRINTED, bound, chain, norm
 
 
 def test_the_violations_by_hand():
-    twice, thrice, silent = INSTANCES
-    # Right in training; one far token of three answers -2 e2: (1 + 1 - 2)/3 = 0, the error of answering nothing.
-    # W^Q W^K' W^V W is [[0, 0], [0, -1]], so the bound is (2/3)^2 (1 + 1).
-    assert twice.error_and_bound(PRINTED, 3) == (1, Rational(8, 9))
-    # Two far ones of four answer -3 e2: (2 - 6)/4 = -1, an output of norm 1, against (3/4)^2 (1 + 4).
+    one_hot, thrice, silent = INSTANCES
+    # Right in training; then one far token of three stands for 3 e1 - 2 e2: (2 e2 + 3 e1 - 2 e2)/3 = e1, at a squared
+    # distance of 2. The weights are 1 throughout and the three tokens' values add up to 0, so W^Q W^K' W^V W = 0 and
+    # the bound is (2/3)^2.
+    assert one_hot.error_and_bound(PRINTED, 3) == (2, Rational(4, 9))
+    # Two far ones of four answer -3 e2: (2 - 6)/4 = -1, against (3/4)^2 (1 + 4).
     assert thrice.error_and_bound(PRINTED, 4) == (4, Rational(45, 16))
     # Silent in training (error 1), -4 e2 from 2 of 4 tokens: (-2 - 1)^2 against rho^2 (0 + 1 + 1 + 16) + 1.
     assert silent.error_and_bound(PRINTED, 4) == (9, Rational(9, 16) * 18 + 1)
     for instance in INSTANCES:
         error, bounded = instance.error_and_bound(CORRECTED, 40)
         assert error < bounded
+
+
+def test_the_printed_counterexample_is_all_that_the_paper_assumes():
+    one_hot, thrice, _ = INSTANCES
+    outputs = [one_hot.output(length) for length in (1, 2, 3)]
+    assert outputs == [E2, E2, E1]  # right in training, and one-hot at every length: of norm 1, and probabilities
+    verdict = bound(PRINTED)
+    assert (verdict.status, "l_test = 3" in verdict.detail) == (Status.FAILS, True)
+    assert verdict.detail.endswith("the error is 2, the bound 4/9")
+    # The other model that is right in training has outputs of norm 1 where the theorem looks, but not between.
+    assert [norm(thrice.output(length)) for length in (1, 2, 3, 4)] == [1, 1, Rational(1, 9), 1]
 
 
 def test_mending_the_norm_alone_does_not_mend_the_bound():

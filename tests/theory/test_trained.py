@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.reference import REFERENCE
 from synthlab.runs import execute
 from synthlab.store import Store
 from synthlab.sweeps import ensure
-from theory.results import agreement_by_case, predictions
+from theory.optima import optimum
+from theory.results import agreement_by_case, by_shift, map_words, predictions
 from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases
 
 LINEAR = {"model": "linear", "protocol": "theory"}
@@ -60,6 +62,29 @@ def test_a_comparison_has_trained_exact_and_paper_where_there_are_any():
     assert untrained["exact"].notna().all()
     best, paper = linear["exact"], linear["paper"]
     assert best[:4].mean() < paper[:4].mean()
+
+
+def test_each_map_with_bos_has_the_errors_of_both_shifts():
+    lengths = {"train_length": 10, "test_length": 50}
+    cases = [case for case in mapped_cases() if case.bos]
+    table = comparison(configs(cases, {"linear": LINEAR}, lengths, 1), {})
+    found = by_shift(table).set_index(["outrep", "shift"])
+    assert found["exact"].round().to_dict() == {
+        ("reciprocal", 1): 0,  # (1/(l + 1)) is the weight of BOS itself
+        ("rsqrt", 0): 643, ("rlog", 1): 917, ("rsqrt", 1): 1228, ("log", 0): 1400, ("log", 1): 1497,
+        ("sqrt", 0): 1584, ("sqrt", 1): 1604, ("identity", 0): 1656, ("rlog", 0): 3327,
+        ("reciprocal", 0): 950**2,  # an output below 0 is clipped to what stands for 1,000
+    }  # fmt: skip
+    # Each with its better shift: the order of the softmax Transformer's maps, all of shift 0, in the reference run.
+    better = found[found["better"]].reset_index()
+    softmax = pd.read_csv(REFERENCE / "figure1c_plus.csv").query("length == 50").sort_values("median")
+    assert better["outrep"].tolist() == softmax["series"].tolist()
+    assert optimum("length", 10, 2, outrep="reciprocal", shift=0, bos=True).error(50) == 902_500
+    assert optimum("length", 10, 2, outrep="reciprocal", shift=1, bos=True).error(50) == 0
+    assert map_words(table).endswith(
+        "1/x 0 (shift 1), 1/sqrt(x) 643, 1/log(x+1) 917 (shift 1), log x 1,400, sqrt(x) 1,584, plain 1,656. The worst "
+        "of all is 1/x with shift 0: 902,500."
+    )
 
 
 def test_runs_that_diverged_are_left_out():

@@ -10,7 +10,8 @@ from sympy import Expr, Matrix
 
 from theory.formulas import FREE, L, error_formula, moments_formula, optimum_formula
 from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict, plain
+from theory.propositions.sums import FACTOR
 
 EPSILON = sympy.Symbol("varepsilon", real=True)
 EXACT = Matrix([[0, 1], [0, 1]])
@@ -21,7 +22,7 @@ def _perturbed(claim: Matrix) -> Verdict:
     """What (23) says of q kappa, as a matrix, beside the kappa'' = 0 of (21): the first column must vanish."""
     if claim[:, 0].is_zero_matrix:
         return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"kappa'' = 0 makes q'' kappa'' = 0, not {claim[1, 0] or claim[0, 0]}")
+    return Verdict(Status.FAILS, f"kappa'' = 0 makes q'' kappa'' = 0, not {plain(claim[1, 0] or claim[0, 0])}")
 
 
 def _at_most_square(claim: Expr) -> Verdict:
@@ -94,7 +95,8 @@ PROPOSITION = Proposition(
             _perturbed,
             tex=r"q'\kappa' = q''\kappa'' = 1 + \varepsilon",
             corrected=NEAR,
-            mended="Read q' kappa' = q'' kappa' = 1 + epsilon.",
+            mended="Read q' kappa' = q'' kappa' = 1 + epsilon, from which (23) follows but for its factor.",
+            otherwise=Status.SLIP,
         ),
         Entry(
             "23",
@@ -104,6 +106,7 @@ PROPOSITION = Proposition(
             left=r"\ell(g^{n}; l)",
             corrected=(L + 1) * EPSILON**2 / (4 * L),
             mended="The second moment of Bin(l, 1/2) is l (l + 1)/4, as in (17).",
+            fault=FACTOR,
         ),
         Entry(
             "23, bound",

@@ -16,6 +16,8 @@ from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
 GAMMA = sympy.Symbol("Gamma")
 CONST = sympy.Symbol("const")
 ONES = sympy.Symbol("i", integer=True)
+FACTOR = "a second moment of the number of ones printed twice too large"  # a fault, here and in (23)
+OPTIMUM = "a property of every term's minima taken for one of their sum's"  # another
 BEST = N * (N + 3) / (2 * (N + H))  # the paper's Gamma
 
 
@@ -136,6 +138,7 @@ PROPOSITION = Proposition(
             corrected=ForHeads({2: optimum_formula("sum")}, least=2),
             mended="For head dimension 1 the direction kappa of the optimum is a root of a polynomial of degree 6, "
             "which theory.optimum isolates.",
+            fault=OPTIMUM,
         ),
         Entry(
             "17, first",
@@ -152,6 +155,7 @@ PROPOSITION = Proposition(
             left=r"\ell(g; l)",
             corrected=(L + 1) / (4 * L) * (GAMMA - L) ** 2,
             mended="The second moment of Bin(l, 1/2) is l (l + 1)/4.",
+            fault=FACTOR,
         ),
         Entry(
             "18",
@@ -161,6 +165,7 @@ PROPOSITION = Proposition(
             left=r"\frac{\partial \ell(g; l)}{\partial \Gamma}",
             corrected=(L + 1) / (2 * L) * (GAMMA - L),
             mended="It follows from (17) as printed and inherits its factor.",
+            consequence_of=(FACTOR,),
         ),
         Entry(
             "19",
@@ -170,6 +175,7 @@ PROPOSITION = Proposition(
             left=r"\frac{\partial \mathcal{L}}{\partial \Gamma}",
             corrected=((N + H) * GAMMA - N * (N + 3) / 2) / (2 * N),
             mended="The factor of (17) again.",
+            consequence_of=(FACTOR,),
         ),
         Entry("19 -> 20", "The slope vanishes at", BEST, _root, left=r"\Gamma"),
         Entry(
@@ -180,6 +186,7 @@ PROPOSITION = Proposition(
             left=r"\ell(g^{n}; l)",
             corrected=(L + 1) / (4 * L) * (BEST - L) ** 2,
             mended="The factor of (17) again.",
+            consequence_of=(FACTOR,),
         ),
         Entry(
             "20, as the optimum's",
@@ -190,6 +197,7 @@ PROPOSITION = Proposition(
             r"\left(\frac{n (n + 3)}{2 (n + H_n)} - l\right)^2",
             corrected=ForHeads({2: optimum_error_formula("sum")}, least=2),
             mended="Neither the factor nor the point is right.",
+            consequence_of=(OPTIMUM, FACTOR),
         ),
         Entry(
             "20, second",
@@ -199,6 +207,7 @@ PROPOSITION = Proposition(
             left=r"\mathcal{E}_\mathrm{sum}(g^{n}; l)",
             corrected=((N + 3) / (2 + CONST) - L) ** 2 / 4,
             mended="The factor of (17) again.",
+            consequence_of=(FACTOR,),
         ),
         Entry(
             "20, const",

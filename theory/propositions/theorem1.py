@@ -2,16 +2,17 @@
 
 Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 with C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V
 W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1.
-Found: as printed it is false. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a matrix out of the middle
-of a product. Mended, all three constants are three times as large, and C0 holds a product of two norms. What is left
-says little: the error itself is a mean of two errors, one of which is that of the far context alone.
+Found: as printed it is false, even for outputs that are one-hot. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and
+one pulls a matrix out of the middle of a product. Mended, all three constants are three times as large, and C0 holds a
+product of two norms. What is left says little: the error itself is a mean of two errors, one of which is that of the
+far context alone.
 """
 
 import sympy
 
 from theory.formulas import L, N
 from theory.judges import equals
-from theory.ledger import Entry, Proposition, Step
+from theory.ledger import Entry, Proposition, Status, Step
 from theory.misalignment import (
     CORRECTED,
     LT,
@@ -97,6 +98,9 @@ def _derivation() -> list[Step]:
     ]
 
 
+# The two faults of the theorem's proof.
+TRIANGLE = "a squared sum taken to be at most the sum of squares"
+PULLED_OUT = "a matrix taken out of the middle of a product"
 _SQUARES = r"\|a + b\|^2 \le \|a\|^2 + \|b\|^2"
 
 PROPOSITION = Proposition(
@@ -110,7 +114,8 @@ PROPOSITION = Proposition(
             normalized,
             tex=r"\|g_\theta(x)\| = 1",
             corrected={"tokens", "targets"},
-            mended="An assumption that (25) does not bring about for outputs; only tokens and targets need it.",
+            mended="(25) does not bring it about for outputs; only tokens and targets need it.",
+            otherwise=Status.ASSUMPTION,
         ),
         Entry(
             "26",
@@ -119,7 +124,9 @@ PROPOSITION = Proposition(
             truncation,
             tex=r"\Pr(y(x_{[:l_1]}) \ne y(x_{[:l_2]})) = 0",
             corrected=("independent symbols", "a Markov chain"),
-            mended="True of the next token itself, of its distribution only where short windows decide it.",
+            mended="Met by the token that does follow, by its distribution only where short windows decide it: some "
+            "generality is lost.",
+            otherwise=Status.ASSUMPTION,
         ),
         Entry(
             "27",
@@ -128,8 +135,9 @@ PROPOSITION = Proposition(
             none_for_equal,
             tex=r"g_\theta(x_{[-l_1:]}) = g_\theta(x_{[-l_2:]}) \implies \mathcal{L}_\mathrm{misalign} = 0",
             corrected=symmetric_cross_entropy() - entropies(),
-            mended="It does of the excess over the two entropies, the symmetric divergence; cross-entropy itself can "
-            "be lowered by sharper outputs that agree no better.",
+            mended="A simplification, stated as one. It is met by the excess over the two entropies, the symmetric "
+            "divergence; cross-entropy itself can be lowered by sharper outputs that agree no better.",
+            otherwise=Status.ASSUMPTION,
         ),
         Entry(
             "27, after",
@@ -139,6 +147,7 @@ PROPOSITION = Proposition(
             tex=r"-\log p = \|g - y\|^2 + \mathrm{const}",
             corrected=-2 * P,
             mended="Between vectors of norm 1 the squared distance is 2 - 2p, affine in p, not in its logarithm.",
+            fault="cross-entropy taken for squared distance but for a constant",
         ),
         Entry(
             "28, step 1",
@@ -148,6 +157,7 @@ PROPOSITION = Proposition(
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
+            fault=TRIANGLE,
         ),
         Entry(
             "28, step 2",
@@ -165,6 +175,7 @@ PROPOSITION = Proposition(
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
+            fault=TRIANGLE,
         ),
         Entry(
             "28, step 4",
@@ -174,6 +185,7 @@ PROPOSITION = Proposition(
             tex=r"\|x_0 W^Q (W^K)^\top G W^V W\|^2 \le \|W^Q (W^K)^\top W^V W\|^2 \, \|G\|^2",
             corrected=lambda a, b: norm(a) * norm(b),
             mended="The gram matrix G stands between the weights: the product of the two norms.",
+            fault=PULLED_OUT,
         ),
         Entry(
             "28, step 5",
@@ -197,6 +209,7 @@ PROPOSITION = Proposition(
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
+            fault=TRIANGLE,
         ),
         Entry(
             "28, step 8",
@@ -206,6 +219,7 @@ PROPOSITION = Proposition(
             tex=_SQUARES,
             corrected=2,
             mended="A factor 2.",
+            fault=TRIANGLE,
         ),
         Entry(
             "28, step 9",
@@ -222,6 +236,7 @@ PROPOSITION = Proposition(
             tex=r"\|a_1 + \dots + a_5\|^2 \le \|a_1\|^2 + \dots + \|a_5\|^2",
             corrected=3,
             mended="A factor 3: the third and the fourth are no vectors of their own (derivation).",
+            consequence_of=(TRIANGLE,),
         ),
         Entry(
             "28, step 11",
@@ -242,6 +257,7 @@ PROPOSITION = Proposition(
             r"+ (\rho^2 + 1) \mathcal{L}_\mathrm{train} + (1 + \|W^Q (W^K)^\top W^V W\|^2) \rho^2",
             corrected=CORRECTED,
             mended="All three constants times 3, and in C0 the norm of W^Q W^K' times that of W^V W.",
+            consequence_of=(TRIANGLE, PULLED_OUT),
         ),
         Entry(
             "29, ratio",

@@ -1,0 +1,29 @@
+import math
+
+import pytest
+import torch
+
+from language.calibration import COLDEST, HOTTEST, best_temperature
+
+
+def test_the_best_temperature_by_hand():
+    # Three of four times the first token comes, whose logit is 2 more: at T the odds are exp(2 / T), and best where 3.
+    logits = torch.tensor([[2.0, 0.0]]).repeat(4, 1)
+    found = best_temperature(logits, torch.tensor([0, 0, 0, 1]))
+    assert found == pytest.approx(2 / math.log(3), rel=1e-5)
+    # Batches of texts are the same answers in another shape.
+    assert best_temperature(logits.view(2, 2, 2), torch.tensor([[0, 0], [0, 1]])) == pytest.approx(found)
+
+
+def test_answers_that_are_right_have_temperature_1_and_sharper_ones_more():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(20_000, 5, generator=generator)
+    tokens = torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(1)
+    assert best_temperature(logits, tokens) == pytest.approx(1, abs=0.05)
+    assert best_temperature(3 * logits, tokens) == pytest.approx(3 * best_temperature(logits, tokens), rel=1e-4)
+
+
+def test_it_ends_where_no_temperature_is_best():
+    logits = torch.tensor([[0.1, 0.0]])
+    assert best_temperature(logits, torch.tensor([0])) == pytest.approx(COLDEST, rel=1e-4)
+    assert best_temperature(logits, torch.tensor([1])) == pytest.approx(HOTTEST, rel=1e-4)

@@ -1,0 +1,72 @@
+"""Runs that differ in what follows their first training share it, and are none the worse for it."""
+
+import pandas as pd
+import pytest
+from small import small
+
+from language import pretraining
+from synthlab.runs import execute, execute_stack
+
+FINETUNED = ("encoding=rope", "extension=yarn", "alignment.windows=2", "finetune.steps=2")
+
+
+@pytest.fixture(autouse=True)
+def _none_kept(monkeypatch):
+    monkeypatch.setattr(pretraining, "_kept", pretraining.OrderedDict())
+
+
+def tables(record):
+    return [record.metrics, record.training, record.outputs]
+
+
+def test_a_run_says_the_same_whether_its_first_training_was_there_or_not():
+    first, second = small(*FINETUNED), small(*FINETUNED, "alignment.alpha=0.5")
+    alone = tables(execute(second))
+    pretraining._kept.clear()
+    execute(first)
+    assert len(pretraining._kept) == 1
+    shared = tables(execute(second))
+    assert len(pretraining._kept) == 1
+    for expected, found in zip(alone, shared, strict=True):
+        pd.testing.assert_frame_equal(expected, found, check_exact=True)
+
+
+def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
+    configs = [small(*FINETUNED, f"alignment.alpha={alpha}").with_seed(seed) for alpha in (0, 1) for seed in (0, 1)]
+    watched = []
+    records = execute_stack(configs, lambda step, losses: watched.append((step, losses)))
+    assert len(pretraining._kept) == 2
+    assert [step for step, _ in watched] == records[0].training["step"].tolist()
+    for index, record in enumerate(records):
+        assert [losses[index] for _, losses in watched] == record.training["loss"].tolist()
+        for expected, found in zip(tables(execute(configs[index])), tables(record), strict=True):
+            pd.testing.assert_frame_equal(expected, found, check_exact=True)
+
+
+def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
+    monkeypatch.setattr(pretraining, "KEPT", 2)
+    for seed in range(3):
+        execute(small(*FINETUNED).with_seed(seed))
+    assert len(pretraining._kept) == 2
+
+
+@pytest.mark.parametrize(
+    ("override", "shared"),
+    [
+        ("extension=pi", True),
+        ("finetune.steps=3", True),
+        ("alignment.alpha=0.5", True),
+        ("evaluation.seed=1", True),
+        ("protocol.lr=0.1", False),
+        ("language=hidden_markov", False),
+        ("seed=5", False),
+    ],
+)
+def test_what_decides_the_first_training_is_what_comes_before_the_second(override, shared):
+    assert (small(*FINETUNED).pretraining == small(*FINETUNED, override).pretraining) == shared
+
+
+def test_with_the_regularizer_from_the_start_alpha_decides_it():
+    later = ("encoding=rope", "extension=pi", "alignment.windows=2")
+    assert small(*later).pretraining != small(*later, "alignment.alpha=0.5").pretraining
+    assert small("encoding=rope", "extension=pi").pretraining == small(*FINETUNED).pretraining

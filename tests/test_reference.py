@@ -1,0 +1,58 @@
+"""What the README's tables are made of: the verdicts of the reference runs, read back from their tables."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import reference
+from experiments.claims import CLAIMS
+from experiments.reference import language_verdicts, verdicts
+from experiments.report import verdict_table
+from experiments.verdicts import Check, Verdict
+
+HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
+FAILS = Check("f", np.array([2.0, 3.0, 4.0]), high=1.0)
+OPEN = Check("u", np.array([2.0, 3.0, 4.0]), high=3.5)
+ONE = Check("o", np.array([2.0]), low=1.0)
+
+
+def table(*judged: Verdict) -> pd.DataFrame:
+    return verdict_table(judged)
+
+
+def test_verdicts_are_told_with_what_their_checks_leave_open(tmp_path):
+    checks = {"1a": [HOLDS, OPEN], "1b": [HOLDS, OPEN, FAILS], "1c": [ONE], "q": []}
+    missing = {"q": ["no runs of rope"]}
+    table(*(Verdict(CLAIMS[claim], "Figure 1", made, missing.get(claim, [])) for claim, made in checks.items())).to_csv(
+        tmp_path / "claims.csv", index=False
+    )
+    open_check = "undecided: u: 3 [2, 4], needed under 3.5"
+    assert verdicts(tmp_path) == {
+        "1a": {"verdict": "undecided at 3 seeds", "rest": [open_check]},
+        "1b": {"verdict": "holds in part", "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"]},
+        "1c": {"verdict": "holds (one run)", "rest": []},
+        "q": {"verdict": "not judged", "rest": ["no runs of rope"]},
+    }
+
+
+def test_checks_on_language_models_are_counted_by_their_answer(tmp_path):
+    claims = [Verdict(CLAIMS["1a"], "x", [HOLDS, OPEN, FAILS, HOLDS], []), Verdict(CLAIMS["q"], "x", [], ["no runs"])]
+    table(*claims).assign(says="What it says.").to_csv(tmp_path / "alpha_claims.csv", index=False)
+    found = {row["id"]: row for row in language_verdicts(tmp_path)}
+    assert found["1a"] == {
+        "id": "1a",
+        "says": "What it says.",
+        "verdict": "holds in part",
+        "answers": {"holds": 2, "fails": 1, "undecided": 1},
+    }
+    assert set(found["q"]["answers"].values()) == {0}
+
+
+def test_without_a_checkout_it_says_so_in_a_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(reference, "ROOT", tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        reference.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        f"error: {tmp_path / 'README.md'}: is not there; python -m experiments.reference needs a checkout\n"
+    )
