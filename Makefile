@@ -52,20 +52,20 @@ theory: $(READY)
 	@$(BIN)/python -m theory $(ARGS)
 
 alignment: $(READY)
-	@$(BIN)/python -m language $(ARGS)
+	@$(BIN)/python -m experiments.long_short_alignment $(ARGS)
 
 demo: $(READY)
 	@$(BIN)/python -m classroom $(ARGS)
 
 walkthrough: $(READY)
-	@$(BIN)/python -m experiments.walkthrough $(ARGS)
+	@$(BIN)/python -m classroom.walkthrough $(ARGS)
 
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)
 	@$(BIN)/python -m experiments figure=maps results=results/reference
 	@$(BIN)/python -m experiments figure=all results=results/reference
 	@$(BIN)/python -m theory results=results/reference
-	@$(BIN)/python -m language results=results/reference
+	@$(BIN)/python -m experiments.long_short_alignment results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
 	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
@@ -92,7 +92,7 @@ bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)
 
 lint: $(READY)
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from synthlab import cli
+from synthlab.cli import hydra_app as cli
 
 
 def task(raw: dict[str, Any]) -> bool:

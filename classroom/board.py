@@ -11,7 +11,7 @@ from classroom.controls import SHEET
 from classroom.inside import AddedChart, AttentionChart, SequenceChart
 from classroom.runs import Run, Runs, shown
 from classroom.styles import THEORY
-from experiments.views import Reading
+from classroom.views import Reading
 
 READABLE = 60  # symbols of a sequence that are spelt out
 

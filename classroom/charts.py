@@ -16,7 +16,7 @@ from bokeh.models import (
 )
 
 from classroom.styles import BEYOND, INK, SHADE, WITHIN, Line, chart, tip
-from experiments.views import Dots
+from classroom.views import Dots
 
 FLOOR = 1e-12  # what a logarithmic axis shows of 0
 FADED, FULL = 0.25, 1.0

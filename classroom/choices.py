@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from classroom import words
-from experiments.lessons import Lesson, Lessons, in_order
-from synthlab.composition import compose
+from classroom.lessons import Lesson, Lessons, in_order
+from synthlab.config.composition import compose
+from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
-from synthlab.registry import STRICT, unknown
 
 GROUPS = tuple(words.FIRST)
 Choice = dict[str, Any]  # a run: a value for each of the page's controls

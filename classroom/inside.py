@@ -18,7 +18,7 @@ from bokeh.palettes import Blues256, PuOr11
 
 from classroom.charts import points, spread
 from classroom.styles import INK, SHADE, TEXT, Line, chart, tip
-from experiments.views import PICTURED, Reading
+from classroom.views import PICTURED, Reading
 
 NO_CELL = "#ffffff"
 LABELLED = 26  # tokens of an attention picture that have room for a label

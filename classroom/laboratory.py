@@ -22,13 +22,13 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from experiments.viewer import Viewer
-from synthlab.assembly import build_models, resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.config import RunConfig
+from classroom.viewer import Viewer
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, in_one_line
-from synthlab.regression import train_stack
-from synthlab.workers import one_thread
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.family import train_models
+from synthlab.training.devices import one_thread
 from theory.least import least_error
 from theory.optima import optimum
 
@@ -67,7 +67,7 @@ class Laboratory:
         """What comes first takes longest: a small run, before anybody waits for one."""
         config = resolve(compose(list(as_overrides(WARMING))))
         model = build_models([config])
-        train_stack(model, [config])
+        train_models(model, [config])
         Viewer(config).read(model, "01", 5)
         optimum("length", 2, 2)
 
@@ -105,7 +105,7 @@ class Laboratory:
         self.connection.send(Begun(request.number, config.protocol.steps, *lengths, viewer.seen(), command))
         watch = _Watch(self, request.number, viewer, model)
         try:
-            training = train_stack(model, [config], watch)[0]
+            training = train_models(model, [config], watch)[0]
         except _Stopped:
             self._last_look(watch, "stopped")
             return

@@ -12,10 +12,10 @@ from classroom.board import Board
 from classroom.choices import Choice, Chooser, read_sequence
 from classroom.controls import Controls, on_change
 from classroom.inspector import Inspector
+from classroom.lessons import Lesson, Lessons
 from classroom.messages import Answered, Begun, Forget, Progress, Ready, Refused, Reply, Request, Stop, Theorized, Train
 from classroom.runs import Run, Runs
 from classroom.worker import Gone, Worker
-from experiments.lessons import Lesson, Lessons
 from synthlab.errors import InputError, in_one_line
 from synthlab.output import tell
 

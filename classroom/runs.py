@@ -11,8 +11,8 @@ from classroom.charts import points
 from classroom.choices import Choice
 from classroom.messages import Begun, Progress
 from classroom.styles import THEORY, Line, line
-from experiments.views import View
-from experiments.wording import in_digits
+from classroom.views import View
+from classroom.wording import in_digits
 
 WORDS = {
     "waiting": "starting",

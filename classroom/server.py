@@ -22,15 +22,15 @@ from pydantic import BaseModel, Field, PositiveInt
 from tornado.ioloop import IOLoop
 
 from classroom.choices import Chooser, Limit
+from classroom.lessons import Lessons
 from classroom.page import Options, Page
 from classroom.worker import Worker
-from experiments.lessons import Lessons
+from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say, tell
-from synthlab.registry import STRICT, validated
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
-TEMPLATE = Path(__file__).with_name("page.html.j2")
+TEMPLATE = Path(__file__).with_name("server.html.j2")
 
 
 class Settings(BaseModel):

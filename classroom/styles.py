@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from bokeh.models import Title
 from bokeh.plotting import figure as bokeh_figure
 
-from synthlab import plots
+from synthlab.analysis import curves as plots
 
 MARKERS = {
     "o": "circle",

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.wording import MODELS, in_class
-from synthlab.composition import conf_dir
+from classroom.wording import MODELS, in_class
+from synthlab.config.composition import conf_dir
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},

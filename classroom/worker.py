@@ -106,7 +106,7 @@ def _without_ctrl_c() -> Iterator[None]:
 def _serve(connection: Connection) -> None:
     """What the process does."""
     try:
-        from synthlab.cli import quick_imports
+        from synthlab.cli.hydra_app import quick_imports
 
         with quick_imports():
             from classroom.laboratory import Laboratory

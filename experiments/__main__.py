@@ -6,10 +6,10 @@ import sys
 from functools import partial
 from typing import Any
 
-from experiments import settings
-from synthlab import cli
-from synthlab.config import BOOKKEEPING
+from synthlab.cli import hydra_app as cli
+from synthlab.config.base import BOOKKEEPING
 from synthlab.errors import InputError
+from synthlab.studies import settings
 
 
 class Settings(settings.Settings):
@@ -20,15 +20,15 @@ class Settings(settings.Settings):
 
 def task(raw: dict[str, Any], command: str) -> bool:
     """Train, draw, judge, report, and name the files written; False if a run diverged. ``command`` is as typed."""
-    from experiments.drawing import Folder
-    from experiments.figures import best, cells, figures
-    from experiments.report import left_out_lines, verdict_lines, verdict_table, write_report
-    from synthlab.composition import Composed
+    from experiments.output_alignment.figures import ABOUT, best, cells, figures
+    from synthlab.config.composition import Composed
     from synthlab.output import say
-    from synthlab.store import Store
-    from synthlab.sweeps import all_recorded, checked_workers, ensure
-    from synthlab.trackers import tracker_of
-    from synthlab.workers import find_device
+    from synthlab.storage.store import Store
+    from synthlab.studies.figure_files import Folder
+    from synthlab.studies.report import left_out_lines, verdict_lines, verdict_table, write_report
+    from synthlab.sweeps.sweep import all_recorded, checked_workers, ensure
+    from synthlab.sweeps.trackers import tracker_of
+    from synthlab.training.devices import find_device
 
     own = Settings.of(raw)
     device = find_device(own.device)
@@ -58,7 +58,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     try:
         pictures = [_draw(folder, name, figure, found[name], changes) for name, figure in chosen.items()]
         verdict_table(verdicts).to_csv(table, index=False)
-        write_report(page, pictures, verdicts, list(records.values()), command)
+        write_report(page, pictures, verdicts, list(records.values()), command, ABOUT)
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
     files = [*(file for picture in pictures for file in picture.files), table, page]
@@ -69,10 +69,10 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], changes: str) -> Any:
     """The figure's files, written."""
-    from experiments.drawing import Drawn
-    from experiments.figures import drawn_data
-    from experiments.plots import PLOTS
-    from experiments.report import Picture
+    from experiments.output_alignment.figures import drawn_data
+    from synthlab.studies.figure_files import Drawn
+    from synthlab.studies.plots import PLOTS
+    from synthlab.studies.report import Picture
 
     panels = {
         key: Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found[key], changes))
@@ -86,8 +86,8 @@ def _draw(folder: Any, name: str, figure: Any, found: dict[str, Any], changes: s
 
 def _judge(figure: Any, found: dict[str, Any], changes: str) -> list[Any]:
     """The verdicts on the claims that the figure's panels name; what is not the figure as it stands says so."""
-    from experiments.claims import CLAIMS
-    from experiments.verdicts import Evidence, judge
+    from experiments.output_alignment.claims import CLAIMS
+    from synthlab.studies.verdicts import Evidence, judge
 
     panels = [
         (panel.claims, Evidence({series.label: series.records for _, series in found[key]}))
@@ -100,7 +100,7 @@ def _judge(figure: Any, found: dict[str, Any], changes: str) -> list[Any]:
 def _overrides() -> tuple[dict[str, str], str]:
     """The command line's overrides of the runs' own settings, by key; and in one line all that make the figures others
     than those of ``conf/figure/``."""
-    from synthlab.composition import typed_overrides
+    from synthlab.config.composition import typed_overrides
 
     given = typed_overrides()
     if "seed" in given:

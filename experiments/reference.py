@@ -2,7 +2,7 @@
 put its tables into the README.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
-drawn and ``python -m theory`` and ``python -m language`` have written, and one in which ``figure=ablation`` and then
+drawn and ``make theory`` and ``make alignment`` have written, and one in which ``figure=ablation`` and then
 ``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone; without
 folders the README's tables are renewed.
 """
@@ -16,11 +16,11 @@ from typing import Any, get_args
 
 import pandas as pd
 
-from experiments.claims import CLAIMS
-from experiments.pages import template
-from experiments.report import deviations, in_words, told
-from experiments.verdicts import Answer
+from experiments.output_alignment.claims import CLAIMS
 from synthlab.output import tell
+from synthlab.studies.pages import template
+from synthlab.studies.report import deviations, in_words, told
+from synthlab.studies.verdicts import Answer
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -95,7 +95,7 @@ def renewed(readme: str) -> str:
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     bench = json.loads((REFERENCE / "bench.json").read_text())["rows"]
-    blocks = {"claims": claims, "deviations": deviations(), "bench": bench}
+    blocks = {"claims": claims, "deviations": deviations(ABOUT.deviations), "bench": bench}
     for block, rows in (blocks | {"language": language_verdicts(REFERENCE / "language")}).items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"

@@ -6,21 +6,21 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from synthlab.analysis.record_list import Records as Records
+    from synthlab.analysis.record_list import load_records as load_records
     from synthlab.errors import InputError as InputError
     from synthlab.errors import RunsFailed as RunsFailed
-    from synthlab.records import Record as Record
-    from synthlab.results import Records as Records
-    from synthlab.results import load_records as load_records
-    from synthlab.sweeps import run as run
+    from synthlab.storage.records import Record as Record
+    from synthlab.sweeps.sweep import run as run
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
     "InputError": "errors",
     "RunsFailed": "errors",
-    "Record": "records",
-    "Records": "results",
-    "load_records": "results",
-    "run": "sweeps",
+    "Record": "storage.records",
+    "Records": "analysis.record_list",
+    "load_records": "analysis.record_list",
+    "run": "sweeps.sweep",
 }
 __all__ = list(_HOMES)
 

@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from synthlab import cli
+from synthlab.cli import hydra_app as cli
 
 
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
     with cli.quick_imports():
-        from synthlab.assembly import resolve
-        from synthlab.config import bookkeeping
+        from synthlab.config.base import bookkeeping
         from synthlab.output import say
-        from synthlab.store import Store
-        from synthlab.sweeps import ensure
-        from synthlab.trackers import tracker_of
+        from synthlab.regression.construction import resolve
+        from synthlab.storage.store import Store
+        from synthlab.sweeps.sweep import ensure
+        from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
     store, tracker = Store(given["results"]), tracker_of(given["tracker"])
@@ -25,7 +25,7 @@ def task(raw: dict[str, Any]) -> bool:
 def sweep(overrides: list[str], searchpath: list[str]) -> bool:
     """See ``command.sweep``."""
     with cli.quick_imports():
-        from synthlab.command import sweep
+        from synthlab.sweeps.command import sweep
 
     return sweep(overrides, searchpath)
 

@@ -1,26 +1,18 @@
 """``python -m synthlab.collect``: all runs of a results folder as one table, a CSV or Parquet file."""
 
-import argparse
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
+from synthlab.cli.arguments import Parser
 from synthlab.errors import InputError
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # damaged records that are named one by one
-
-
-class Parser(argparse.ArgumentParser):
-    """Arguments, refused in one line like everything else."""
-
-    def error(self, message: str) -> NoReturn:
-        tell(f"error: {message}")
-        sys.exit(2)
 
 
 def collect(results: Any, out: Path, where: Any = None) -> Any:
@@ -29,8 +21,8 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
     It is written in parts, under another name until it is whole. Raises InputError for a condition or a file that
     cannot be.
     """
-    from synthlab.collection import Collection
-    from synthlab.store import Store
+    from synthlab.analysis.collection import Collection
+    from synthlab.storage.store import Store
 
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.collect import Parser
-from synthlab.comparison import Lengths, Names, check_table, gather
+from synthlab.analysis.comparison import Lengths, Names, check_table, gather
+from synthlab.analysis.panels import LABELS, RC, draw
+from synthlab.cli.arguments import Parser
 from synthlab.errors import InputError
 from synthlab.output import say, tell
-from synthlab.panels import LABELS, RC, draw
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,7 +68,7 @@ def _save(figure: "Figure", field: str, path: Path) -> None:
 def _read(source: str, where: list[str] | None) -> pd.DataFrame:
     """The table of the runs below the folder, or in the file, ``source``; raises InputError where there are none."""
     if Path(source).suffix not in (".csv", ".parquet"):
-        from synthlab.results import load_records
+        from synthlab.analysis.record_list import load_records
 
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
@@ -76,7 +76,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
         for warning in told:  # of damaged records
             tell(f"warning: {warning.message}")
     else:
-        from synthlab.where import matching
+        from synthlab.analysis.conditions import matching
 
         try:
             if source.endswith(".parquet"):

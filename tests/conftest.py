@@ -7,7 +7,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 from jaxtyping import install_import_hook
 
 # Before anything of them is imported: every annotated function then checks shapes and types when it runs.
-install_import_hook(["synthlab", "language"], "beartype.beartype")
+install_import_hook(["synthlab", "experiments.long_short_alignment"], "beartype.beartype")
 
 import sys
 from collections.abc import Callable
@@ -42,9 +42,9 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from hydra.core.hydra_config import HydraConfig
 
         from classroom.__main__ import main as classroom_main
+        from classroom.walkthrough import main as walkthrough_main
         from experiments.__main__ import main as experiments_main
-        from experiments.walkthrough import main as walkthrough_main
-        from language.__main__ import main as language_main
+        from experiments.long_short_alignment.__main__ import main as language_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
         from synthlab.compare import main as compare_main
@@ -73,6 +73,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 @pytest.fixture
 def quick(tmp_path) -> list[str]:
     """Overrides that make a run take milliseconds and keep it in a folder of its own."""
-    from synthlab.composition import as_overrides
+    from synthlab.config.composition import as_overrides
 
     return [*as_overrides(QUICK), f"results={tmp_path}"]

@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from synthlab.hooks import Encoding
-from synthlab.outrep import REALS, Identity, OutRep
-from synthlab.tasks import Length
-from synthlab.trackers import Tracker
+from synthlab.models.encoding_base import Encoding
+from synthlab.regression.outrep import REALS, Identity, OutRep
+from synthlab.regression.tasks import Length
+from synthlab.sweeps.trackers import Tracker
 
 
 class NoneSpan(Length):
@@ -121,9 +121,9 @@ REFUSED = {
     "task:BackwardSpan": r"span\(12\) is \(12.0, 1.0\); must be two finite numbers, the smaller first",
     "task:RaisingSpan": r"cannot say its span\(1\) \(KeyError: 'no\\nspan'\)",
     "task:Undefined": r"cannot be made \(PydanticUserError: .*\)",
-    "outrep:NoDomain": "domain is None; must be a synthlab.outrep.Interval",
-    "outrep:TextDomain": "domain is 'all'; must be a synthlab.outrep.Interval",
-    "outrep:NoImage": "image is None; must be a synthlab.outrep.Interval",
+    "outrep:NoDomain": "domain is None; must be a synthlab.regression.outrep.Interval",
+    "outrep:TextDomain": "domain is 'all'; must be a synthlab.regression.outrep.Interval",
+    "outrep:NoImage": "image is None; must be a synthlab.regression.outrep.Interval",
     "outrep:Unshifted": "shift is None; OutRep.__init__ must set it",
     "outrep:TextShift": r"cannot choose a shift \(ValueError: .*\)",
     "encoding:NoneLongest": r"cannot say the longest sequence it can serve \(TypeError: .*\)",

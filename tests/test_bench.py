@@ -11,8 +11,8 @@ import torch
 from experiments.bench import __main__ as bench
 from experiments.bench import probes
 from experiments.bench.baselines import Causal
-from synthlab.assembly import build_models
-from synthlab.stacks import stack_size
+from synthlab.regression.construction import build_models
+from synthlab.training.ensembles import stack_size
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from synthlab.bounds import MOST_VALUES, SUSPECT, values
+from synthlab.config.bounds import MOST_VALUES, SUSPECT, values
 
 ALIASES = "a: &a [x, y]\nb: &b [*a, *a]\nc: [*b, *b]\n"
 

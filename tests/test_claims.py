@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from test_records import record
 
-from experiments.claims import CLAIMS
-from experiments.verdicts import Check, Evidence, Interval, NoEvidence, Verdict, judge, median_interval
-from synthlab.outrep import OUTREPS
+from experiments.output_alignment.claims import CLAIMS
+from synthlab.regression.outrep import OUTREPS
+from synthlab.studies.verdicts import Check, Evidence, Interval, NoEvidence, Verdict, judge, median_interval
 
 LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)

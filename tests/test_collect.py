@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 from test_records import CONFIG, record, unmeasured
 
-from synthlab import collection, load_records
+from synthlab import load_records
+from synthlab.analysis import collection
+from synthlab.analysis.record_list import Records
 from synthlab.collect import collect
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
-from synthlab.records import Failure
-from synthlab.results import Records
-from synthlab.store import Store
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
 
 LENGTHS = CONFIG.test_length
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from quick import QUICK
 
-from synthlab.composition import as_overrides
+from synthlab.config.composition import as_overrides
 
 GROUPS = ["task", "inputs", "encoding", "outrep", "model", "protocol", "tracker"]
 WHOLE = ["model.width", "model.depth", "model.heads", "protocol.steps", "protocol.batch", "train_length", "test_length"]
@@ -86,7 +86,7 @@ def test_a_malformed_command_line_is_refused_in_lines_that_name_the_field(invoke
     sweep = sweep or any(word in text for word in ONLY_IN_SWEEPS)
     given = [*as_overrides({key: value for key, value in flat(QUICK) if key not in text}), *text.split(" ")]
     outside = [] if "results=" in text else [f"results={tmp_path}"]
-    monkeypatch.setattr("synthlab.runs.fit", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr("synthlab.training.execution.fit", lambda *_: pytest.fail("it was trained"))
     outcome = invoke(
         "synthlab", *given, *outside, *(["-m", "seed=0,1"] if sweep and "seed" not in text else ["-m"] * sweep)
     )

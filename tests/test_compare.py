@@ -13,16 +13,16 @@ from matplotlib.colors import to_hex
 from test_records import record
 
 from synthlab import load_records
+from synthlab.analysis.comparison import gather
+from synthlab.analysis.curves import STYLES
+from synthlab.analysis.panels import draw, looks
+from synthlab.analysis.record_list import Records
 from synthlab.collect import collect
 from synthlab.compare import compare, main
-from synthlab.comparison import gather
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
-from synthlab.panels import draw, looks
-from synthlab.plots import STYLES
-from synthlab.records import Failure
-from synthlab.results import Records
-from synthlab.store import Store
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
 
 
 def made(value: float, seeds=(0, 1, 2), **changed) -> list:

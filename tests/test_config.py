@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synthlab.assembly import KINDS, build, resolve
-from synthlab.composition import as_overrides, compose, conf_dir
+from synthlab.config.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
+from synthlab.regression.construction import KINDS, build, resolve
 
 CONFIG = compose([])
 

@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
-from synthlab.composition import compose
-from synthlab.encodings import ENCODINGS, Dims, Encoding, alibi_slopes
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS, Dims, Encoding, alibi_slopes
 
 # As the config files have them: a new encoding is tested by having one.
 ARGUMENTS = {name: compose([f"encoding={name}"])["encoding"] for name in ENCODINGS}

@@ -3,14 +3,14 @@ import pytest
 import torch
 from test_transformer import model
 
-from synthlab import evaluation
-from synthlab.evaluation import evaluate, readouts
-from synthlab.inputs import Bernoulli
-from synthlab.layers import Member
 from synthlab.metrics import METRICS, horizon
-from synthlab.outrep import OUTREPS
-from synthlab.streams import stream
-from synthlab.tasks import TASKS
+from synthlab.models.layers import Member
+from synthlab.regression import evaluation
+from synthlab.regression.evaluation import evaluate, readouts
+from synthlab.regression.inputs import Bernoulli
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS
+from synthlab.rng import stream
 
 
 class Constant(Member):

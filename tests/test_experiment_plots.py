@@ -6,11 +6,11 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from test_records import record
 
-from experiments.drawing import Drawn, Folder
-from experiments.figures import Panel, drawn_data
-from experiments.plots import PLOTS, Series, label
+from experiments.output_alignment.figures import Panel, drawn_data
+from synthlab.analysis.curves import STYLES, draw_lines
 from synthlab.metrics import METRICS
-from synthlab.plots import STYLES, draw_lines
+from synthlab.studies.figure_files import Drawn, Folder
+from synthlab.studies.plots import PLOTS, Series, label
 
 
 def made(value: float, seeds=2, **changed) -> list:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from test_encodings import at, build
 from test_transformer import KINDS, LENGTH, alone, model, symbols
 
-from synthlab.encodings import Dims, Encoding
 from synthlab.errors import InputError
+from synthlab.models.encodings import Dims, Encoding
 
 FACTORED = ("pi", "ntk", "yarn")
 FACTORS = st.floats(1, 64)

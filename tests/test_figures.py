@@ -7,15 +7,15 @@ import pytest
 from omegaconf import OmegaConf
 from quick import QUICK
 
-from experiments.drawing import Drawn, Folder
-from experiments.figures import Panel, best, cells, drawn_data, figures
-from experiments.plots import PLOTS
-from synthlab.assembly import resolve
-from synthlab.composition import Composed, as_overrides, compose, conf_dir
-from synthlab.config import RunConfig
+from experiments.output_alignment.figures import Panel, best, cells, drawn_data, figures
+from synthlab.analysis.record_list import Records
+from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
 from synthlab.errors import InputError
-from synthlab.results import Records
-from synthlab.runs import execute
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+from synthlab.studies.figure_files import Drawn, Folder
+from synthlab.studies.plots import PLOTS
+from synthlab.training.execution import execute
 
 GROUPS_OF_FIGURES = ("all", "paper")
 ALONE = ("ablation", "maps", "recipe")  # drawn only where asked for by name
@@ -76,7 +76,7 @@ def hasty(monkeypatch):
             store.write(replace(execute(RunConfig.checked(quick)), config=config))
         return Records(store.find(config) for config in configs)
 
-    monkeypatch.setattr("synthlab.sweeps.ensure", ensure)
+    monkeypatch.setattr("synthlab.sweeps.sweep.ensure", ensure)
 
 
 # The paper's first and last with every test, the many panels of the others apart.

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quick import QUICK
 
-from synthlab import grids
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.encodings import ENCODINGS
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
-from synthlab.grids import grid
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import resolve
+from synthlab.sweeps import grids
+from synthlab.sweeps.grids import grid
 
 CHOICES = {
     "task": ["mean", "length", "sum"],

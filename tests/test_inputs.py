@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from synthlab.composition import compose
-from synthlab.inputs import INPUTS, Bernoulli, UniformCount
+from synthlab.config.composition import compose
+from synthlab.regression.inputs import INPUTS, Bernoulli, UniformCount
 
 LENGTH, BATCH = 12, 20_000
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from test_transformer import LENGTH, model, symbols
 
-from synthlab.encodings import ENCODINGS, alibi_slopes
-from synthlab.inspection import added_logits, readout_attention
+from synthlab.models.encodings import ENCODINGS, alibi_slopes
+from synthlab.models.inspection import added_logits, readout_attention
 
 SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
 

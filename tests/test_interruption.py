@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from synthlab.leases import Leases
-from synthlab.store import Store
-from synthlab.tasks import TASKS, Task
+from synthlab.regression.tasks import TASKS, Task
+from synthlab.storage.leases import Leases
+from synthlab.storage.store import Store
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to find the workers")
 FIGURE = ["-m", "experiments", "figure=1", "seeds=1", "protocol.steps=200"]

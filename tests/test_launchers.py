@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from synthlab import jobs
-from synthlab.assembly import resolve
-from synthlab.composition import compose
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.jobs import EXTRAS, Batches, Launcher, batched
-from synthlab.stacks import seconds
-from synthlab.store import Store
-from synthlab.tasks import TASKS, Task
+from synthlab.regression.construction import resolve
+from synthlab.regression.tasks import TASKS, Task
+from synthlab.storage.store import Store
+from synthlab.sweeps import launchers as jobs
+from synthlab.sweeps.launchers import EXTRAS, Batches, Launcher, batched
+from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
 RUNS = 12

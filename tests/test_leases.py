@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from synthlab import leases
-from synthlab.files import files_at
-from synthlab.leases import FOLDER, SIGNS, Holder, Leases, let_go
+from synthlab.storage import leases
+from synthlab.storage.files import files_at
+from synthlab.storage.leases import FOLDER, SIGNS, Holder, Leases, let_go
 
 RUN, OTHER = "0" * 16, "1" * 16
 

@@ -1,10 +1,10 @@
 import pytest
 from omegaconf import OmegaConf
 
-from experiments.lessons import Lessons, in_order
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose, conf_dir
+from classroom.lessons import Lessons, in_order
+from synthlab.config.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
+from synthlab.regression.construction import resolve
 
 ONE = {"button": "b", "title": "t", "watch": "w", "seen": "s", "runs": [{"task": "mean"}]}
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.mechanism import inverse_weights, line_from_training
+from experiments.output_alignment.mechanism import inverse_weights, line_from_training
 
 
 def test_the_line_through_the_training_lengths_by_hand():

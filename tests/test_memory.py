@@ -6,15 +6,15 @@ import pytest
 import torch
 from quick import QUICK
 
-from synthlab import memory
-from synthlab.assembly import build_models, resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.config import RunConfig
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, in_one_line
-from synthlab.memory import available, check_trainable, need
-from synthlab.runs import execute
-from synthlab.store import Store
-from synthlab.sweeps import Sweep
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import build_models, resolve
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import Sweep
+from synthlab.training import memory
+from synthlab.training.execution import execute
+from synthlab.training.memory import available, check_trainable, need
 
 GIB = 2**30
 
@@ -68,7 +68,7 @@ def test_what_cannot_fit_is_refused_in_one_line_before_it_is_tried(invoke, quick
     quick = [word for word in quick if word.split("=")[0] not in " ".join(given)]
     quick = quick if any("test_length" in word for word in quick) else [*quick, "test_length=12"]
     monkeypatch.setattr(memory, "available", lambda device="cpu": 32.0 * 2**20)
-    monkeypatch.setattr("synthlab.runs.execute_stack", lambda *_: pytest.fail("it was tried"))
+    monkeypatch.setattr("synthlab.training.execution.execute_together", lambda *_: pytest.fail("it was tried"))
     for sweep in ([], ["-m", "seed=0,1"]):
         outcome = invoke("synthlab", *quick, *given, *sweep)
         lines = [line for line in outcome.err.splitlines() if " left |" not in line]
@@ -99,7 +99,7 @@ def test_memory_that_runs_out_all_the_same_is_said_in_one_line(invoke, quick, mo
     def build(*_):
         torch.empty(2**58)
 
-    monkeypatch.setattr("synthlab.assembly.build_models", build)
+    monkeypatch.setattr("synthlab.regression.construction.build_models", build)
     outcome = invoke("synthlab", *quick)
     asked = f"{2**60 / GIB:,.1f} GiB were asked for at once"
     line = f"MemoryError: there is not enough memory ({asked}); a smaller model, batch or length takes less"

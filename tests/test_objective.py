@@ -4,10 +4,10 @@ import pytest
 import torch
 from test_transformer import model
 
-from synthlab.inputs import Bernoulli
-from synthlab.objective import STEPS, SYMBOLS, Examples, PrefixRegression, length_weights, weighted_mse
-from synthlab.outrep import OUTREPS
-from synthlab.tasks import TASKS
+from synthlab.regression.inputs import Bernoulli
+from synthlab.regression.objective import STEPS, SYMBOLS, Examples, PrefixRegression, length_weights, weighted_mse
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS
 
 
 def test_length_weights_by_hand():

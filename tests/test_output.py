@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from quick import QUICK
 
-from experiments import mechanism
-from synthlab.composition import as_overrides
+from experiments.output_alignment import mechanism
+from synthlab.config.composition import as_overrides
 from synthlab.output import say, tell
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

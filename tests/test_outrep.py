@@ -5,9 +5,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.composition import compose
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS, Interval, OutRep
+from synthlab.regression.outrep import OUTREPS, Interval, OutRep
 
 MAPS = [
     *(compose([f"outrep={name}", "outrep.shift=0.0"])["outrep"] for name in OUTREPS),  # a new map joins by itself

@@ -38,16 +38,16 @@ def test_the_wheel_holds_packages_and_configs(installed):
     for name in (
         "synthlab/__main__.py",
         "experiments/__main__.py",
-        "experiments/report.html.j2",
-        "experiments/deviations.yaml",
-        "experiments/page.html.j2",
+        "synthlab/studies/report.html.j2",
+        "experiments/output_alignment/deviations.yaml",
+        "synthlab/studies/page.html.j2",
         "theory/propositions/theorem1.py",
         "theory/theory.html.j2",
         "theory/theory.tex.j2",
-        "language/languages.py",
-        "language/deviations.yaml",
-        "classroom/page.html.j2",
-        "experiments/walkthrough.html.j2",
+        "synthlab/language/languages.py",
+        "experiments/long_short_alignment/deviations.yaml",
+        "classroom/server.html.j2",
+        "classroom/walkthrough.html.j2",
         "synthlab/conf/run.yaml",
         "hydra_plugins/synthlab_ray/launcher.py",
     ):
@@ -77,7 +77,9 @@ def test_an_installed_wheel_takes_a_users_config_dir(installed, tmp_path):
 
 
 def test_the_config_found_is_the_wheels_own(installed, tmp_path):
-    (tmp_path / "where.py").write_text("import synthlab.composition; print(synthlab.composition.conf_dir())")
+    (tmp_path / "where.py").write_text(
+        "import synthlab.config.composition; print(synthlab.config.composition.conf_dir())"
+    )
     code = python(installed, "where", cwd=tmp_path)
     assert code.returncode != 0  # the working directory is not on the path, so this cannot be found ...
     (installed / "where.py").write_text((tmp_path / "where.py").read_text())

@@ -1,7 +1,7 @@
 import torch
 
-from synthlab import packing
-from synthlab.packing import BOS, EOS
+from synthlab.models import packing
+from synthlab.models.packing import BOS, EOS
 
 
 def test_a_row_holds_bos_the_symbols_and_an_eos_for_each_prefix():

@@ -1,12 +1,12 @@
 import pytest
 from test_records import record
 
-from synthlab.encodings import ENCODINGS
+from synthlab.analysis.curves import STYLES, band_note, style_of
+from synthlab.analysis.record_list import Records
+from synthlab.analysis.tables import curves
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS
-from synthlab.plots import STYLES, band_note, style_of
-from synthlab.results import Records
-from synthlab.tables import curves
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.outrep import OUTREPS
 
 
 @pytest.mark.parametrize("registry", [ENCODINGS, OUTREPS], ids=["encodings", "maps"])

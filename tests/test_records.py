@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from quick import QUICK
 
 from synthlab import load_records
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.config import RunConfig
+from synthlab.analysis.record_list import Records
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
-from synthlab.records import Record
-from synthlab.results import Records
-from synthlab.store import Store
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 
 CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
 

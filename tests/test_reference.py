@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from experiments import reference
-from experiments.claims import CLAIMS
+from experiments.output_alignment.claims import CLAIMS
 from experiments.reference import language_verdicts, verdicts
-from experiments.report import verdict_table
-from experiments.verdicts import Check, Verdict
+from synthlab.studies.report import verdict_table
+from synthlab.studies.verdicts import Check, Verdict
 
 HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
 FAILS = Check("f", np.array([2.0, 3.0, 4.0]), high=1.0)

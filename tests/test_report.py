@@ -7,10 +7,20 @@ import pytest
 from quick import QUICK
 from test_records import record
 
-from experiments.claims import CLAIMS
-from experiments.report import Picture, deviations, spread, told, verdict_lines, verdict_table, wanted, write_report
-from experiments.verdicts import Check, Verdict
-from synthlab.composition import as_overrides
+from experiments.output_alignment.claims import CLAIMS
+from experiments.output_alignment.figures import ABOUT
+from synthlab.config.composition import as_overrides
+from synthlab.studies.report import (
+    Picture,
+    deviations,
+    spread,
+    told,
+    verdict_lines,
+    verdict_table,
+    wanted,
+    write_report,
+)
+from synthlab.studies.verdicts import Check, Verdict
 
 CHECKS = [
     Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
@@ -53,7 +63,7 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
     for claim in ("1a", "1b", "1c", "1c+", "slow", "q"):
         assert f"{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
         assert CLAIMS[claim].statement in words
-    for row in deviations():
+    for row in deviations(ABOUT.deviations):
         assert row["why"] in words
     for name in ("figure1a.csv", "figure1c_plus.csv"):
         assert f'download="{name}"' in text
@@ -68,7 +78,7 @@ def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):
     picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"])
     verdict = Verdict(CLAIMS["1a"], "Figure <1>", CHECKS, [])
     lost = record(1, diverged_at=7)
-    write_report(tmp_path / "report.html", [picture], [verdict], [record(0), lost], "python -m 'x>y'")
+    write_report(tmp_path / "report.html", [picture], [verdict], [record(0), lost], "python -m 'x>y'", ABOUT)
     text = (tmp_path / "report.html").read_text()
     assert "<script>" not in text
     assert "a &lt;b&gt; &amp; c" in text
@@ -78,14 +88,14 @@ def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):
 
 
 def test_a_report_without_claims_says_so(tmp_path):
-    write_report(tmp_path / "report.html", [], [], [record(0)], "x")
+    write_report(tmp_path / "report.html", [], [], [record(0)], "x", ABOUT)
     assert "None of the claims is judged on these figures." in (tmp_path / "report.html").read_text()
 
 
 def test_the_page_says_how_far_the_seeds_decide(tmp_path):
     one = [Check("x", np.array([2.0]), low=1.0)]
     verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one)]
-    write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x")
+    write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
     words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
     assert "◐ holds in part" in words
     assert "~ undecided at 3 seeds" in words  # the fewest of any check
@@ -164,6 +174,6 @@ def test_numbers_in_words(check, words):
 
 
 def test_deviations_are_whole():
-    for row in deviations():
+    for row in deviations(ABOUT.deviations):
         assert set(row) == {"what", "paper", "here", "why"}
         assert all(isinstance(value, str) and value and "TODO" not in value for value in row.values())

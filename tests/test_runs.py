@@ -6,15 +6,15 @@ import torch
 from quick import QUICK
 
 import synthlab
-from synthlab.assembly import build_models, resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.encodings import ENCODINGS, Dims, Encoding
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS
-from synthlab.runs import execute
-from synthlab.store import Store
-from synthlab.sweeps import ensure
-from synthlab.tasks import TASKS, Task
+from synthlab.models.encodings import ENCODINGS, Dims, Encoding
+from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS, Task
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.training.execution import execute
 
 run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
 
@@ -73,7 +73,7 @@ def test_the_distribution_of_training_lengths_is_heeded():
 def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
     ensure([config(f"seed={seed}") for seed in (0, 1)], Store(tmp_path), progress=False)
     trained = []
-    monkeypatch.setattr("synthlab.regression.build_models", lambda c: trained.extend(c) or build_models(c))
+    monkeypatch.setattr("synthlab.regression.family.build_models", lambda c: trained.extend(c) or build_models(c))
     records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], Store(tmp_path), progress=False)
     assert [run.seed for run in trained] == [2]
     assert [record.config.seed for record in records] == [2, 1, 0, 2]
@@ -90,7 +90,9 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
 
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
-    monkeypatch.setattr("synthlab.regression.build_models", lambda c: models.append(build_models(c)) or models[0])
+    monkeypatch.setattr(
+        "synthlab.regression.family.build_models", lambda c: models.append(build_models(c)) or models[0]
+    )
     execute(run)
     before, after = (stack.encoding.vectors[0] for stack in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()

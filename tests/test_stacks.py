@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quick import QUICK
 
-from synthlab.assembly import build_models, resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.encodings import ENCODINGS, Dims, Encoding
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
-from synthlab.layers import stacked
-from synthlab.runs import execute, execute_stack
-from synthlab.stacks import exact_parts, is_exact, stack_size, stacks
-from synthlab.tasks import Length
+from synthlab.models.encodings import ENCODINGS, Dims, Encoding
+from synthlab.models.layers import stacked
+from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.tasks import Length
+from synthlab.training.ensembles import exact_parts, is_exact, stack_size, stacks
+from synthlab.training.execution import execute, execute_together
 
 
 class Stubborn(Encoding):
@@ -78,7 +78,7 @@ SHAPES = [
 def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
     configs = [config("protocol.steps=20", *shape, *own) for own in MIXED]
     assert is_exact(configs)
-    for record, run in zip(execute_stack(configs), configs, strict=True):
+    for record, run in zip(execute_together(configs), configs, strict=True):
         assert record.status == "finished"
         assert says(record) == says(execute(run))
 
@@ -101,13 +101,13 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
     shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
     for stack in (part for whole in stacks(configs, 1) for part in exact_parts(whole)):
-        assert [says(record) for record in execute_stack(stack)] == [says(execute(run)) for run in stack]
+        assert [says(record) for record in execute_together(stack)] == [says(execute(run)) for run in stack]
 
 
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
     assert [len(part) for part in exact_parts(configs)] == [3]
-    monkeypatch.setattr("synthlab.stacks.is_exact", lambda configs: False)
+    monkeypatch.setattr("synthlab.training.ensembles.is_exact", lambda configs: False)
     assert [len(part) for part in exact_parts(configs)] == [1, 1, 1]
     assert [len(part) for part in exact_parts(configs, "cuda")] == [3]
     assert exact_parts([]) == []
@@ -123,31 +123,31 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
         return stack
 
     assert is_exact(configs)
-    monkeypatch.setattr("synthlab.regression.build_models", built)
-    monkeypatch.setattr("synthlab.stacks._exact", {})
+    monkeypatch.setattr("synthlab.regression.family.build_models", built)
+    monkeypatch.setattr("synthlab.training.ensembles._exact", {})
     assert not is_exact(configs)
 
 
 def test_parameters_that_are_frozen_or_unused_are_left_as_they_are():
     configs = [config("encoding.name=test_stacks:Idle", f"seed={seed}") for seed in range(2)]
     assert is_exact(configs)
-    assert [says(record) for record in execute_stack(configs)] == [says(execute(run)) for run in configs]
+    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
 
 
 def test_a_task_in_double_precision_changes_nothing_beside_it():
     configs = [config("task.name=test_stacks:DoubleLength"), config("task=mean")]
-    assert [says(record) for record in execute_stack(configs)] == [says(execute(run)) for run in configs]
+    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
 
 
 def test_runs_of_two_shapes_are_no_stack():
     with pytest.raises(ValueError, match="2 runs differ in shape"):
-        execute_stack([config(), config("model.depth=2")])
+        execute_together([config(), config("model.depth=2")])
 
 
 def test_a_run_that_diverges_in_a_stack_is_recorded_as_alone():
     wild = ("protocol.optimizer=sgd", "model.norm=none", "protocol.steps=30", "task=length")
     configs = [config(*wild, f"protocol.lr={lr}") for lr in ("1e-3", "1e30", "1e-4")]
-    together = execute_stack(configs)
+    together = execute_together(configs)
     assert [record.status for record in together] == ["finished", "diverged", "finished"]
     for record, run in zip(together, configs, strict=True):
         assert says(record) == says(execute(run))

@@ -1,6 +1,6 @@
 import torch
 
-from synthlab.streams import STREAMS, stream
+from synthlab.rng import STREAMS, stream
 
 
 def test_streams_differ_by_name_and_by_seed_and_repeat():

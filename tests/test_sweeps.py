@@ -13,18 +13,18 @@ import pytest
 import torch
 from quick import QUICK
 
-from synthlab import leases as leases_module
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed, StoreError
-from synthlab.files import Folder
-from synthlab.leases import Holder, Leases
-from synthlab.outrep import Identity
-from synthlab.ranking import ranked, render, row
-from synthlab.store import Store
-from synthlab.sweeps import Sweep, ensure
-from synthlab.tasks import TASKS, Task
-from synthlab.trackers import Track, Tracker, tracker_of
+from synthlab.regression.construction import resolve
+from synthlab.regression.outrep import Identity
+from synthlab.regression.tasks import TASKS, Task
+from synthlab.storage import leases as leases_module
+from synthlab.storage.files import Folder
+from synthlab.storage.leases import Holder, Leases
+from synthlab.storage.store import Store
+from synthlab.sweeps.ranking import ranked, render, row
+from synthlab.sweeps.sweep import Sweep, ensure
+from synthlab.sweeps.trackers import Track, Tracker, tracker_of
 
 
 class Broken(Task):
@@ -261,7 +261,7 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     def read_only(*_, **__):
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("synthlab.files.Folder.write", read_only)
+    monkeypatch.setattr("synthlab.storage.files.Folder.write", read_only)
     again = invoke("synthlab", *quick, "-m", "seed=0,1")
     assert again.status == 0
     assert "cannot be written (Read-only file system); the records are kept" in again.err

@@ -1,8 +1,8 @@
 import pytest
 from test_records import record
 
-from synthlab.results import Records
-from synthlab.tables import curves, labelled, shown_lengths, varying
+from synthlab.analysis.record_list import Records
+from synthlab.analysis.tables import curves, labelled, shown_lengths, varying
 
 
 def table(*records):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from synthlab.tasks import TASKS
+from synthlab.regression.tasks import TASKS
 
 X = torch.tensor([[1, 0, 1, 1], [0, 0, 0, 0]])
 

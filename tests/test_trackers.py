@@ -18,13 +18,13 @@ import yaml
 from omegaconf import OmegaConf
 from quick import QUICK
 
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose, conf_dir
+from synthlab.config.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS, horizon
-from synthlab.records import Record
-from synthlab.runs import execute_stack
-from synthlab.trackers import TRACKERS, Followed, Track, Tracker, outcome, tracker_of
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Record
+from synthlab.sweeps.trackers import TRACKERS, Followed, Track, Tracker, outcome, tracker_of
+from synthlab.training.execution import execute_together
 
 SETTINGS = {
     "none": {},
@@ -78,7 +78,7 @@ def configs(*overrides: str, seeds: int = 3):
 def followed(tracker, stack) -> list[Record]:
     """The records of a stack that ``tracker`` follows."""
     with tracker.following(stack) as tracks:
-        records = execute_stack(stack, tracks.observe)
+        records = execute_together(stack, tracks.observe)
         tracks.end(records)
     return records
 
@@ -97,7 +97,7 @@ def tracker(name: str, folder: Path) -> Followed:
 def test_points_arrive_at_every_record_every_and_records_at_the_end(once):
     stack = configs("protocol.steps=6", "protocol.record_every=2")
     records = followed(tracker_of({"name": OWN, "once": once}), stack)
-    assert all(same(record, alone) for record, alone in zip(records, execute_stack(stack), strict=True))
+    assert all(same(record, alone) for record, alone in zip(records, execute_together(stack), strict=True))
     assert set(Notes.seen) == {config.id for config in stack}
     for record in records:
         begin, *points, end = Notes.seen[record.config.id]
@@ -142,7 +142,7 @@ def test_what_ended_does_not_end_again():
 def test_a_tracker_that_fails_costs_no_run_and_says_so_once(capsys, call, once):
     stack, failing = configs(), tracker_of({"name": OWN, "breaks": call, "once": once})
     records = [followed(failing, stack), followed(pickle.loads(pickle.dumps(failing)), stack)]
-    assert all(same(record, alone) for record, alone in zip(records[0], execute_stack(stack), strict=True))
+    assert all(same(record, alone) for record, alone in zip(records[0], execute_together(stack), strict=True))
     said = f"tracker={OWN}: given up (OSError: the disk is full); runs go on without it\n"
     assert capsys.readouterr() == ("", said)
     if once == 1:
@@ -156,7 +156,7 @@ def test_another_tracker_is_not_given_up_with_the_first(capsys):
 
 
 def test_the_outcome_is_in_a_few_numbers():
-    (record,) = execute_stack(configs(seeds=1))
+    (record,) = execute_together(configs(seeds=1))
     ended = outcome(record)
     assert list(ended) == ["status", "horizon", *(f"last_{name}" for name in METRICS)]
     assert ended["horizon"] == horizon(record.metrics["relative_error"].to_numpy())
@@ -185,7 +185,7 @@ def test_the_outcome_is_in_a_few_numbers():
             {"folder": "x"},
             "tracker={'folder': 'x'}: must be a mapping with a name; choose from none, wandb, tensorboard",
         ),
-        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.trackers.Tracker"),
+        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.Tracker"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(config, line):
@@ -202,7 +202,7 @@ def test_a_missing_package_is_refused_before_training(name, there, monkeypatch, 
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     monkeypatch.delitem(sys.modules, name, raising=False)
     spec = find_spec(name) if there != "nothing" else None
-    monkeypatch.setattr("synthlab.trackers.find_spec", lambda package: spec)
+    monkeypatch.setattr("synthlab.sweeps.trackers.find_spec", lambda package: spec)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})
     line = f"tracker={name}: needs the package {name}; pip install -e '.[{name}]'"
@@ -225,7 +225,7 @@ def test_a_tracker_keeps_its_files_in_the_results_folder(name, folder):
 
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
 def test_a_folder_of_another_machine_is_refused(name, monkeypatch):
-    monkeypatch.setattr("synthlab.trackers._need", lambda package: None)
+    monkeypatch.setattr("synthlab.sweeps.trackers._need", lambda package: None)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, "folder": "s3://lab/results", **SETTINGS[name]})
     assert refused.value.lines == ("tracker.folder=s3://lab/results: must be a folder of this machine; name one",)
@@ -399,9 +399,9 @@ def alone(tmp_path: Path, code: str, mode: str, stdin: int = subprocess.DEVNULL,
     pytest.importorskip("wandb", reason="needs the extra wandb")
     program = """
         import os, sys
-        from synthlab.assembly import resolve
-        from synthlab.composition import compose
-        from synthlab.trackers import tracker_of
+        from synthlab.regression.construction import resolve
+        from synthlab.config.composition import compose
+        from synthlab.sweeps.trackers import tracker_of
         run = resolve(compose([]))
         about = {"name": "wandb", "project": "lab", "folder": sys.argv[1], "mode": sys.argv[2]}
         with tracker_of(about).following([run, run.with_seed(1)]) as tracks:

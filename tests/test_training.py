@@ -4,8 +4,8 @@ from itertools import pairwise
 import pytest
 import torch
 
-from synthlab.config import Protocol
-from synthlab.training import Training, learning_rate, train
+from synthlab.config.base import Protocol
+from synthlab.training.loop import Training, learning_rate, train
 
 LAB = {"name": "test", "optimizer": "sgd", "lr": 0.1, "momentum": 0.0, "beta2": 0.0, "steps": 10, "batch": 1}
 

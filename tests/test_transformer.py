@@ -8,14 +8,14 @@ import torch
 from test_encodings import build
 from torch.nn import functional as F
 
-from synthlab import transformer
-from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
-from synthlab.layers import Linear
-from synthlab.linear_attention import LinearAttention
-from synthlab.packing import BOS, EOS
-from synthlab.streams import stream
-from synthlab.transformer import Transformer
+from synthlab.models import transformer
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.layers import Linear
+from synthlab.models.linear_attention import LinearAttention
+from synthlab.models.packing import BOS, EOS
+from synthlab.models.transformer import Transformer
+from synthlab.rng import stream
 
 LENGTH = 9
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")

@@ -7,11 +7,11 @@ import torch
 from quick import QUICK
 
 import synthlab
-from experiments.viewer import DOTS, PICTURED, Viewer, few_lengths
-from synthlab.assembly import build_models, resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.encodings import ENCODINGS
-from synthlab.runs import fit
+from classroom.viewer import DOTS, PICTURED, Viewer, few_lengths
+from synthlab.config.composition import as_overrides, compose
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import build_models, resolve
+from synthlab.training.execution import fit
 
 run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
 LONGEST = QUICK["test_length"]

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from experiments import story
-from experiments.lesson_figures import Look, outputs_figure
-from experiments.lessons import Lessons
-from experiments.story import error_limits, looks, numbers, planned, spread
-from experiments.views import Dots, View
-from experiments.wording import in_digits
-from synthlab.assembly import resolve
-from synthlab.composition import compose, conf_dir
+from classroom import story
+from classroom.lesson_figures import Look, outputs_figure
+from classroom.lessons import Lessons
+from classroom.story import error_limits, looks, numbers, planned, spread
+from classroom.views import Dots, View
+from classroom.wording import in_digits
+from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
-from synthlab.outrep import OUTREPS
-from synthlab.runs import fit
-from synthlab.store import Store
+from synthlab.regression.construction import resolve
+from synthlab.regression.outrep import OUTREPS
+from synthlab.storage.store import Store
+from synthlab.training.execution import fit
 from theory.least import least_error
 from theory.numeric import expected_errors
 

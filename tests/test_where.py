@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synthlab.analysis.conditions import conditions, matching
 from synthlab.errors import InputError
-from synthlab.where import conditions, matching
 
 TABLE = pd.DataFrame(
     {

@@ -2,13 +2,13 @@ import pytest
 import torch
 from quick import QUICK
 
-from synthlab import workers
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.encodings import ENCODINGS
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
-from synthlab.runs import execute
-from synthlab.workers import find_device
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import resolve
+from synthlab.sweeps import workers
+from synthlab.training.devices import find_device
+from synthlab.training.execution import execute
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, PositiveInt
 
-from synthlab import cli
+from synthlab.cli import hydra_app as cli
+from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
-from synthlab.registry import STRICT, validated
 
 HeadDim = Annotated[int, Field(gt=0, le=1024)]
 
@@ -39,11 +39,11 @@ class Settings(BaseModel):
 def task(raw: dict[str, Any], command: str) -> bool:
     """Judge, train, compare, draw and write; print what was found and the files. ``command`` is as typed. False if a
     run diverged."""
-    from experiments.drawing import Folder
-    from experiments.report import left_out_lines
     from synthlab.output import say
-    from synthlab.store import Store
-    from synthlab.sweeps import checked_workers, ensure
+    from synthlab.storage.store import Store
+    from synthlab.studies.figure_files import Folder
+    from synthlab.studies.report import left_out_lines
+    from synthlab.sweeps.sweep import checked_workers, ensure
     from theory import language, results, trained
     from theory.page import write_all
 

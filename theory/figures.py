@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.plots import Drawing
-from synthlab.plots import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
+from synthlab.analysis.curves import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
+from synthlab.studies.plots import Drawing
 
 # The theory's curves: exact ones are lines, what is trained is marked.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")

@@ -15,12 +15,12 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
-from language.hidden_markov import HiddenMarkov
-from synthlab.config import Protocol
+from synthlab.config.base import Protocol
+from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
-from synthlab.registry import STRICT, validated
-from synthlab.streams import stream
-from synthlab.training import train
+from synthlab.language.hidden_markov import HiddenMarkov
+from synthlab.rng import stream
+from synthlab.training.loop import train
 
 Length = Annotated[int, Field(gt=0, le=20_000)]
 ENTRIES = 10**8  # of one-hot tokens held at once

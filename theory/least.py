@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from synthlab.config import RunConfig
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS
+from synthlab.regression.config import RunConfig
+from synthlab.regression.outrep import OUTREPS
 from theory.numeric import expected_errors
 from theory.optima import optimum
 

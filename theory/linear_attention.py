@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Expr, Matrix, Rational
 
+from synthlab.config.registry import shown, unknown
 from synthlab.errors import InputError
-from synthlab.registry import shown, unknown
 
 HALF = Fraction(1, 2)
 LONGEST = 1000  # training length: losses are sums over its square

@@ -1,4 +1,4 @@
-"""The lab's output maps for exact arithmetic: the same functions as ``synthlab.outrep``, over sympy's numbers.
+"""The lab's output maps for exact arithmetic: those of ``synthlab.regression.outrep``, over sympy's numbers.
 
 Domain, image, direction and default shift are the bench's own; a test holds the two to each other.
 """
@@ -12,11 +12,11 @@ import sympy
 import torch
 from sympy import Expr
 
-from synthlab.composition import compose
+from synthlab.config.composition import compose
+from synthlab.config.registry import unknown
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS, OutRep
-from synthlab.registry import unknown
-from synthlab.tasks import TASKS
+from synthlab.regression.outrep import OUTREPS, OutRep
+from synthlab.regression.tasks import TASKS
 from theory.linear_attention import checked_number
 
 # f and its inverse.

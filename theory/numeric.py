@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synthlab.outrep import OutRep
+from synthlab.regression.outrep import OutRep
 from theory.linear_attention import TARGETS
 
 

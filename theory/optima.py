@@ -13,8 +13,8 @@ from typing import Any
 import sympy
 from sympy import Expr, ImmutableMatrix, Matrix, Rational
 
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
-from synthlab.registry import shown
 from theory import rank_one
 from theory.formulas import H, L, N, mixture_formula, moments_formula
 from theory.linear_attention import (

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 from latex2mathml.converter import convert
 
-from experiments.drawing import Drawn, Folder
-from experiments.pages import template
-from experiments.report import Picture
-from synthlab.files import write_whole
-from synthlab.plots import in_words
+from synthlab.analysis.curves import in_words
+from synthlab.storage.files import write_whole
+from synthlab.studies.figure_files import Drawn, Folder
+from synthlab.studies.pages import template
+from synthlab.studies.report import Picture
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
 from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, counted, propositions

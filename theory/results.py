@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import sympy
 
-from synthlab.plots import in_words
-from synthlab.records import Record
+from synthlab.analysis.curves import in_words
+from synthlab.storage.records import Record
 from theory.formulas import loss_formula, optimum_error_formula, optimum_formula
 from theory.ledger import Entry, Proposition, Status, blamed, plain
 from theory.linear_attention import TARGETS

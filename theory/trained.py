@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 from sympy import Matrix
 
-from synthlab.assembly import resolve
-from synthlab.composition import Composed, compose, settings_of
-from synthlab.config import RunConfig
+from synthlab.config.composition import Composed, compose, settings_of
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS
-from synthlab.records import Record
-from synthlab.registry import shown
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+from synthlab.regression.outrep import OUTREPS
+from synthlab.storage.records import Record
 from theory.linear_attention import TARGETS
 from theory.maps import FUNCTIONS
 from theory.numeric import expected_errors

@@ -7,10 +7,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synthlab.config import RunConfig
-from synthlab.layers import Linear
-from synthlab.packing import BOS, EOS
-from synthlab.transformer import Transformer
+from synthlab.models.layers import Linear
+from synthlab.models.packing import BOS, EOS
+from synthlab.models.transformer import Transformer
+from synthlab.regression.config import RunConfig
 
 PADDING = 4
 

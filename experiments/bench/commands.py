@@ -6,7 +6,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from synthlab.store import Store
+from synthlab.storage.store import Store
 
 if TYPE_CHECKING:
     import psutil

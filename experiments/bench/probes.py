@@ -12,15 +12,15 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.bench.baselines import Causal, padded_step
-from synthlab.assembly import build_models, data, resolve
-from synthlab.composition import compose
-from synthlab.config import RunConfig
-from synthlab.evaluation import evaluate
-from synthlab.layers import Member
-from synthlab.regression import objective_of
-from synthlab.runs import execute, fit
-from synthlab.stacks import stack_size
-from synthlab.streams import stream
+from synthlab.config.composition import compose
+from synthlab.models.layers import Member
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import build_models, data, resolve
+from synthlab.regression.evaluation import evaluate
+from synthlab.regression.family import make_objective
+from synthlab.rng import stream
+from synthlab.training.ensembles import stack_size
+from synthlab.training.execution import execute, fit
 
 REPEATS = 5  # timings behind a median
 
@@ -96,7 +96,7 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
     torch.set_num_threads(1)
     config = config_of(*overrides)
     configs = stacked(config, stack_size(config))
-    objective = objective_of(build_models(configs), configs)
+    objective = make_objective(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()
     an_example = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthlab.assembly import resolve
 from synthlab.collect import collect
-from synthlab.composition import compose
-from synthlab.config import RunConfig
+from synthlab.config.composition import compose
 from synthlab.metrics import METRICS
 from synthlab.output import say
-from synthlab.progress import Progress
-from synthlab.ranking import row
-from synthlab.records import Record
-from synthlab.store import Store
-from synthlab.sweeps import Sweep
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
+from synthlab.sweeps.progress import Progress
+from synthlab.sweeps.ranking import row
+from synthlab.sweeps.sweep import Sweep
 
 MIB = 2**20
 TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned")

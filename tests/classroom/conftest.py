@@ -7,9 +7,9 @@ from omegaconf import OmegaConf
 from puppets import Window
 
 from classroom.choices import Chooser
+from classroom.lessons import Lessons
 from classroom.server import Settings, checked
-from experiments.lessons import Lessons
-from synthlab.composition import conf_dir
+from synthlab.config.composition import conf_dir
 
 
 @pytest.fixture(scope="session")

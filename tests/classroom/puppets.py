@@ -5,8 +5,8 @@ from bokeh.events import ButtonClick
 
 from classroom.messages import Begun, Progress, Request, Stop
 from classroom.page import Options, Page
+from classroom.views import Dots, View
 from classroom.worker import Gone
-from experiments.views import Dots, View
 from synthlab.errors import InputError
 
 TEST_LENGTH, TRAIN_LENGTH = 6, 3

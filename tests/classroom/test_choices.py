@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from classroom import words
 from classroom.choices import Limit, read_sequence
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
+from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
+from synthlab.regression.construction import resolve
 
 LIMIT = Limit(low=8, high=64, multiple=8)
 

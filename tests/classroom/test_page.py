@@ -7,7 +7,7 @@ from puppets import begun, progress, view
 
 from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
 from classroom.runs import shown
-from experiments.views import Reading
+from classroom.views import Reading
 
 READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
 

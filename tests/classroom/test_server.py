@@ -18,7 +18,7 @@ from tornado.websocket import websocket_connect
 
 from classroom import server
 from classroom.server import Staff
-from synthlab.composition import conf_dir
+from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 
 

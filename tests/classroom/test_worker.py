@@ -9,9 +9,9 @@ import pytest
 
 from classroom.messages import Answered, Begun, Forget, Progress, Read, Ready, Refused, Stop, Theorize, Theorized, Train
 from classroom.worker import Gone, Worker
-from synthlab.assembly import resolve
-from synthlab.composition import compose
-from synthlab.runs import execute
+from synthlab.config.composition import compose
+from synthlab.regression.construction import resolve
+from synthlab.training.execution import execute
 
 pytestmark = pytest.mark.slow
 PATIENCE = 60.0  # seconds; what takes longer hangs

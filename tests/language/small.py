@@ -1,9 +1,9 @@
 """Language models that take no time."""
 
-from language.assembly import resolve
-from language.config import LanguageConfig
-from language.studies import NOT_RUNS
-from synthlab.composition import compose
+from experiments.long_short_alignment.studies import NOT_RUNS
+from synthlab.config.composition import compose
+from synthlab.language.config import LanguageConfig
+from synthlab.language.construction import resolve
 
 SMALL = [
     "train_length=8",

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from language.calibration import COLDEST, HOTTEST, best_temperature
+from synthlab.language.calibration import COLDEST, HOTTEST, best_temperature
 
 
 def test_the_best_temperature_by_hand():

@@ -3,8 +3,8 @@ from itertools import product
 import pytest
 import torch
 
-from language.hidden_markov import HiddenMarkov
-from synthlab.streams import stream
+from synthlab.language.hidden_markov import HiddenMarkov
+from synthlab.rng import stream
 
 
 def by_enumeration(chain: HiddenMarkov, window: tuple[int, ...]) -> float:

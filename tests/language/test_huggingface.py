@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from language.misalignment import misalignment
-from language.regularizer import aligned_loss, combined
+from synthlab.alignment.misalignment import misalignment
+from synthlab.alignment.regularizer import aligned_loss, combined
 from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "alignment.md"
 def lm() -> SimpleNamespace:
     """Transformers, and what is tested here."""
     transformers = pytest.importorskip("transformers")
-    from language import huggingface
+    from synthlab.alignment import huggingface
 
     return SimpleNamespace(**{name: getattr(huggingface, name) for name in huggingface.__all__}, hf=transformers)
 
@@ -343,9 +343,11 @@ def test_settings_that_would_replace_the_loss_are_refused(lm, trainer, tmp_path)
 
 def test_without_transformers_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "language.huggingface", raising=False)
-    with pytest.raises(ImportError, match=r"^language.huggingface: needs transformers; pip install -e '.\[lm\]'$"):
-        import language.huggingface  # noqa: F401
+    monkeypatch.delitem(sys.modules, "synthlab.alignment.huggingface", raising=False)
+    with pytest.raises(
+        ImportError, match=r"^synthlab.alignment.huggingface: needs transformers; pip install -e '.\[lm\]'$"
+    ):
+        import synthlab.alignment.huggingface  # noqa: F401
 
 
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU

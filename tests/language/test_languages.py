@@ -6,11 +6,11 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from language.languages import LANGUAGES
-from language.source import Language
-from synthlab.composition import conf_dir
+from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.streams import stream
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.source import Language
+from synthlab.rng import stream
 
 
 def config(name: str) -> dict:

@@ -4,8 +4,8 @@ import pytest
 import torch
 from test_regularizer import Everything, Suffixes, texts
 
-from language.divergence import divergence
-from language.misalignment import Estimate, last_logits, misalignment
+from synthlab.alignment.divergence import divergence
+from synthlab.alignment.misalignment import Estimate, last_logits, misalignment
 from synthlab.errors import InputError
 
 

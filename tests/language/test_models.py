@@ -8,18 +8,18 @@ import pytest
 import torch
 from small import small
 
-from language import runs
-from language.assembly import build_models
-from language.evaluation import by_context
-from language.languages import LANGUAGES
-from language.objective import WindowLoss
-from language.regularizer import aligned_loss, next_token_loss
-from language.runs import train_stack
-from synthlab.encodings import ENCODINGS
+from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
-from synthlab.layers import Member
-from synthlab.runs import execute, execute_stack
-from synthlab.streams import stream
+from synthlab.language import family as runs
+from synthlab.language.construction import build_models
+from synthlab.language.evaluation import by_context
+from synthlab.language.family import train_models
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.objective import WindowLoss
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+from synthlab.training.execution import execute, execute_together
 
 EXTENSIONS = ("pi", "ntk", "yarn", "eabf")
 
@@ -56,7 +56,7 @@ def test_positions_drawn_anew_are_those_of_the_whole_window():
     config = small("encoding=randomized", "language=hidden_markov")
     stack = build_models([config])
     assert torch.isfinite(WindowLoss(stack, [config], config.train_length)()).all()
-    metrics, outputs = runs.tested(stack, 0, config)
+    metrics, outputs = runs.evaluate_model(stack, 0, config)
     assert np.isfinite(metrics.to_numpy()).all()
     assert np.isfinite(outputs.to_numpy()).all()
 
@@ -101,7 +101,7 @@ def test_an_extension_takes_the_encoding_s_place_after_training(extension):
     assert records[0].training.equals(records[1].training)
     assert not records[0].metrics.equals(records[1].metrics)
     stack = build_models([extended])
-    train_stack(stack, [extended])
+    train_models(stack, [extended])
     assert stack.encoding.__class__ is ENCODINGS[extension]
 
 
@@ -110,7 +110,7 @@ def test_a_second_training_goes_on_from_the_first_under_the_extension():
     plain, again = small("encoding=rope"), small(*overrides, "finetune.steps=4", "finetune.length=12")
     seen = []
     stack = build_models([again])
-    training = train_stack(stack, [again], lambda step, losses: seen.append(step))[0]
+    training = train_models(stack, [again], lambda step, losses: seen.append(step))[0]
     assert training.steps == seen == [2, 4, 6, 8]
     # The first training is that of the plain model: windows, and no regularizer.
     assert training.losses[:2] == execute(plain).training["loss"].tolist()
@@ -195,7 +195,7 @@ def test_runs_repeat_to_the_last_bit_and_on_a_stack():
     assert configs[0].shape == configs[1].shape
     alone = [execute(config) for config in configs]
     assert execute(configs[0]).metrics.equals(alone[0].metrics)
-    for record, other in zip(execute_stack(configs), alone, strict=True):
+    for record, other in zip(execute_together(configs), alone, strict=True):
         np.testing.assert_allclose(record.metrics, other.metrics, rtol=1e-4)
         np.testing.assert_allclose(record.training, other.training, rtol=1e-4)
         np.testing.assert_allclose(record.outputs, other.outputs, rtol=1e-3, atol=1e-5)
@@ -210,7 +210,7 @@ def test_a_loss_that_explodes_is_recorded_as_diverged():
 
 def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
     config = small("language=hidden_markov")
-    metrics, outputs = runs.tested(build_models([config]), 0, config)
+    metrics, outputs = runs.evaluate_model(build_models([config]), 0, config)
     language = LANGUAGES.build(config.language)
     texts = language.draw(8, 33, stream(config.evaluation.seed, "evaluation"), held_out=True)
     log_p = language.predict(texts[:, :-1])
@@ -221,13 +221,15 @@ def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
 
 
 def test_facts_are_asked_for_at_every_depth_and_length():
-    _, outputs = runs.tested(
+    _, outputs = runs.evaluate_model(
         build_models([config := small("language=recall", "evaluation.lengths=[1,2.5]")]), 0, config
     )
     asked = {column for column in outputs if column.startswith("accuracy@")}
     assert asked == {f"accuracy@{length}@{depth}" for length in (8, 20) for depth in ("0", "0.25", "0.5", "0.75", "1")}
     config = small("language=hidden_markov")
-    assert not any(column.startswith("accuracy") for column in runs.tested(build_models([config]), 0, config)[1])
+    assert not any(
+        column.startswith("accuracy") for column in runs.evaluate_model(build_models([config]), 0, config)[1]
+    )
 
 
 @pytest.mark.slow

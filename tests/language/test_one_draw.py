@@ -4,16 +4,16 @@ import pytest
 import torch
 from small import small
 
-from language.assembly import build_encoding, build_models
-from language.evaluation import suffixes
-from language.languages import LANGUAGES
-from language.misalignment import last_logits, misalignment
-from language.objective import WindowLoss, drawn_positions
-from language.regularizer import aligned_loss
-from language.scalar import misalignment as scalar_misalignment
-from synthlab.encodings import ENCODINGS
-from synthlab.layers import Member
-from synthlab.streams import stream
+from experiments.long_short_alignment.scalar import misalignment as scalar_misalignment
+from synthlab.alignment.misalignment import last_logits, misalignment
+from synthlab.alignment.regularizer import aligned_loss
+from synthlab.language.construction import build_encoding, build_models
+from synthlab.language.evaluation import suffixes
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.objective import WindowLoss, drawn_positions
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.layers import Member
+from synthlab.rng import stream
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from small import small
 
-from language import pretraining
-from synthlab.runs import execute, execute_stack
+from synthlab.language import pretraining
+from synthlab.training.execution import execute, execute_together
 
 FINETUNED = ("encoding=rope", "extension=yarn", "alignment.windows=2", "finetune.steps=2")
 
@@ -34,7 +34,7 @@ def test_a_run_says_the_same_whether_its_first_training_was_there_or_not():
 def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
     configs = [small(*FINETUNED, f"alignment.alpha={alpha}").with_seed(seed) for alpha in (0, 1) for seed in (0, 1)]
     watched = []
-    records = execute_stack(configs, lambda step, losses: watched.append((step, losses)))
+    records = execute_together(configs, lambda step, losses: watched.append((step, losses)))
     assert len(pretraining._kept) == 2
     assert [step for step, _ in watched] == records[0].training["step"].tolist()
     for index, record in enumerate(records):

@@ -3,9 +3,9 @@ from collections import defaultdict
 import pytest
 import torch
 
-from language.recall import Recall
 from synthlab.errors import InputError
-from synthlab.streams import stream
+from synthlab.language.recall import Recall
+from synthlab.rng import stream
 
 TINY = {"keys": 2, "values": 2, "fillers": 1, "facts": 0.3, "questions": 0.4}
 # Its tokens: the facts of key 0 (values 0 and 1) and of key 1, the questions, the answers, the filler.

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from language.divergence import divergence, symmetric_cross_entropy
-from language.regularizer import aligned_loss, combined, draw_extra, next_token_loss
-from language.windows import both_contexts, extra_range, least_context
+from synthlab.alignment.divergence import divergence, symmetric_cross_entropy
+from synthlab.alignment.regularizer import aligned_loss, combined, draw_extra, next_token_loss
+from synthlab.alignment.windows import both_contexts, extra_range, least_context
 from synthlab.errors import InputError
 
 LOG2 = math.log(2)

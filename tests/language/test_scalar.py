@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quick import QUICK
 
-from language import scalar
-from language.scalar import (
+from experiments.long_short_alignment import scalar
+from experiments.long_short_alignment.scalar import (
     OUTPUTS,
     ScalarConfig,
     least_length,
@@ -19,13 +19,13 @@ from language.scalar import (
     suffix_lengths,
     wasserstein,
 )
-from synthlab import regression
-from synthlab.assembly import resolve
-from synthlab.composition import as_overrides, compose
-from synthlab.runs import execute, execute_stack
-from synthlab.store import Store
-from synthlab.streams import stream
-from synthlab.sweeps import ensure
+from synthlab.config.composition import as_overrides, compose
+from synthlab.regression import family as regression
+from synthlab.regression.construction import resolve
+from synthlab.rng import stream
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.training.execution import execute, execute_together
 
 MIXED = [("task=mean",), ("task=length", "outrep=rsqrt"), ("task=sum", "seed=3")]
 VALUES = st.floats(-100, 100, width=32)
@@ -47,13 +47,13 @@ def double(values) -> torch.Tensor:
 
 @cache
 def config(*overrides: str) -> ScalarConfig:
-    return ScalarConfig.checked(resolve(compose([*as_overrides(QUICK), *overrides])).model_dump())
+    return ScalarConfig.resolved(compose([*as_overrides(QUICK), *overrides]))
 
 
 def found(*overrides: str) -> dict[str, float]:
     """The outputs of an untrained model."""
     run = config(*overrides)
-    return scalar.tested(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
+    return scalar.evaluate_model(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
 
 
 def test_wasserstein_by_hand():
@@ -155,8 +155,10 @@ def test_the_perfect_model_of_the_mean_by_hand():
 @pytest.mark.parametrize("encoding", ["nope", "learned", "sinusoidal", "rope", "alibi", "t5", "randomized"])
 def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
-    plain = execute(resolve(run.model_dump()))
-    store = Store(tmp_path, kind=ScalarConfig)
+    same = resolve(run.model_dump(exclude={"kind"}))
+    assert same.id != run.id  # runs of two kinds are two runs
+    plain = execute(same)
+    store = Store(tmp_path)
     (record,) = ensure([run], store, progress=False)
     assert record.metrics.equals(plain.metrics)
     assert record.training.equals(plain.training)
@@ -170,21 +172,21 @@ def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tm
 @pytest.mark.parametrize("encoding", ["learned", "randomized"])
 def test_outputs_do_not_depend_on_the_runs_beside(encoding):
     runs = [config(f"encoding={encoding}", *own) for own in MIXED]
-    for record, run in zip(execute_stack(runs), runs, strict=True):
+    for record, run in zip(execute_together(runs), runs, strict=True):
         assert record.outputs.equals(execute(run).outputs)
 
 
 def test_outputs_do_not_depend_on_workers(tmp_path):
     runs = [config("encoding=randomized", *own) for own in MIXED]
-    for record, run in zip(ensure(runs, Store(tmp_path, kind=ScalarConfig), 2, progress=False), runs, strict=True):
+    for record, run in zip(ensure(runs, Store(tmp_path), 2, progress=False), runs, strict=True):
         assert record.outputs.equals(execute(run).outputs)
 
 
 @pytest.mark.parametrize("encoding", ["nope", "randomized"])
 def test_tests_that_end_before_training_lengths_leave_misalignment_defined(encoding):
     run = config(f"encoding={encoding}", "test_length=3")
-    metrics, outputs = scalar.tested(scalar.build_models([run]), 0, run)
-    assert metrics.equals(regression.tested(regression.build_models([run]), 0, run)[0])
+    metrics, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
+    assert metrics.equals(regression.evaluate_model(regression.build_models([run]), 0, run)[0])
     assert torch.isfinite(torch.tensor(outputs.to_numpy())).all()
 
 
@@ -195,7 +197,7 @@ def test_a_single_training_length_has_no_misalignment():
 
 def test_a_linear_model_is_measured_too():
     run = config("model=linear", "task=sum")
-    _, outputs = scalar.tested(scalar.build_models([run]), 0, run)
+    _, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
     assert list(outputs) == list(OUTPUTS)
 
 

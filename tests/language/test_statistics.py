@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from language.statistics import Correlation, correlation, lead, pearson, spearman, without_one
+from experiments.long_short_alignment.correlations import Correlation, correlation, lead, pearson, spearman, without_one
 
 
 def test_correlations_by_hand():

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from small import SMALL, small
 
-from experiments.verdicts import NoEvidence
-from language.analyses import ANALYSES, by_depth, differences
-from language.claims import CLAIMS, STUDIES, judged
-from language.overhead import STEPS, step_costs
-from language.studies import Study, all_heeded, plan, studies
-from language.summary import Planned, losses, row
-from synthlab.composition import compose
+from experiments.long_short_alignment.analyses import ANALYSES, by_depth, differences
+from experiments.long_short_alignment.claims import CLAIMS, STUDIES, judged
+from experiments.long_short_alignment.run_table import Planned, losses, row
+from experiments.long_short_alignment.step_costs import STEPS, step_costs
+from experiments.long_short_alignment.studies import Study, all_heeded, plan, studies
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.runs import execute
+from synthlab.studies.verdicts import NoEvidence
+from synthlab.training.execution import execute
 
 EVERY = compose(["study=all"], name="language")["study"]
 # Tested up to five training lengths, which the numbers are.
@@ -145,7 +145,7 @@ def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tm
     assert "language=hidden_markov" in first.out
     report = (folder / "report.html").read_text()
     assert "Regularization with alpha 0.1 to 0.3" in report
-    monkeypatch.setattr("language.pretraining.train", lambda *_: pytest.fail("it was trained"))
+    monkeypatch.setattr("synthlab.language.pretraining.train", lambda *_: pytest.fail("it was trained"))
     again = invoke("language", *arguments, "replot=true")
     assert again.status == 0
     assert again.out == first.out
@@ -163,8 +163,6 @@ def test_every_study_at_small_size(name, invoke, tmp_path):
     # Table 1 in two of its grids, with a small model in place of its own settings.
     fewer = "study.table1.vary=[{encoding:[nope,rope,randomized],model.mlp_ratio:[2]},{encoding:[rope],extension:[pi]}]"
     given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(studies(EVERY)[name]).values()
-    if name == "scalar":
-        given = [override for override in given if not override.startswith("evaluation.questions=")]  # it asks none
     found = invoke("language", f"study={name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "language" / "figures"

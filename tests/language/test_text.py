@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from language.text import Text
 from synthlab.errors import InputError
-from synthlab.streams import stream
+from synthlab.language.text import Text
+from synthlab.rng import stream
 
 
 def text(path: Path | str | None, **changes) -> Text:

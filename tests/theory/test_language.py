@@ -9,7 +9,7 @@ import torch
 from omegaconf import OmegaConf
 
 from synthlab.errors import InputError
-from synthlab.streams import stream
+from synthlab.rng import stream
 from theory.language import Attention, Language, Terms, bounds, fit, measure
 
 CONF = Path(__file__).parent.parent.parent / "conf" / "theory.yaml"

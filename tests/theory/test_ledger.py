@@ -107,7 +107,10 @@ def test_the_judge_of_maps_finds_one_that_helps(monkeypatch):
     from theory.maps import FUNCTIONS
 
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
-    monkeypatch.setattr("theory.maps.OUTREPS", {name: __import__("synthlab.outrep").outrep.Sqrt for name in FUNCTIONS})
+    monkeypatch.setattr(
+        "theory.maps.OUTREPS",
+        {name: __import__("synthlab.regression.outrep").regression.outrep.Sqrt for name in FUNCTIONS},
+    )
     assert ENTRIES["B"].judge(ALTERED["B"]).status == Status.FAILS
 
 

@@ -8,11 +8,11 @@ import sympy
 import torch
 from sympy import Matrix, Rational
 
-from synthlab.encodings import ENCODINGS
 from synthlab.errors import InputError
-from synthlab.linear_attention import LinearAttention
-from synthlab.streams import stream
-from synthlab.tasks import TASKS
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.linear_attention import LinearAttention
+from synthlab.regression.tasks import TASKS
+from synthlab.rng import stream
 from theory import expected_error, training_loss
 from theory.linear_attention import TARGETS
 

@@ -5,7 +5,7 @@ import sympy
 import torch
 
 from synthlab.errors import InputError
-from synthlab.outrep import OUTREPS
+from synthlab.regression.outrep import OUTREPS
 from theory.maps import FUNCTIONS, Map, largest
 
 

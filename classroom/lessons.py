@@ -1,0 +1,44 @@
+"""The lessons of a story of ``conf/story``: what is trained, and what is said of it before and after."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from synthlab.config.registry import STRICT, validated
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Lesson(BaseModel):
+    """One step of the story; each field is described in ``conf/story/lengths.yaml``."""
+
+    model_config = STRICT
+    button: Text
+    title: Text
+    watch: Text
+    seen: Text
+    runs: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    theory: bool = False
+
+
+class Lessons(BaseModel):
+    """All of them, in order, by name."""
+
+    model_config = STRICT
+    every: dict[str, Any]
+    lessons: Annotated[dict[str, Lesson], Field(min_length=1)]
+
+    @classmethod
+    def checked(cls, raw: Mapping[str, Any]) -> "Lessons":
+        """The lessons that a composed config holds; raises InputError."""
+        return validated(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
+
+    def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
+        """The settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
+        return [in_order(self.every | run) for run in lesson.runs]
+
+
+def in_order(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same settings, those that choose a group's member before those inside it."""
+    return dict(sorted(settings.items(), key=lambda setting: "." in setting[0]))

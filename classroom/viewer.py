@@ -1,0 +1,82 @@
+"""Looks at models, at any moment of their training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from classroom.views import PICTURED, Dots, Reading, View
+from synthlab.models.inspection import added_logits, readout_attention
+from synthlab.models.layers import Member
+from synthlab.models.transformer import Transformer
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import data
+from synthlab.regression.evaluation import measured, readouts, test_sequences
+from synthlab.rng import stream
+
+DOTS = 60  # sequences of each length that are shown one by one
+
+
+class Viewer:
+    """Looks at models of one run: on the sequences that the run is tested on, or on the first of them."""
+
+    def __init__(self, config: RunConfig):
+        self.config = config
+        self.task, self.inputs, self.outrep = data(config)
+        evaluation = config.evaluation
+        self.x = test_sequences(self.inputs, evaluation.sequences, config.test_length, evaluation.seed)
+        self.lengths = few_lengths(config.train_length, config.test_length)
+
+    @torch.no_grad()
+    def view(self, model: nn.Module, sequences: int | None = None) -> View:
+        """What a stack of one says of the first ``sequences``, or of all: the error is then the recorded run's."""
+        x = self.x[:sequences]
+        evaluation = self.config.evaluation
+        z = readouts(Member(model, 0), x, stream(evaluation.seed, "evaluation_positions"))
+        metrics = measured(z, x, self.task, self.outrep, evaluation.largest)
+        y, z = self.task.targets(x).double(), z.double()
+        answers = self.outrep.inverse(self.outrep.clip(z, evaluation.largest))
+        shown = {"truth": y, "answers": answers, "mapped": self.outrep.forward(y), "outputs": z}
+        return View(
+            error=metrics["mse"].tolist(),
+            answer=answers.mean(0).tolist(),
+            truth=y.mean(0).tolist(),
+            dots=[
+                Dots(length, **{name: values[:DOTS, length - 1].tolist() for name, values in shown.items()})
+                for length in self.lengths
+            ],
+        )
+
+    @torch.no_grad()
+    def read(self, model: nn.Module, pattern: str, length: int) -> Reading:
+        """What a stack of one says of ``pattern`` (0s and 1s) repeated to the test length, and what it does at
+        ``length``."""
+        longest = self.config.test_length
+        symbols = (pattern * -(-longest // len(pattern)))[:longest]
+        x = torch.tensor([[int(symbol) for symbol in symbols]])
+        positions = stream(self.config.evaluation.seed, "evaluation_positions")
+        z = readouts(Member(model, 0), x, positions).double()
+        answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
+        attention, added = [], []
+        if isinstance(model, Transformer):
+            drawn = None
+            if model.encoding.draws_positions:
+                drawn = model.encoding.positions(torch.tensor([length]), length + 2, positions)[None]
+            attention = readout_attention(model, x[None, :, :length], drawn)[0, 0, :, -1].tolist()
+            attention = [[*weights[: length + 1], weights[-1]] for weights in attention]
+            logits = added_logits(model, x[None, :, : min(length, PICTURED)])[0, 0].numpy()
+            added = np.where(np.isneginf(logits), np.nan, logits).tolist()
+        return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
+
+    def seen(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The least and the greatest target of training, in natural units and in representation space."""
+        natural = self.task.span(self.config.train_length)
+        mapped = self.outrep.forward(torch.tensor(natural, dtype=torch.float64)).tolist()
+        return natural, (min(mapped), max(mapped))
+
+
+def few_lengths(train_length: int, test_length: int) -> Sequence[int]:
+    """Lengths to look at closely: within training a fifth of it, half and all, beyond it twice and the longest."""
+    chosen = {train_length // 5, train_length // 2, train_length, 2 * train_length, test_length}
+    return sorted(length for length in chosen if 1 <= length <= test_length)

@@ -1,0 +1,346 @@
+"""What a study makes of its runs: panels of figures and tables, from which its claims are judged."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from experiments.long_short_alignment.correlations import Correlation, correlation, lead, pearson, spearman, without_one
+from experiments.long_short_alignment.drawings import Contexts, Lines, Scatter
+from experiments.long_short_alignment.run_table import (
+    FAR,
+    FURTHER,
+    MISALIGNMENTS,
+    QUANTITIES,
+    SCALAR_QUANTITIES,
+    Planned,
+    scalar_table,
+    table,
+)
+from experiments.long_short_alignment.scalar import ScalarConfig
+from experiments.long_short_alignment.step_costs import step_costs
+from synthlab.analysis.curves import in_words
+from synthlab.analysis.tables import over_seeds
+from synthlab.config.base import Config
+from synthlab.config.registry import Registry, unknown
+from synthlab.errors import InputError
+from synthlab.language.config import LanguageConfig
+from synthlab.storage.records import Record
+from synthlab.studies.figure_files import Drawn
+from synthlab.studies.verdicts import NoEvidence
+
+Names = Annotated[list[str], Field(min_length=1)]
+BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
+
+
+class Analysis(ABC):
+    """A kind of study. Its constructor's arguments stand in the study's file, beside its ``name``."""
+
+    kind: type[Config] = LanguageConfig  # of its runs
+    reach = FAR  # training lengths that its runs must be tested up to
+    least_arms = 1
+    timing: tuple[str, ...] = ()  # the tables that differ each time, since they time something
+
+    @classmethod
+    def check(cls, study: str, config: Config) -> None:
+        """Raise InputError for a run that this analysis could make nothing of."""
+        if config.test_length < cls.reach * config.train_length:
+            raise InputError(
+                f"test_length={config.test_length}: study.{study} needs {cls.reach} times "
+                f"train_length={config.train_length} or more"
+            )
+
+    def runs(self, records: Sequence[Record], planned: Planned) -> pd.DataFrame:
+        """A row for each finished run, which is one of the study's CSVs."""
+        return table(records, planned)
+
+    @abstractmethod
+    def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
+        """The figure's panels, by key, each with its data."""
+
+    def tables(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+        """Further tables, by name."""
+        return {}
+
+    def timed(self, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+        """Those that ``timing`` names. They are not made anew to be drawn again."""
+        return {}
+
+    def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
+        """What the terminal says of those tables."""
+        return []
+
+
+class Correlations(Analysis):
+    """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
+    against? A panel for each of ``predictors`` and the first outcome."""
+
+    def __init__(self, outcomes: Names, predictors: Names):
+        _check_quantities("outcomes", outcomes)
+        _check_quantities("predictors", predictors)
+        self.outcomes, self.predictors = outcomes, predictors
+
+    def panels(self, runs, records):
+        outcome = self.outcomes[0]
+        drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
+        columns = ["series", "variant", "group", "seed", outcome]
+        return {
+            name: Drawn(
+                QUANTITIES[name],
+                Scatter(name, outcome, QUANTITIES),
+                drawn[[*columns, name]].reset_index(drop=True),
+            )
+            for name in self.predictors
+        }
+
+    def tables(self, runs, records):
+        predictors = [
+            name
+            for name in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
+            if name in runs and np.isfinite(runs[name]).all()
+        ]
+        pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
+        found = correlations(runs, pairs)
+        without, leads = [], []
+        for row in found.itertuples():
+            x, y, how = row.predictor, row.outcome, HOW[row.kind]
+            without.append(without_one(runs, x, y, "encoding", how))
+            leads.append(lead(runs, x, self.predictors[-1], y, "group", how))
+        found[["least_without_one", "greatest_without_one"]] = without
+        found[["lead", "lead_low", "lead_high"]] = leads
+        return {"correlations": found}
+
+    def lines(self, tables):
+        rows = tables["correlations"]
+        return [_correlation_line(row) for row in rows[rows["predictor"].isin(self.predictors)].itertuples()]
+
+
+class Scalar(Analysis):
+    """The same for numbers: does misalignment predict the error at five times the training length, over all tasks, in
+    each, and among the models of one task and map?"""
+
+    kind = ScalarConfig
+    reach = FURTHER
+    # What is drawn against what: the models', the targets' own, that of suffixes, and among models alike.
+    drawn = (
+        ("wasserstein_scaled", "error_5x"),
+        ("targets_scaled", "error_5x"),
+        ("suffix_scaled", "error_5x"),
+        ("wasserstein_within", "error_within"),
+    )
+
+    def runs(self, records, planned):
+        return scalar_table(records)
+
+    def panels(self, runs, records):
+        rows = runs.assign(series=runs["task"])
+        return {
+            x: Drawn(SCALAR_QUANTITIES[x], Scatter(x, y, SCALAR_QUANTITIES), rows[["series", "group", "seed", x, y]])
+            for x, y in self.drawn
+        }
+
+    def tables(self, runs, records):
+        tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
+        pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
+        parts = [correlations(rows, pairs) for rows in tasks.values()]
+        return {"correlations": pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")}
+
+    def lines(self, tables):
+        rows = tables["correlations"]
+        return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
+
+
+class Effect(Analysis):
+    """How the arms of a study differ from the first, in each of ``quantities``: a panel for each, a line for each
+    variant. Runs of one variant and seed are compared with one another."""
+
+    least_arms = 2
+
+    def __init__(self, quantities: Names, label: str):
+        _check_quantities("quantities", quantities)
+        self.quantities, self.label = quantities, label
+
+    def panels(self, runs, records):
+        drawing = Lines("arm", self.label, f"change from {baseline(runs)}", zero=True)
+        return {
+            name: Drawn(QUANTITIES[name], drawing, _in_order(over_seeds(differences(runs, name), BY_ARM, name), runs))
+            for name in self.quantities
+        }
+
+
+class Compute(Effect):
+    """The same, with what a step costs, with the regularizer and without: a further table, measured on one thread of
+    this machine when the study is trained, and kept when it is drawn again."""
+
+    timing = ("cost",)
+
+    def timed(self, records):
+        return {"cost": step_costs(records[0].config)}
+
+    def lines(self, tables):
+        return [
+            f"a step with {row.step}: {row.milliseconds:.1f} ms, {row.to_one_window:.2f} times one with one window, "
+            f"{row.to_two_windows:.3f} times one with two"
+            for row in tables["cost"].itertuples()
+        ]
+
+
+class ByContext(Analysis):
+    """Loss by the number of tokens seen, as it differs from that of the first arm: a panel for each variant."""
+
+    least_arms = 2
+
+    def panels(self, runs, records):
+        every = binned(runs, records)
+        keys = ["variant", "seed", "length"]
+        base = every[every["arm"] == baseline(runs)].set_index(keys)["loss"]
+        every["loss"] -= base.reindex(pd.MultiIndex.from_frame(every[keys])).to_numpy()
+        every = every[every["arm"] != baseline(runs)].dropna().assign(series=lambda d: d["arm"])
+        drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
+        return {
+            _file_name(name): Drawn(in_words(name), drawing, _over_seeds(rows))
+            for name, rows in every.groupby("variant", sort=False)
+        }
+
+
+class ByDepth(Analysis):
+    """How often facts are recalled, by where in the text they stand: a panel for each variant and text length."""
+
+    reach = 1
+
+    @classmethod
+    def check(cls, study, config):
+        super().check(study, config)
+        if config.language["name"] != "recall":
+            raise InputError(f"language={config.language['name']}: study.{study} asks for facts; choose recall")
+
+    def panels(self, runs, records):
+        facts = by_depth(runs).assign(series=lambda d: d["arm"])
+        drawing = Lines("depth", "depth of the fact", "share of right answers")
+        return {
+            f"{_file_name(name)}_{length}": Drawn(
+                f"{in_words(name)}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
+            )
+            for (name, length), rows in facts.groupby(["variant", "length"], sort=False)
+        }
+
+    def tables(self, runs, records):
+        return {"depths": by_depth(runs)}
+
+
+class Plain(Analysis):
+    """The runs in a table, and their loss by context."""
+
+    reach = 1
+
+    def panels(self, runs, records):
+        every = binned(runs, records)
+        names = [", ".join(filter(None, pair)) for pair in zip(every["arm"], every["variant"], strict=True)]
+        drawn = _over_seeds(every.assign(series=names))
+        return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
+
+
+ANALYSES = Registry(
+    "analysis",
+    Analysis,
+    {
+        "correlations": Correlations,
+        "scalar": Scalar,
+        "effect": Effect,
+        "compute": Compute,
+        "by_context": ByContext,
+        "by_depth": ByDepth,
+        "plain": Plain,
+    },
+)
+
+
+BY_ARM = ["series", "arm"]
+HOW = {how.__name__: how for how in (pearson, spearman)}
+
+
+def correlations(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
+    """Pearson's and Spearman's of each predictor and outcome, with their intervals. The column ``group`` says which
+    rows are no independent witnesses: seeds of one setting, and extensions of one trained model."""
+    counts = {"models": len(rows), "settings": rows["group"].nunique()}
+    return pd.DataFrame(
+        {"predictor": x, "outcome": y, "kind": how.__name__} | correlation(rows, x, y, "group", how)._asdict() | counts
+        for x, y in pairs
+        for how in HOW.values()
+    )
+
+
+def _correlation_line(row: Any) -> str:
+    between = f"{row.predictor} and {row.outcome}: {row.kind}"
+    return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models"
+
+
+def baseline(runs: pd.DataFrame) -> str:
+    """The arm that the others are held against. Raises NoEvidence where none of its runs is finished."""
+    arms = runs.loc[runs["baseline"], "arm"]
+    if arms.empty:
+        raise NoEvidence("no finished run of the arm that the others are held against")
+    return arms.iloc[0]
+
+
+def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
+    NoEvidence where there is none at all."""
+    keys = ["variant", "seed"]
+    first = runs[runs["arm"] == baseline(runs)].set_index(keys)[quantity]
+    base = first.reindex(pd.MultiIndex.from_frame(runs[keys])).to_numpy()
+    changes = {"series": runs["variant"], quantity: runs[quantity].to_numpy() - base}
+    return runs[["arm", *keys]].assign(**changes).dropna()
+
+
+def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+    """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
+    by_id, parts = {record.config.id: record for record in records}, []
+    for row in runs.itertuples():
+        losses = by_id[row.id].metrics
+        means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
+        parts.append(means.assign(arm=row.arm, variant=row.variant, seed=row.seed, train_length=row.train_length))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
+    """Shares of right answers: a row for each run, text length and depth."""
+    columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
+    return pd.concat(
+        [
+            runs[["arm", "baseline", "variant", "seed", "train_length"]].assign(
+                length=int(length),
+                depth=float(depth),
+                accuracy=runs[f"accuracy@{length}@{depth}"],
+                answer_loss=runs[f"answer_loss@{length}@{depth}"],
+            )
+            for _, length, depth in columns
+        ],
+        ignore_index=True,
+    )
+
+
+def _over_seeds(every: pd.DataFrame) -> pd.DataFrame:
+    drawn = over_seeds(every, ["series", "length"], "loss")
+    return drawn.assign(train_length=every["train_length"].max())
+
+
+def _in_order(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of each series in the order of the study's arms."""
+    order = list(dict.fromkeys(runs["arm"]))
+    return drawn.sort_values("arm", key=lambda arm: arm.map(order.index), kind="stable").reset_index(drop=True)
+
+
+def _file_name(name: str) -> str:
+    """``yarn, fine-tuned`` as a part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
+
+
+def _check_quantities(field: str, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in QUANTITIES:
+            raise InputError(unknown(f"analysis.{field}", name, QUANTITIES))

@@ -1,0 +1,319 @@
+"""The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each decided in miniature."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from experiments.long_short_alignment.analyses import baseline, by_depth, differences
+from experiments.long_short_alignment.correlations import Statistic, pearson, spearman
+from synthlab.studies.verdicts import Check, Claim, NoEvidence, Verdict
+
+CLAIMS: dict[str, Claim] = {}
+# Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
+# prints, and Spearman's, which is the 0.67 that it prints.
+TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
+Judge = Callable[[pd.DataFrame], list[Check]]
+# Of the studies, the claims that they are evidence for.
+STUDIES: dict[str, list[str]] = {}
+
+
+def claim(id: str, study: str, *texts: str) -> Callable[[Judge], Judge]:
+    """Register a function over a study's runs as the judge of the claim called ``id``; ``texts`` are ``Claim``'s."""
+
+    def register(judge: Judge) -> Judge:
+        CLAIMS[id] = Claim(id, *texts, {}, (), judge)
+        STUDIES.setdefault(study, []).append(id)
+        return judge
+
+    return register
+
+
+def judged(study: str, figure: str, runs: pd.DataFrame) -> list[Verdict]:
+    """The verdicts on the claims that ``study`` is evidence for."""
+    verdicts = []
+    for claim in (CLAIMS[id] for id in STUDIES.get(study, [])):
+        try:
+            verdicts.append(Verdict(claim, figure, claim.judge(runs), []))
+        except NoEvidence as error:
+            verdicts.append(Verdict(claim, figure, [], [str(error)]))
+    return verdicts
+
+
+def correlated(runs: pd.DataFrame, x: str, y: str, how: Statistic) -> np.ndarray:
+    """The correlation of two columns over the runs of each seed."""
+    return np.array([how(rows[x].to_numpy(), rows[y].to_numpy()) for _, rows in runs.groupby("seed")])
+
+
+def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray]:
+    """By model, how far ``arm`` differs from the first arm in a quantity, for each seed. Raises NoEvidence."""
+    found = differences(runs, quantity)
+    found = found[found["arm"] == arm]
+    if found.empty:
+        raise NoEvidence(f"no runs of {arm} beside those of {baseline(runs)}")
+    return {model: rows[quantity].to_numpy() for model, rows in found.groupby("variant", sort=False)}
+
+
+def checks(runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, **bounds: float) -> list[Check]:
+    """A check for each arm and model on the difference from the first arm."""
+    return [
+        Check(f"{model}, {arm}: {what}", values, **bounds)
+        for arm in arms
+        for model, values in effects(runs, arm, quantity).items()
+    ]
+
+
+@claim(
+    "T1",
+    "table1",
+    "Table 1",
+    "Misalignment within the training length correlates with the loss on longer text, better than the training loss.",
+    "Pearson's correlation over models, for each seed, of the log of perplexity over four training lengths with the "
+    "symmetric cross-entropy of equation 2, with its part beyond entropy, and with the loss within the training length",
+    "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach that, "
+    "and more than the training loss here",
+)
+def predicts(runs: pd.DataFrame) -> list[Check]:
+    sce, excess, training = (correlated(runs, x, "loss_to_4x", pearson) for x in ("sce", "excess", "loss_1x"))
+    return [
+        Check("correlation of misalignment with the log of perplexity to 4x", sce, low=TRAINING),
+        Check("that, less the correlation of the training loss", sce - training, low=0.0),
+        Check("correlation of misalignment beyond entropy", excess, low=TRAINING),
+        Check("that, less the correlation of the training loss", excess - training, low=0.0),
+    ]
+
+
+BEYOND = "change of the loss after 3 to 4 training lengths, nats"
+
+
+MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")
+LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 50 or 200 steps under PI, YaRN or EABF"
+
+
+@claim(
+    "A1",
+    "finetune",
+    "Tables 2 to 4",
+    "Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
+    f"loss after 3 to 4 training lengths {LESS}",
+    "any gain counts",
+)
+def moderate_helps(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0)
+
+
+@claim(
+    "A1s",
+    "finetune",
+    "Tables 2 to 4",
+    "Regularization with alpha 0.1 to 0.3 raises scores on longer text, which do not ask how sure an answer is.",
+    f"top-1 accuracy after 3 to 4 training lengths {LESS}",
+    "any gain counts; there is no LongBench-E here, and the share of tokens that are the model's most probable is the "
+    "score that every text has",
+)
+def moderate_scores(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "accuracy_4x", "change of top-1 accuracy after 3 to 4 training lengths", low=0.0)
+
+
+@claim(
+    "A1t",
+    "finetune",
+    "ours, on table 4",
+    "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training length, "
+    "gives it back.",
+    f"loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, {LESS}",
+    "0.01 nats is half a percent of the loss",
+)
+def calibration(runs: pd.DataFrame) -> list[Check]:
+    what = "change of the calibrated loss after 3 to 4 training lengths, nats"
+    return checks(runs, ("alpha 0.1",), "calibrated_loss_4x", what, high=0.01)
+
+
+@claim(
+    "A2",
+    "finetune",
+    "Table 4",
+    "Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
+    f"loss after 3 to 4 training lengths {LESS}",
+    "any loss counts",
+)
+def strong_hurts(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, STRONG, "loss_4x", BEYOND, low=0.0)
+
+
+@claim(
+    "A3",
+    "finetune",
+    "Section 4.2",
+    "Training against misalignment lowers it.",
+    f"symmetric cross-entropy of equation 2 {LESS}",
+    "any decrease counts",
+)
+def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0)
+
+
+@claim(
+    "A3e",
+    "finetune",
+    "ours, on section 4.2",
+    "(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
+    f"misalignment beyond entropy {LESS}",
+    "any decrease counts",
+)
+def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0)
+
+
+@claim(
+    "D",
+    "distance",
+    "ours, on equation 1",
+    "(Ours.) It helps that the two answers agree, and the paper's distance asks for no more.",
+    "loss after 3 to 4 training lengths with the distance of equation 1, and with what it has beyond entropy, less "
+    "that of alpha 0, the same seed",
+    "any gain counts; 0.01 nats within the training length is less than seeds differ by",
+)
+def without_entropy(runs: pd.DataFrame) -> list[Check]:
+    return [
+        *checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0),
+        *checks(runs, ("alpha 0.1, excess", "alpha 1, excess"), "loss_4x", BEYOND, high=0.0),
+        *checks(runs, ("alpha 1, excess",), "loss_1x", "change of the loss within the training length", high=0.01),
+    ]
+
+
+@claim(
+    "W",
+    "within",
+    "Rebuttal to the second reviewer",
+    "Within the training length the regularizer costs nothing.",
+    "loss within the training length at alpha 0.1 less that of alpha 0, the same seed, fine-tuned for 200 steps",
+    "0.0125 nats raise perplexity by 1.2 %, the most that the rebuttal prints (5.74 to 5.81)",
+)
+def harmless_within(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("alpha 0.1",), "loss_1x", "change of the loss within the training length, nats", high=0.0125)
+
+
+@claim(
+    "R1",
+    "range",
+    "Table 5",
+    "Offsets of up to a quarter of the window do as well as those of up to half, those between worse.",
+    "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
+    "0.01 nats is half a percent of the loss",
+)
+def quarter(runs: pd.DataFrame) -> list[Check]:
+    return [
+        *checks(runs, ("1 to l/4",), "loss_4x", BEYOND, low=-0.01, high=0.01),
+        *checks(runs, ("l/4 to l/2",), "loss_4x", BEYOND, low=0.0),
+    ]
+
+
+@claim(
+    "R2",
+    "range",
+    "Table 5 and the rebuttal",
+    "The broadest range, contexts of any length, is much worse; the narrowest, up to l/20, helps less.",
+    "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
+    "any loss counts",
+)
+def extremes(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("1 to l", "1 to l/20"), "loss_4x", BEYOND, low=0.0)
+
+
+@claim(
+    "C",
+    "compute",
+    "Appendix E",
+    "At equal compute the regularizer still helps.",
+    "loss after 3 to 4 training lengths with alpha 0.1, less that of as long a training without: two windows and 5 % "
+    "more steps, as the paper counts, and one window and twice the steps",
+    "any gain counts",
+)
+def equal_compute(runs: pd.DataFrame) -> list[Check]:
+    found = []
+    for arm in ("two, 5 % more steps", "one, twice the steps"):
+        pair = runs[runs["arm"].isin([arm, "two, alpha 0.1"])].assign(baseline=lambda pair, arm=arm: pair["arm"] == arm)
+        found += [
+            Check(f"{model}, against {arm}: {BEYOND}", values, high=0.0)
+            for model, values in effects(pair, "two, alpha 0.1", "loss_4x").items()
+        ]
+    return found
+
+
+def _recall(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int = 1) -> Mapping[str, np.ndarray]:
+    """By model, the change of the share of right answers for facts at ``depths``, for each seed."""
+    facts = by_depth(runs)
+    chosen = facts[facts["depth"].isin(depths) & (facts["length"] == multiple * runs["train_length"].iloc[0])]
+    if set(depths) - set(chosen["depth"]):
+        raise NoEvidence(f"no questions at depths {', '.join(map(str, depths))} in {multiple} training lengths")
+    keys = ["arm", "baseline", "variant", "seed"]
+    return effects(chosen.groupby(keys, sort=False, as_index=False)["accuracy"].mean(), arm, "accuracy")
+
+
+@claim(
+    "N1",
+    "recall",
+    "Table 7",
+    "Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
+    "share of right answers about facts at depth 0, in texts of the training length, less that of alpha 0, same seed",
+    "0.02 is what the paper calls comparable",
+)
+def early_facts(runs: pd.DataFrame) -> list[Check]:
+    return [
+        Check(f"{model}: change at depth 0", values, low=-0.02)
+        for model, values in _recall(runs, "alpha 0.1", [0.0]).items()
+    ]
+
+
+@claim(
+    "N2",
+    "recall",
+    "Rebuttal to the fourth reviewer",
+    "A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
+    "share of right answers about facts at depths 0 and 0.25, in texts of the training length, less that of alpha 0",
+    "any loss counts",
+)
+def strong_forgets(runs: pd.DataFrame) -> list[Check]:
+    return [
+        Check(f"{model}: change at depths 0 and 0.25", values, high=0.0)
+        for model, values in _recall(runs, "alpha 0.5", [0.0, 0.25]).items()
+    ]
+
+
+@claim(
+    "N3",
+    "recall",
+    "Tables 6 and 7",
+    "On texts longer than in training, more facts are recalled with the regularizer (alpha 0.1).",
+    "share of right answers, all depths, in texts of four training lengths, less that of alpha 0, the same seed",
+    "any gain counts",
+)
+def longer_recall(runs: pd.DataFrame) -> list[Check]:
+    depths = sorted(by_depth(runs)["depth"].unique())
+    return [
+        Check(f"{model}: change at four training lengths", values, low=1e-9)
+        for model, values in _recall(runs, "alpha 0.1", depths, 4).items()
+    ]
+
+
+@claim(
+    "S",
+    "scalar",
+    "Sections 3 and 4",
+    "On tasks with a number for an answer, models whose output distributions differ between training lengths err more "
+    "at five times the training length.",
+    "Spearman's correlation over models, for each seed, of the relative error at 5 l with the mean Wasserstein "
+    "distance of the outputs at two training lengths, in representation space and standard deviations; among models of "
+    "one task and map, of what either has beyond their mean",
+    "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
+    "models reach by chance once in a thousand times",
+)
+def numbers(runs: pd.DataFrame) -> list[Check]:
+    models, targets = (correlated(runs, x, "error_5x", spearman) for x in ("wasserstein_scaled", "targets_scaled"))
+    among = correlated(runs, "wasserstein_within", "error_within", spearman)
+    return [
+        Check("all tasks: rank correlation", models, low=TRAINING_BY_RANKS),
+        Check("that, less the correlation of the targets' own misalignment", models - targets, low=0.0),
+        Check("among models of one task and map: rank correlation", among, low=0.3),
+    ]

@@ -1,0 +1,91 @@
+"""Kinds of drawings of the studies. Each draws the table that is its CSV, and nothing else."""
+
+from collections.abc import Mapping
+from textwrap import wrap
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from experiments.long_short_alignment.correlations import correlation, pearson, spearman
+from synthlab.analysis.curves import band_note, draw_lines, style_of
+from synthlab.studies.plots import Drawing
+
+LETTERS = 50  # that fit below a panel
+ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
+
+
+class Scatter(Drawing):
+    """A point for each model, ``y`` against ``x``, and their correlation."""
+
+    def __init__(self, x: str, y: str, labels: Mapping[str, str]):
+        self.x, self.y, self.labels = x, y, {name: labels[name] for name in (x, y)}
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        for name, style in style_of(list(dict.fromkeys(drawn["series"]))).items():
+            rows = drawn[drawn["series"] == name]
+            axes.plot(
+                rows[self.x],
+                rows[self.y],
+                style.marker,
+                color=style.colour,
+                label=style.label,
+                mfc="none",
+                markersize=5,
+            )
+        axes.set_xlabel(self.labels[self.x])
+        axes.set_ylabel(self.labels[self.y])
+        left, right = axes.get_xlim()
+        axes.set_xlim(left, right + ROOM * (right - left))
+        axes.legend(fontsize="x-small", framealpha=0.85, handletextpad=0.2, loc="center right")
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        linear, ranks = (correlation(drawn, self.x, self.y, "group", how) for how in (pearson, spearman))
+        return (
+            f"{self.labels[self.x]}: r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the "
+            f"bootstrap over {drawn['group'].nunique()} settings"
+        )
+
+
+class Lines(Drawing):
+    """A line and a band for each series over the values of ``x``, evenly apart, in their order."""
+
+    def __init__(self, x: str, label: str, answer: str, zero: bool = False):
+        self.x, self.label, self.answer, self.zero = x, label, answer, zero
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        values = list(dict.fromkeys(drawn[self.x]))
+        draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place")
+        axes.set_yscale("linear")
+        axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
+        axes.xaxis.set_minor_locator(NullLocator())
+        # Names of arms are as wide as a panel has room for each of them.
+        labels = ["\n".join(wrap(str(value), LETTERS // len(values))) for value in values]
+        axes.set_xticklabels(labels, fontsize="x-small")
+        if self.zero:
+            axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
+        axes.set_xlabel(self.label)
+        axes.set_ylabel(self.answer)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return band_note(drawn)
+
+
+class Contexts(Drawing):
+    """A line and a band for each series against the number of tokens seen, those of training shaded."""
+
+    def __init__(self, answer: str, zero: bool = False):
+        self.answer, self.zero = answer, zero
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        axes.axvspan(0, drawn["train_length"].max(), color="0.2", alpha=0.1, lw=0, zorder=0)
+        draw_lines(axes, drawn, "length", every=4)
+        axes.set_yscale("linear")
+        if self.zero:
+            axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
+        axes.set_xlim(0, drawn["length"].max())
+        axes.set_xlabel("tokens seen")
+        axes.set_ylabel(self.answer)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return f"{band_note(drawn)}; training lengths are shaded"

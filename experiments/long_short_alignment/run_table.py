@@ -1,0 +1,130 @@
+"""A run in one row: its settings, its losses within and beyond the training length, its misalignment."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from synthlab.storage.records import Record
+
+FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
+FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
+LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
+# What is averaged over contexts, by its column in a record, and what its mean is called: loss_1x, accuracy_4x, ...
+MEANS = {
+    "loss": "loss",
+    "calibrated": "calibrated_loss",
+    "accuracy": "accuracy",
+    "perfect": "perfect_loss",
+    "excess": "excess_loss",
+}
+
+# What is measured of a run, and what it is called on a figure; l is the training length.
+MISALIGNMENTS = {
+    "sce": "misalignment, symmetric cross-entropy, nats",
+    "excess": "misalignment beyond entropy, nats",
+    "kl": "misalignment, KL divergence, nats",
+    "squared": "misalignment, squared distance",
+    "sce_overlap": "misalignment of overlapping windows",
+    "excess_overlap": "misalignment of overlapping windows, beyond entropy",
+}
+QUANTITIES = MISALIGNMENTS | {
+    "loss_1x": "loss after 1 to $l$ tokens, nats",
+    "loss_2x": "loss after $l$ to $2l$ tokens, nats",
+    "loss_4x": "loss after $3l$ to $4l$ tokens, nats",
+    "loss_to_4x": "loss over $4l$ tokens (log perplexity), nats",
+    "calibrated_loss_1x": "calibrated loss after 1 to $l$ tokens, nats",
+    "calibrated_loss_2x": "calibrated loss after $l$ to $2l$ tokens, nats",
+    "calibrated_loss_4x": "calibrated loss after $3l$ to $4l$ tokens, nats",
+    "calibrated_loss_to_4x": "calibrated loss over $4l$ tokens, nats",
+    "accuracy_1x": "top-1 accuracy after 1 to $l$ tokens",
+    "accuracy_2x": "top-1 accuracy after $l$ to $2l$ tokens",
+    "accuracy_4x": "top-1 accuracy after $3l$ to $4l$ tokens",
+    "accuracy_to_4x": "top-1 accuracy over $4l$ tokens",
+    "temperature": "temperature fitted within $l$",
+}
+
+# The same of runs with a number for an answer.
+SCALAR_QUANTITIES = {
+    "wasserstein_scaled": "Wasserstein distance between lengths, in deviations",
+    "wasserstein": "Wasserstein distance between lengths",
+    "suffix_scaled": "difference between suffixes, in deviations",
+    "suffix": "difference between suffixes",
+    "targets_scaled": "Wasserstein distance of the targets, in deviations",
+    "wasserstein_within": "Wasserstein distance less its mean over models",
+    "error_5x": "relative error at $5l$, log$_{10}$",
+    "error_within": "error less its mean over models, log$_{10}$",
+}
+
+
+class Planned(NamedTuple):
+    """A study's runs; of each, by its identity, the arm, what sets its model apart, and what its training is called,
+    which runs share that differ in seed or extension only; and what was asked of them."""
+
+    configs: list[Any]
+    arms: dict[str, str]
+    variants: dict[str, str]
+    groups: dict[str, str]
+    overrides: str
+
+    @property
+    def first(self) -> str:
+        """The arm that the others are held against."""
+        return next(iter(self.arms.values()))
+
+
+def table(records: Iterable[Record], planned: Planned) -> pd.DataFrame:
+    """A row for each finished run: ``id``, ``arm``, whether that is the ``baseline``, ``variant``, ``group``, its
+    settings, and what was measured."""
+    return pd.DataFrame([row(record, planned) for record in records if record.diverged_at is None])
+
+
+def row(record: Record, planned: Planned) -> dict[str, Any]:
+    """One run's row."""
+    identity = record.config.id
+    settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
+    arm = planned.arms[identity]
+    names = {"variant": planned.variants[identity], "group": planned.groups[identity]}
+    told = {"id": identity, "arm": arm, "baseline": arm == planned.first} | names
+    return told | settings | losses(record) | record.outputs.iloc[0].to_dict()
+
+
+def losses(record: Record) -> dict[str, float]:
+    """Means of the ``MEANS`` by how many tokens were seen, in training lengths, as far as it was tested; those of the
+    perfect predictor too, where it is known."""
+    length, found = record.config.train_length, {}
+    for metric, name in MEANS.items():
+        if metric not in record.metrics:
+            continue
+        values = record.metrics[metric].to_numpy()
+        reached = [k for k in (1, 2, FAR) if k * length <= len(values)]
+        found |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
+        if FAR in reached:
+            found[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
+    return found
+
+
+def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
+    """A row for each finished run with a number for an answer: its settings, misalignment and error. ``_within``: less
+    the mean over the models of the same task and map, whose targets are the same."""
+    runs = pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
+    means = runs.groupby(["task", "outrep"])[["wasserstein_scaled", "error_5x"]].transform("mean")
+    return runs.assign(
+        wasserstein_within=runs["wasserstein_scaled"] - means["wasserstein_scaled"],
+        error_within=runs["error_5x"] - means["error_5x"],
+    )
+
+
+def _scalar_row(record: Record) -> dict[str, Any]:
+    config, metrics = record.config, record.metrics.set_index("length")
+    found = record.outputs.iloc[0].to_dict()
+    members = {group: getattr(config, group)["name"] for group in ("task", "encoding", "outrep")}
+    return (
+        {"id": config.id, "seed": config.seed, "group": " ".join(members.values())}
+        | members
+        | found
+        | {
+            "error_5x": math.log10(max(metrics.loc[FURTHER * config.train_length, "relative_error"], LEAST)),
+        }
+    )

@@ -1,0 +1,176 @@
+"""Long-short misalignment on tasks with a number for an answer, where the perfect model's is known.
+
+A ``ScalarConfig`` is a run as any other, trained and tested alike, of which is also recorded how differently its model
+answers at different lengths *within* training, from half the training length to all of it. All of it is measured in
+representation space, on what the model puts out before the map is inverted; k, l1 and l2 are from ceil(l_train / 2) to
+l_train, and sequences are the first ``train_length`` symbols of those that the model is tested on.
+
+``wasserstein`` compares distributions: of the outputs z after k symbols and of those after k', each over all
+sequences, by the 1-Wasserstein distance, averaged over all pairs of lengths. The pairs of equal lengths, at distance 0,
+count among them, as they do in the paper's equation 2, where both lengths are drawn uniformly and independently. (Over
+pairs of K different lengths it would be K / (K - 1) times as much: the same factor for every model of a training
+length.) ``suffix`` is that equation with the absolute difference for a distance: of the outputs for two suffixes of one
+sequence, each given to the model as a sequence of its own, the mean of |z(x[-l1:]) - z(x[-l2:])| over sequences, with
+lengths drawn for each. It compares answers one by one, so that it also counts what the symbols themselves change: two
+suffixes may have different targets where the distributions of targets are the same.
+
+Raw distances are in the units of the map: those of 1/x are far less than those of x. ``_scaled`` divides by the
+standard deviation of all the outputs that are compared, pooled over lengths, so that neither unit nor offset matters.
+Then ``wasserstein_scaled`` is at most 2 / sqrt(3), and ``suffix_scaled`` at most 2: the distance of two distributions
+is at most the mean difference of independent outputs, so its average over pairs of lengths at most Gini's mean
+difference of the pooled outputs.
+
+The same of the targets is what a perfect model has, and is not 0: scaled, and trained on lengths to 10 without a map,
+0.26 for the mean (of few symbols it spreads more widely), 0.62 for the sum, 1.14 for the length, which is near the
+bound. Models that fit their training lengths have nearly the targets' misalignment, whatever becomes of them beyond.
+And a constant answer has none, however wrong it is: misalignment alone says nothing of the error, which the paper
+bounds by it *and* the training loss. Scaled, a constant's is 0 / 0. It counts as 0, as the raw distance does; so does
+that of outputs which differ in nothing but rounding, whose ratio would be noise. Where a model is nearly but not quite
+constant, the scaled value magnifies what is left; the raw one, which does not, is recorded beside it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from synthlab.alignment.misalignment import last_logits
+from synthlab.models.layers import Member
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import data, resolve
+from synthlab.regression.evaluation import measured, readouts, test_sequences
+from synthlab.regression.family import METRICS, build_models, make_objective, train_models
+from synthlab.rng import stream
+
+if TYPE_CHECKING:
+    from synthlab.training.family import Family
+
+__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "train_models"]
+
+# What is recorded beside the test lengths, and what it means; all in one row.
+OUTPUTS = {
+    "wasserstein": "mean Wasserstein distance between the outputs at two training lengths, representation space",
+    "wasserstein_scaled": "the same in standard deviations of the outputs",
+    "suffix": "mean difference of the outputs for two suffixes of one sequence, representation space",
+    "suffix_scaled": "the same in standard deviations of the outputs",
+    "targets": "wasserstein of a perfect model",
+    "targets_scaled": "wasserstein_scaled of a perfect model",
+    "targets_suffix": "suffix of a perfect model",
+    "targets_suffix_scaled": "suffix_scaled of a perfect model",
+}
+ROUNDING = 1e-6  # what a model's single precision may make of equal outputs, relative to them
+# From sequences [B, L], and their positions where these are drawn, to what is put out after each prefix, [B, L].
+Answer = Callable[..., Tensor]
+
+
+class ScalarConfig(RunConfig):
+    """A run on a task with a number for an answer, of which misalignment is recorded, too.
+
+    It has the settings and the metrics of a ``RunConfig``, and is trained as that is.
+    """
+
+    # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config
+    results_version = 4
+    folder = "scalar"
+    kind: Literal["scalar"] = "scalar"
+
+    @property
+    def family(self) -> "Family":
+        from experiments.long_short_alignment import scalar
+
+        return scalar
+
+    @classmethod
+    def resolved(cls, raw: Mapping[str, Any]) -> "ScalarConfig":
+        """The run that ``raw`` describes, complete. Raises InputError."""
+        return cls.of(resolve(raw))
+
+    @classmethod
+    def of(cls, run: RunConfig) -> "ScalarConfig":
+        """The same run with its misalignment."""
+        return cls.checked(run.model_dump(exclude={"kind"}))
+
+
+@torch.no_grad()
+def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Every metric at every length of the stack's model ``index``, as ``synthlab.regression.family`` has it; and the
+    ``OUTPUTS`` in one row.
+
+    One evaluation serves both, unless the test lengths end before the training lengths do.
+    """
+    (task, inputs, outrep), how = data(config), config.evaluation
+    model, positions = Member(stack, index), stream(how.seed, "evaluation_positions")
+    x = test_sequences(inputs, how.sequences, config.test_length, how.seed)
+    z = readouts(model, x, positions)
+    metrics = measured(z, x, task, outrep, how.largest)
+    if config.test_length < config.train_length:
+        x = test_sequences(inputs, how.sequences, config.train_length, how.seed)
+        z = readouts(model, x, positions)
+
+    def perfect(x):
+        return outrep.forward(task.targets(x).double())
+
+    within, drawn = x[:, : config.train_length], None
+    if model.encoding.draws_positions:
+        longest = torch.full((len(x),), config.train_length)
+        drawn = model.encoding.positions(longest, config.train_length + 2, positions)  # BOS and EOS have one, too
+    lengths = suffix_lengths(len(x), config.train_length, stream(how.seed, "windows"))
+    row = [*misalignment(z, model, within, lengths, drawn), *misalignment(perfect(within), perfect, within, lengths)]
+    table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
+    return table, pd.DataFrame([row], columns=list(OUTPUTS))
+
+
+def misalignment(
+    z: Float[Tensor, "N L"],
+    answer: Answer,
+    x: Int[Tensor, "N T"],
+    lengths: Int[Tensor, "2 N"],
+    positions: Int[Tensor, "N P"] | None = None,
+) -> tuple[float, float, float, float]:
+    """The first four of ``OUTPUTS`` for a model that puts out ``z`` after each prefix of the sequences ``x``, of
+    T = ``train_length`` symbols (L is T or more), and ``answer`` after each prefix of any others. The suffixes compared
+    are each sequence's last so many symbols as ``lengths`` says. Where positions are drawn, ``positions`` are those of
+    each sequence with its BOS and EOS, and both suffixes keep them: a suffix's BOS has that of the symbol before it."""
+    compared = z[:, least_length(x.shape[1]) - 1 : x.shape[1]].double()
+    twice = None if positions is None else positions.repeat(2, 1)
+    ends = last_logits(
+        lambda *given: answer(*given).unsqueeze(-1), x.repeat(2, 1), lengths.flatten(), positions=twice
+    ).double()
+    first, second = ends.view(2, -1)
+    between, within = pairwise(compared).mean().item(), (first - second).abs().mean().item()
+    return between, scaled(between, compared), within, scaled(within, ends)
+
+
+def wasserstein(a: Float[Tensor, "..."], b: Float[Tensor, "..."]) -> Float[Tensor, ""]:
+    """The 1-Wasserstein distance between two empirical distributions of as many values: the least mean distance over
+    all ways to pair them, attained where both are sorted. Raises ValueError for unequal numbers, and for none."""
+    if a.shape != b.shape or a.dim() != 1 or not len(a):
+        raise ValueError(f"values of shapes {tuple(a.shape)} and {tuple(b.shape)}: must be as many, and one or more")
+    return (a.sort().values - b.sort().values).abs().mean()
+
+
+def pairwise(z: Float[Tensor, "..."]) -> Float[Tensor, "K K"]:
+    """``wasserstein`` between every two columns of ``z``. Raises ValueError for columns without a value."""
+    if z.dim() != 2 or not len(z):
+        raise ValueError(f"values of shape {tuple(z.shape)}: must be a table, with one row or more")
+    ordered = z.sort(0).values.mT.contiguous()
+    return torch.cdist(ordered, ordered, p=1) / len(z)
+
+
+def scaled(value: float, outputs: Float[Tensor, "..."]) -> float:
+    """``value`` in standard deviations of ``outputs``; 0 where those are equal up to rounding."""
+    deviation = outputs.double().std(correction=0).item()
+    return value / deviation if deviation > ROUNDING * outputs.abs().max().item() else 0.0
+
+
+def least_length(train_length: int) -> int:
+    """The shortest length compared: half the training length, rounded up."""
+    return -(-train_length // 2)
+
+
+def suffix_lengths(sequences: int, train_length: int, generator: torch.Generator) -> Int[Tensor, "2 N"]:
+    """l1 and l2 for each sequence, uniform and independent."""
+    return torch.randint(least_length(train_length), train_length + 1, (2, sequences), generator=generator)

@@ -1,0 +1,55 @@
+"""What a training step costs with the regularizer and without, measured here and now."""
+
+import time
+from statistics import median
+
+import pandas as pd
+
+from synthlab.language.config import LanguageConfig
+from synthlab.language.construction import build_models
+from synthlab.language.objective import WindowLoss
+from synthlab.training.devices import one_thread
+from synthlab.training.loop import train
+
+# What is measured: windows of each text, and alpha. One window is the plain step; the paper counts against two.
+STEPS = {"one window": (1, 0.0), "two windows": (2, 0.0), "two windows and the regularizer": (2, 0.1)}
+ROUNDS, EACH = 7, 5  # of all kinds in turn, so that a machine that slows down slows all of them; steps in one
+
+
+def step_costs(config: LanguageConfig) -> pd.DataFrame:
+    """Seconds a step of the model that ``config`` describes, on one thread: a row for each kind of step, with the
+    median over rounds of its ratio to a step with one window and to one with two."""
+    runs = {
+        name: config.model_copy(
+            update={"alignment": config.alignment.model_copy(update={"windows": windows, "alpha": alpha})}
+        )
+        for name, (windows, alpha) in STEPS.items()
+    }
+    with one_thread():
+        steppers = {name: _stepper(run) for name, run in runs.items()}
+        for step in steppers.values():
+            step()
+        rounds = pd.DataFrame([{name: _seconds(step) for name, step in steppers.items()} for _ in range(ROUNDS)])
+    one, two, _ = STEPS
+    return pd.DataFrame(
+        {
+            "step": name,
+            "milliseconds": 1e3 * rounds[name].median() / EACH,
+            "to_one_window": median(rounds[name] / rounds[one]),
+            "to_two_windows": median(rounds[name] / rounds[two]),
+        }
+        for name in STEPS
+    )
+
+
+def _stepper(config: LanguageConfig):
+    stack = build_models([config])
+    objective = WindowLoss(stack, [config], config.train_length)
+    protocol = config.protocol.model_copy(update={"steps": EACH, "record_every": EACH})
+    return lambda: train(stack.parameters(), objective, [protocol])
+
+
+def _seconds(step) -> float:
+    started = time.perf_counter()
+    step()
+    return time.perf_counter() - started

@@ -1,0 +1,1 @@
+"""Output Alignment (section 3 of the paper): its figures and its claims."""

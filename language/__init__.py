@@ -1,1 +1,0 @@
-"""Long-short alignment: its metric, its regularizer, and miniature language models to measure them on."""

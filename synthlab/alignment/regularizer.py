@@ -1,0 +1,87 @@
+"""The regularizer (paper, equation 4 and section 4.2): the training loss plus alpha times the misalignment of two
+windows of one text.
+
+Appendix D lists an implementation. This one follows the equations; it departs from the listing, as printed, in this:
+
+- its ``SCE`` adds H(p2, p1) and the entropy H(p1); equation 1 asks for H(p2, p1) + H(p1, p2);
+- its ``log_softmax`` has no ``dim``, for which PyTorch takes the first of three dimensions: the batch, not the tokens;
+- its slices begin a place late, where both contexts exceed l_train/2; section 4.1 has lengths from l_train/2 on. At
+  l_extra = l_train/2, the largest, they are empty, and the mean of nothing is no number;
+- it takes ``random.random(1, ...)``, which has no arguments, for a random whole number, bounds included;
+- it averages ``output.loss`` of calls that were given no labels, and does so under names that are not defined
+  (``max_len``, ``extra_len``, ``loss_c``); here each window predicts its own next tokens.
+"""
+
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from synthlab.alignment.divergence import DISTANCES
+from synthlab.alignment.misalignment import Model
+from synthlab.alignment.windows import both_contexts, least_context
+from synthlab.errors import InputError
+
+Distance = Literal["sce", "excess"]
+
+
+class AlignedLoss(NamedTuple):
+    """L_train + alpha * L_misalign (equation 4), and its parts; one number for each leading dimension."""
+
+    total: Float[Tensor, "*E"]
+    training: Float[Tensor, "*E"]
+    misalignment: Float[Tensor, "*E"]
+
+
+def aligned_loss(
+    model: Model,
+    tokens: Int[Tensor, "B T"],
+    length: int,
+    alpha: float,
+    context: float = 0.5,
+    distance: Distance = "sce",
+    positions: Int[Tensor, "B T"] | None = None,
+) -> AlignedLoss:
+    """The loss on texts of ``length`` + l_extra tokens: two forward passes, and gradients through both.
+
+    l_extra, T - ``length``, is for the caller to draw, uniformly from 1 to ``length`` / 2 (see ``draw_extra``). The
+    misalignment is taken where both windows have seen at least the share ``context`` of ``length``, by the symmetric
+    cross-entropy of equation 1 or, ``excess``, by what it has beyond entropy. ``positions``, of each token, are for a
+    model that draws them: both windows keep those of their tokens, as in ``misalignment``. Raises InputError for texts
+    that leave no such place.
+    """
+    given = [tokens] if positions is None else [tokens, positions]
+    first, second = model(*(each[:, :length] for each in given)), model(*(each[:, -length:] for each in given))
+    return combined(first, second, tokens, alpha, least_context(length, context), distance)
+
+
+def combined(
+    first: Float[Tensor, "*E B L V"],
+    second: Float[Tensor, "*E B L V"],
+    tokens: Int[Tensor, "*E B T"],
+    alpha: float | Float[Tensor, "*E"],
+    context: int,
+    distance: Distance = "sce",
+) -> AlignedLoss:
+    """The loss from the logits of the first and the second window of ``tokens``. ``context`` counts tokens."""
+    length = first.shape[-2]
+    if tokens.shape[-1] <= length:
+        raise InputError(f"tokens: have {tokens.shape[-1]} each; must be more than the {length} of a window")
+    training = (next_token_loss(first, tokens[..., :length]) + next_token_loss(second, tokens[..., -length:])) / 2
+    early, late = both_contexts(length, tokens.shape[-1] - length, context)
+    apart = DISTANCES[distance](first[..., early, :], second[..., late, :]).mean((-2, -1))
+    return AlignedLoss(training + alpha * apart, training, apart)
+
+
+def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B L"]) -> Float[Tensor, "*E"]:
+    """Mean cross-entropy, in nats, of each token but the first, given those before it in its window."""
+    shape = tokens[..., 1:].shape
+    losses = F.cross_entropy(logits[..., :-1, :].flatten(0, -2), tokens[..., 1:].flatten(), reduction="none")
+    return losses.view(shape).mean((-2, -1))
+
+
+def draw_extra(low: int, high: int, generator: torch.Generator) -> int:
+    """l_extra, uniform on the whole numbers from ``low`` to ``high``, both included."""
+    return int(torch.randint(low, high + 1, (), generator=generator))

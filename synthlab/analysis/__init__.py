@@ -1,0 +1,1 @@
+"""Records as tables, and what is drawn of them."""

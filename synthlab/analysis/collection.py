@@ -1,0 +1,129 @@
+"""All runs of a store as one table, in parts that fit into memory however many runs there are."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from synthlab.analysis.conditions import Condition, Where, check, conditions
+from synthlab.analysis.tables import table
+from synthlab.config.base import KINDS, identity_of
+from synthlab.errors import DamagedRecord
+from synthlab.metrics import METRICS
+from synthlab.storage.records import Record, flat
+from synthlab.storage.store import Store
+
+PART = 250  # runs that are held at a time
+FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length", *METRICS, "horizon")  # around the settings
+TYPES = {"id": "string", "status": "string", "error": "string", "diverged_at": "Int64", "length": "Int64"}
+TYPES |= dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}
+
+
+@dataclass
+class Collection:
+    """The runs of a store that fulfil conditions: a row for each run and test length.
+
+    Making one reads every config, no more: which runs there are, which columns they have (``kinds``: pandas' type by
+    name) and which conditions can be checked without their numbers. ``damaged`` fills with a line for each record that
+    cannot be read, here and in ``parts``. Raises InputError for a condition on a column that no run has.
+    """
+
+    store: Store
+    where: Where = None
+    kinds: dict[str, str] = field(default_factory=dict)
+    damaged: dict[str, str] = field(default_factory=dict)
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        asked = conditions(self.where)
+        settings: dict[str, set[type]] = {}
+        self._recorded, self._failed = [], []
+        of_runs = [condition for condition in asked if condition.column not in LAST and condition.column != "status"]
+        of_status = [condition for condition in asked if condition.column == "status"]
+        for folder, found in (("runs", self._recorded), ("failed", self._failed)):
+            for identity, config in self._configs(folder):
+                known = {"id": identity, **flat(config)}
+                for name, value in known.items():
+                    settings.setdefault(name, set()).add(type(value))
+                status = ("failed",) if folder == "failed" else ("finished", "diverged")
+                possible = all(any(map(condition.holds, status)) for condition in of_status)
+                if possible and all(condition.holds(known.get(condition.column)) for condition in of_runs):
+                    found.append(identity)
+        names = [name for name in settings if name not in FIRST]
+        self.kinds = {name: TYPES.get(name) or _kind(settings[name]) for name in (*FIRST, *names, *LAST)}
+        if settings:
+            for condition in asked:
+                check(condition, self.kinds)
+        self._of_rows: list[Condition] = [condition for condition in asked if condition not in of_runs]
+
+    def parts(self) -> Iterator[pd.DataFrame]:
+        """The table in parts, all with the same columns of the same types; runs in order of their identity."""
+        records: list[Record] = []
+        for identity in self._recorded:
+            record = self._tried(identity, lambda identity=identity: self.store.read(identity))
+            if record is not None:
+                records.append(record)
+            if len(records) == PART:
+                yield from self._part(table(records))
+                records = []
+        yield from self._part(table(records))
+        yield from self._part(pd.DataFrame([row for identity in self._failed for row in self._failure(identity)]))
+
+    def table(self) -> pd.DataFrame:
+        """The whole table; empty where no run is found. Columns that say nothing of any run are left out."""
+        parts = list(self.parts())
+        if not parts:
+            return pd.DataFrame()
+        whole = pd.concat(parts, ignore_index=True)
+        spare = [name for name in ("error", "diverged_at") if whole[name].isna().all()]
+        return whole.drop(columns=spare)
+
+    def _configs(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        for identity in self.store.ids(folder):
+            config = self._tried(identity, lambda identity=identity: self._config(identity, folder))
+            if config is not None:
+                yield identity, config
+
+    def _config(self, identity: str, folder: str) -> dict[str, Any] | None:
+        """The config of a run; None for one of another results version."""
+        config = self.store.config(identity, folder)
+        kind = KINDS.get(config.get("kind", ""))
+        if kind is not None and identity_of(config, kind.results_version) == identity:
+            return config
+        if not self.store.is_current(identity, folder):
+            return None
+        read = self.store.read if folder == "runs" else self.store.read_failure
+        return read(identity).config.model_dump()  # raises: it is damaged
+
+    def _tried(self, identity: str, read: Any) -> Any:
+        try:
+            return read()
+        except DamagedRecord as error:
+            self.damaged[identity] = str(error)
+            return None
+
+    def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
+        failure = self._tried(identity, lambda: self.store.read_failure(identity))
+        if failure is not None:
+            yield {"id": identity, "status": "failed", **flat(failure.config.model_dump()), "error": failure.error}
+
+    def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+        if rows.empty:
+            return
+        rows = rows.reindex(columns=list(self.kinds)).astype(self.kinds)
+        for condition in self._of_rows:
+            rows = rows[condition.mask(rows[condition.column])]
+        if len(rows):
+            self.runs += rows["id"].nunique()
+            yield rows
+
+
+def _kind(types: set[type]) -> str:
+    """pandas' type for values of all of ``types``."""
+    types = types - {type(None)}
+    if types == {bool}:
+        return "boolean"
+    if types == {int}:
+        return "Int64"
+    return "float64" if types and types <= {int, float} else "string"

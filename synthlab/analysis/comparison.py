@@ -1,0 +1,236 @@
+"""One comparison of runs: the points that show a metric against a setting, and what there is to say of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
+
+from synthlab.analysis import curves as plots
+from synthlab.analysis.curves import STYLES
+from synthlab.analysis.tables import GROUPS, over_seeds, varying
+from synthlab.config.registry import unknown
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.regression.config import RunConfig
+
+NEEDED = ("id", "status", "task", "train_length", "seed", "length")
+MOST_SERIES, MOST_PANELS = 35, 24  # of series, as many as have looks of their own
+
+Names = str | Sequence[str] | None
+Lengths = int | float | str | Sequence[int | float] | None
+
+
+class Comparison(NamedTuple):
+    """What is drawn. ``points`` has a row for each point: its ``series``, the settings that set it apart (as text),
+    ``x``, ``median``, ``low``, ``high``, the number of runs (``seeds``), the settings it is ``pooled`` over."""
+
+    points: pd.DataFrame
+    metric: str
+    x: str
+    by: list[str]
+    facet: list[str]
+    at: str  # the test length, or the range of them, where the points show none
+    remarks: list[str]
+
+    def csv(self) -> str:
+        """The points: ``metric``, settings, ``median``, ``low``, ``high``, ``runs`` (how many), ``pooled_over``."""
+        columns = [*self.facet, *self.by, self.x, "median", "low", "high", "seeds", "pooled"]
+        table = self.points[columns].rename(columns={"seeds": "runs", "pooled": "pooled_over"})
+        for name, value in [("length", self.at)] * bool(self.at) + [("metric", self.metric)]:
+            table.insert(0, name, value)
+        return table.to_csv(index=False)
+
+
+def gather(table: pd.DataFrame, metric: str, x: str, by: Names, facet: Names, length: Lengths) -> Comparison:
+    """The points that ``compare`` draws and what it says of them; raises InputError as it does."""
+    if not table.empty:
+        check_table("table", table)
+    if table.empty or table["length"].isna().all():
+        raise InputError(f"metric={metric}: there is no finished run to draw")
+    table = _plain(table.drop_duplicates(["id", "length"], ignore_index=True))
+    finished = table.dropna(subset=["length"]).astype({"length": int})
+    by, facet = _names(by), _names(facet) or []
+    lengths = _checked(finished, metric, x, by or [], facet, length)
+    rows, left_out = _selected(finished, metric, x, lengths)
+    unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
+    left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
+    if rows.empty:
+        raise InputError(f"x={x}: no run is left to draw; left out: {', '.join(left_out)}")
+
+    # As text, so that a setting which a run does not have is a value like any other.
+    settings = rows[[column for column in rows if _is_setting(column)]].map(text_of)
+    differing = [column for column in varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
+    by = differing if by is None else by
+    unnamed = [column for column in differing if column not in by]
+    if len(lengths) > 1 and "length" not in (*by, *facet):
+        by = [*by, "length"]
+    tested = rows["length"] if _is_by_length(finished, metric) else finished.groupby("id")["length"].max()
+    tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
+
+    texts = [*by, *facet] if is_number(rows[x]) else [*by, *facet, x]
+    rows = rows.assign(**{column: rows[column].map(text_of) for column in texts})
+    rows["pooled"] = _pooled(rows, settings[unnamed], [*by, *facet, x])
+    names = [_series(by, values) for values in zip(*(rows[column] for column in by), strict=True)]
+    rows["series"] = names or "all runs"
+    keys = ["series", *facet, *by, x, "pooled"]
+    if x == "length" and "train_length" not in keys:  # what is shaded, and ringed: the longest behind a curve
+        keys.append("train_length")
+        rows["train_length"] = rows.groupby(["series", *facet])["train_length"].transform("max")
+    if by:  # over_seeds keeps the order of the series
+        rows = rows.sort_values(by, key=lambda column: column.map(ordered(column).index))
+    points = over_seeds(rows, keys, metric)
+    for kind, field, names, most in (("series", "by", by, MOST_SERIES), ("panels", "facet", facet, MOST_PANELS)):
+        if names and (number := len(points[names].drop_duplicates())) > most:
+            few = f"must make at most {most} {kind}, not {number}; name fewer settings, or look at fewer runs (where)"
+            raise InputError(f"{field}={','.join(names)}: {few}")
+
+    remarks = [_runs_note(points, x, facet)]
+    pooled = [column for column in unnamed if any(column in text.split(", ") for text in points["pooled"].unique())]
+    others = [column for column in unnamed if column not in pooled]
+    remarks += [f"pooled over {', '.join(pooled)}"] * bool(pooled)
+    remarks += [f"not all points agree in {', '.join(others)}"] * bool(others)
+    remarks += [f"tested to length {tested}"] * (metric == "horizon")
+    at = tested if _is_by_length(finished, metric) and "length" not in (x, *by, *facet) else ""
+    remarks += ["each run at the longest length it was tested to"] * (" to " in at)
+    remarks += [f"left out: {', '.join(left_out)}"] * bool(left_out)
+    return Comparison(points, metric, x, by, facet, at, remarks)
+
+
+def _checked(
+    finished: pd.DataFrame, metric: str, x: str, by: list[str], facet: list[str], length: Lengths
+) -> list[float]:
+    """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
+    measures = [c for c in finished if is_number(finished[c]) and not _is_setting(c) and c not in ("id", "length")]
+    measures = [column for column in measures if column in METRICS or finished[column].notna().any()]
+    columns = ["length", *filter(_is_setting, finished)]
+    fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
+    lines = [] if metric in measures else [unknown("metric", metric, measures)]
+    lines += [unknown(field, name, columns) for field, name in fields if name not in columns]
+    lines += [f"{field}={name}: must not be x too" for field, name in fields[1:] if name == x]
+    lines += [f"by={name}: must not be in facet too" for name in by if name in facet]
+    lines += [f"facet={','.join(facet)}: must be at most two settings"] * (len(facet) > 2)
+    tested, lengths = finished["length"].unique(), []
+    for part in [] if length is None else length.split(",") if isinstance(length, str) else np.ravel(length):
+        try:
+            lengths.append(float(part))
+        except ValueError:
+            lengths.append(np.nan)
+        if lengths[-1] not in tested:
+            lines.append(f"length={part}: must be a length that was tested, {tested.min()} to {tested.max()}")
+    if length is not None and x == "length":
+        lines.append(f"length={length}: must be left out where x is length, which shows every one")
+    if metric in measures and not _is_by_length(finished, metric):
+        lines += [f"{field}=length: {metric} is one number for each run" for field, name in fields if name == "length"]
+        lines += [f"length={length}: {metric} is one number for each run"] * (length is not None)
+    if lines:
+        raise InputError(*dict.fromkeys(lines))
+    return sorted(set(lengths))
+
+
+def _selected(finished: pd.DataFrame, metric: str, x: str, lengths: list[float]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows with a value to draw, and for each reason how many runs are left out."""
+    ids, rows = finished["id"], finished
+    if not _is_by_length(finished, metric):
+        rows = finished.drop_duplicates("id")
+    elif x != "length":
+        longest = finished.groupby("id")["length"].transform("max")
+        rows = finished[finished["length"].isin(lengths) if lengths else finished["length"] == longest]
+    finite = np.isfinite(rows[metric].astype(float))
+    lost = {f"not tested at length {k:g}": ids[~ids.isin(ids[finished["length"] == k])] for k in lengths}
+    lost |= {f"without {x}": rows["id"][rows[x].isna()], f"whose {metric} is not finite": rows["id"][~finite]}
+    return rows[rows[x].notna() & finite], [f"{_runs(of.nunique())} {why}" for why, of in lost.items() if len(of)]
+
+
+def _pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
+    """For each row, which of ``settings`` differ between the runs behind its point: names with commas."""
+    pooled, groups = pd.Series("", index=rows.index), [rows[column] for column in point]
+    for column in settings:
+        several = settings[column].groupby(groups).transform("nunique") > 1
+        pooled = pooled.mask(several, pooled + ", " + column)
+    return pooled.str.removeprefix(", ")
+
+
+def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
+    """How many runs are behind a point, what bands are, what is shaded."""
+    note = plots.band_note(points)
+    if points["pooled"].any():
+        note = note.replace("seed", "run")
+    if x != "length":
+        return note if is_number(points[x]) else note.replace("band", "bar")
+    trained = points.groupby(facet or np.zeros(len(points)))["train_length"].nunique()
+    ends = "; each curve is ringed where its training lengths end" if trained.max() > 1 else ""
+    return f"{note}; trained on the shaded lengths{ends}"
+
+
+def _series(by: list[str], values: Iterable[str]) -> str:
+    """A series' name, as in ``tables.labelled``, but without the settings that its runs do not have."""
+    pairs = [(key, value) for key, value in zip(by, values, strict=True) if value]
+    if len(by) == 1 and pairs and by[0] in GROUPS:
+        return pairs[0][1]
+    return " ".join(f"{key}={value}" for key, value in pairs) or f"without {', '.join(by)}"
+
+
+def check_table(field: str, table: pd.DataFrame) -> None:
+    missing = [column for column in NEEDED if column not in table]
+    if missing:
+        raise InputError(f"{field}: must be a table of runs, but has no column {', '.join(missing)}")
+    for column in ("length", "train_length"):
+        if not (is_number(table[column]) and (table[column].dropna() % 1 == 0).all()):
+            raise InputError(f"{field}: must be a table of runs, but {column} holds other than whole numbers")
+
+
+def _plain(table: pd.DataFrame) -> pd.DataFrame:
+    """The same with numpy's numbers in place of those that know pandas' NA."""
+    of_pandas = [
+        name for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_number(table[name])
+    ]
+    return table.astype({name: float if table[name].hasnans else table[name].dtype.numpy_dtype for name in of_pandas})
+
+
+def _names(given: Names) -> list[str] | None:
+    if given is None:
+        return None
+    parts = given.split(",") if isinstance(given, str) else given
+    return [name for name in dict.fromkeys(str(part).strip() for part in parts) if name]
+
+
+def _is_setting(column: Any) -> bool:
+    return str(column).split(".")[0] in RunConfig.model_fields
+
+
+def is_number(column: pd.Series) -> bool:
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
+
+
+def _is_by_length(finished: pd.DataFrame, metric: str) -> bool:
+    """Whether ``metric`` is another number at each test length, not one for each run."""
+    if metric in METRICS or metric == "horizon":
+        return metric != "horizon"
+    return bool(finished.groupby("id")[metric].nunique().max() > 1)
+
+
+def _runs(number: int, kind: str = "") -> str:
+    return f"{number} {kind}run{'s' * (number > 1)}"
+
+
+def text_of(value: Any) -> str:
+    """A setting as one would type it, nothing where a run does not have it. Values that differ look different."""
+    if value is None or value is pd.NA or value != value:  # NaN
+        return ""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:g}" if float(f"{value:g}") == value else str(value).removesuffix(".0")
+
+
+def ordered(texts: Iterable[str]) -> list[str]:
+    """Numbers by size, then names as ``plots.STYLES`` has them, then others by alphabet."""
+
+    def rank(text: str) -> tuple:
+        try:
+            return 0, float(text), text
+        except ValueError:
+            return 1, list(STYLES).index(text) if text in STYLES else len(STYLES), text
+
+    return sorted(set(texts), key=rank)

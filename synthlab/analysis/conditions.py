@@ -1,0 +1,106 @@
+"""Conditions on runs: ``task=length,sum train_length>=20 encoding!=nope``, all of which must hold."""
+
+import operator
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from synthlab.config.registry import did_you_mean, shown
+from synthlab.errors import InputError
+
+COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+OPERATORS = ("=", "!=", *COMPARED)
+Where = str | Iterable[str] | Mapping[str, Any] | None
+
+
+class Condition(NamedTuple):
+    """One condition on a column of the table of runs: a comparison, with several values where any may be equal."""
+
+    column: str
+    operator: str
+    values: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.column}{self.operator}{','.join(self.values)}"
+
+    def holds(self, value: Any) -> bool:
+        """Whether one value fulfils it; a missing one is ``null``."""
+        number = None if isinstance(value, str) else _number(value)  # an identity such as 12e45 is no number
+        if self.operator in ("=", "!="):
+            numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
+            equal = as_text(value) in self.values or number in numbers
+            return equal == (self.operator == "=")
+        return number is not None and COMPARED[self.operator](number, float(self.values[0]))
+
+    def mask(self, column: pd.Series) -> np.ndarray:
+        """Where ``column`` fulfils it, a truth value for each row."""
+        codes, distinct = pd.factorize(column.astype(object), use_na_sentinel=False)
+        return np.array([self.holds(value) for value in distinct], dtype=bool)[codes]
+
+
+def conditions(where: Where) -> list[Condition]:
+    """The conditions that ``where`` states: texts of one or more, or a mapping from columns to one value or several.
+
+    Raises InputError for what states none.
+    """
+    if where is None:
+        return []
+    if isinstance(where, Mapping):
+        return [Condition(str(name), "=", tuple(map(as_text, _listed(value)))) for name, value in where.items()]
+    texts = [where] if isinstance(where, str) else list(where)
+    return [_condition(word) for text in texts for word in str(text).split()]
+
+
+def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+    """The rows of ``table`` that fulfil all of ``where``. Raises InputError for a column that it does not have."""
+    for condition in conditions(where):
+        check(condition, table.columns)
+        table = table[condition.mask(table[condition.column])]
+    return table
+
+
+def check(condition: Condition, columns: Collection[str]) -> None:
+    """Raise InputError if ``columns`` lack the condition's."""
+    if condition.column not in columns:
+        close = did_you_mean(condition.column, columns)
+        raise InputError(f"where={condition}: unknown column{close}; choose from {', '.join(columns)}")
+
+
+def _condition(word: str) -> Condition:
+    match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(.*)", word)
+    if not match:
+        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+    column, sign, text = match.groups()
+    values = tuple(text.split(","))
+    if text.startswith("="):
+        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+    if sign in COMPARED and (len(values) > 1 or _number(text) is None):
+        raise InputError(f"where={word}: {sign} takes one number")
+    return Condition(column, sign, values)
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def _number(value: Any) -> float | None:
+    """``value`` as a number; None where it is none, or a truth value."""
+    if isinstance(value, bool | np.bool_) or value is None or value is pd.NA:
+        return None
+    if isinstance(value, str) and "_" in value:  # which Python would take for a thousands separator
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if np.isnan(number) else number
+
+
+def as_text(value: Any) -> str:
+    """A value as it is written on a command line: ``null``, ``true``, text without quotes."""
+    if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
+        return "null"
+    return shown(bool(value)) if isinstance(value, bool | np.bool_) else str(value)

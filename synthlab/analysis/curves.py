@@ -1,0 +1,191 @@
+"""Error against length, drawn. Every encoding and every map keeps one colour, line style and marker everywhere."""
+
+import os
+from itertools import cycle, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import pandas as pd
+
+from synthlab.analysis.tables import curves
+from synthlab.config.registry import unknown
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
+BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
+# Of Tol's muted scheme, where those seven are taken.
+INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
+
+
+class Style(NamedTuple):
+    """How a series looks and what the legend calls it."""
+
+    label: str
+    colour: str
+    line: str | tuple
+    marker: str
+
+
+DOTS, DASHES, DASHDOT, LONG = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2))
+STYLES = {
+    "nope": Style("NoPE", ORANGE, "-", "o"),
+    "alibi": Style("ALiBi", BLUE, DASHES, "s"),
+    "rope": Style("RoPE", GREEN, DASHDOT, "^"),
+    "pi": Style("PI", INDIGO, LONG, "<"),
+    "ntk": Style("NTK", OLIVE, DOTS, ">"),
+    "yarn": Style("YaRN", WINE, "-", "p"),
+    "eabf": Style("EABF", GREY, DASHES, "*"),
+    "learned": Style("learned", RED, DOTS, "D"),
+    "sinusoidal": Style("sinusoidal", PURPLE, LONG, "v"),
+    "t5": Style("T5 bias", SKY, DASHES, "P"),
+    "randomized": Style("randomized", BLACK, DOTS, "X"),
+    "identity": Style("plain: $x$", BLUE, "-", "o"),
+    "sqrt": Style(r"$\sqrt{x}$", ORANGE, DASHES, "s"),
+    "log": Style(r"$\log x$", GREEN, DASHDOT, "^"),
+    "rsqrt": Style(r"$1/\sqrt{x}$", RED, "-", "D"),
+    "reciprocal": Style("$1/x$", PURPLE, DOTS, "v"),
+    "rlog": Style(r"$1/\log(x+1)$", SKY, LONG, "P"),
+    "power": Style("$x^p$", BLACK, DASHES, "X"),
+}
+# For whatever has no style of its own: 7 colours, with other lines and markers each time round.
+OTHERS = [
+    (colour, line, marker)
+    for turn in range(5)
+    for colour, line, marker in zip(
+        (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK),
+        islice(cycle(("-", DASHES, DASHDOT, DOTS, LONG)), turn, turn + 7),
+        islice(cycle("os^DvPX"), turn, turn + 7),
+        strict=True,
+    )
+]
+
+
+# What a setting is called on a figure.
+SYMBOLS = {
+    "train_length": r"$l_\mathrm{train}$",
+    "length": "test length",
+    "outrep.p": "exponent $p$",
+    "model.width": "width",
+    "model.depth": "layers",
+    "protocol.steps": "training steps",
+    "protocol.lr": "learning rate",
+    "protocol.momentum": "momentum",
+    "protocol.optimizer": "optimizer",
+    "protocol.beta2": r"$\beta_2$",
+    "model.init_scale": "initial scale",
+}
+
+
+def style_of(names: list[str]) -> dict[str, Style]:
+    """A style for each series: its own if it has one, else one of a cycle, in order."""
+    unknown = [name for name in names if name not in STYLES]
+    spare = dict(zip(unknown, islice(cycle(OTHERS), len(unknown)), strict=True))
+    return {name: STYLES.get(name) or Style(_label(name), *spare[name]) for name in names}
+
+
+def _label(series: str) -> str:
+    """``encoding=rope train_length=5`` as a reader wants it."""
+    pairs = [word.partition("=") for word in series.split(" ")]
+    if not all(equals for _, equals, _ in pairs):
+        return series
+    return ", ".join(STYLES[v].label if v in STYLES else f"{SYMBOLS.get(k, k)} = {v}" for k, _, v in pairs)
+
+
+def in_words(name: str) -> str:
+    """A series' label without mathematical typesetting: ``1/sqrt(x)``."""
+    label = STYLES[name].label if name in STYLES else name.replace("=", " = ")
+    return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
+
+
+def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1) -> None:
+    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``.
+
+    A marker stands at each ``every``-th point or, for a fraction, each such part of the axes' diagonal, at none for 0;
+    those of different series are staggered, so that markers of close curves stay apart.
+    """
+    names = list(dict.fromkeys(drawn["series"]))
+    for name, style in style_of(names).items():
+        rows = drawn[drawn["series"] == name]
+        axes.fill_between(rows[x], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
+        axes.plot(
+            *(rows[x], rows["median"]),
+            label=style.label,
+            color=style.colour,
+            linestyle=style.line,
+            marker=style.marker if every else None,
+            markevery=_markers(names.index(name), len(names), every),
+            markersize=4,
+            lw=1.4,
+        )
+    _scale(axes, drawn)
+    axes.legend(fontsize="small", handlelength=3.2, framealpha=0.85)
+
+
+def _scale(axes: "Axes", drawn: pd.DataFrame) -> None:
+    """Logarithmic where there is something above 0 and nothing below; with signs, so down to a thousandth of what is
+    largest, and linear within."""
+    largest = float(drawn[["low", "high"]].abs().max(axis=None))
+    if drawn["low"].min() < 0:
+        axes.set_yscale("symlog", linthresh=largest / 1000)
+    elif largest > 0:
+        axes.set_yscale("log")
+
+
+def _markers(order: int, of: int, every: int | float) -> tuple | list:
+    if not every:
+        return []
+    return (order % every if isinstance(every, int) else every * order / of), every
+
+
+def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
+    """Lines and bands of ``tables.curves`` on a logarithmic scale, the training lengths shaded.
+
+    Where series were trained to different lengths, each range is shaded over the others and a ring on the curve marks
+    its end.
+    """
+    trained = sorted(drawn["train_length"].unique())
+    for length in trained:
+        axes.axvspan(0.5, length + 0.5, color="0.2", alpha=0.1 if len(trained) == 1 else 0.05, lw=0, zorder=0)
+    draw_lines(axes, drawn, "length", every=7)
+    if len(trained) > 1:
+        ends = drawn[drawn["length"] == drawn["train_length"]]
+        axes.plot(ends["length"], ends["median"], "o", markersize=8, mfc="none", mec="black", mew=1, zorder=3)
+    axes.set_xlim(0.5, drawn["length"].max() + 0.5)
+    axes.set_xlabel("sequence length")
+    axes.set_ylabel(METRICS[metric])
+
+
+def seeds_note(drawn: pd.DataFrame) -> str:
+    """How many seeds are behind each point, for a caption."""
+    fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
+    if most == 1:
+        return "one seed"
+    return f"median of {most if fewest == most else f'{fewest} to {most}'} seeds"
+
+
+def band_note(drawn: pd.DataFrame) -> str:
+    """What lines and bands show, for a caption: the number of seeds and the meaning of the band."""
+    note = seeds_note(drawn)
+    return note if note == "one seed" else f"{note}, band from least to greatest"
+
+
+def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike | None) -> "Figure":
+    """See ``results.Records.plot``."""
+    import matplotlib.pyplot as plt
+
+    if metric not in METRICS:
+        raise InputError(unknown("metric", metric, METRICS))
+    if table.empty or table["length"].isna().all():
+        raise InputError(f"metric={metric}: there is no finished run to draw")
+    drawn = curves(table, metric)
+    figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
+    draw_curves(axes, drawn, metric)
+    axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
+    if path is not None:
+        figure.savefig(path)
+    return figure

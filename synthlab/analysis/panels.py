@@ -1,0 +1,177 @@
+"""A comparison, drawn: a panel for each combination of its facets."""
+
+import re
+from itertools import product
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from synthlab.analysis import curves as plots
+from synthlab.analysis.comparison import Comparison, is_number, ordered, text_of
+from synthlab.analysis.curves import STYLES, SYMBOLS, Style
+from synthlab.metrics import METRICS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABELS = METRICS | {"horizon": "length up to which the relative error stays under 5 %"}
+BOUNDED = ("horizon", "clipped")  # 0 is a value like any other there, so the scale is linear
+LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
+RC = {"pdf.fonttype": 42, "svg.hashsalt": "synthlab", "font.size": 9, "axes.titlesize": 9, "savefig.dpi": 160}
+
+
+def draw(comparison: Comparison) -> "Figure":
+    """The figure of a comparison: a panel for each combination of its facets, the remarks below."""
+    import matplotlib.pyplot as plt
+
+    points, metric, x, by, facet, at, remarks = comparison
+    joined, places = is_number(points[x]), ordered(points[x].map(text_of))
+    styles = looks(points, by, joined)
+    if not joined:  # series stand side by side, in the legend's order
+        aside = points["series"].map(list(styles).index) - (len(styles) - 1) / 2
+        points = points.assign(place=points[x].map(places.index) + aside * min(0.12, 0.7 / len(styles)))
+    panels = list(product(*(ordered(points[column]) for column in facet)))
+    columns = points[facet[1]].nunique() if len(facet) == 2 else 2 if len(panels) == 4 else min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    entries = [_wrapped(style.label, 32) for style in styles.values()] if len(styles) > 1 else []
+    outside = bool(entries) and (len(panels) > 1 or len(entries) > 6)
+    legend = 0.8 + max(_inches(entry) for entry in entries) if outside else 0.0
+    width, height = (5.5, 3.9) if len(panels) == 1 else (3 * columns + 0.5, 2.5 * rows + 0.4)
+    shared = _is_comparable(points, facet, metric)
+    note = _wrapped("; ".join(remarks + ["each panel has its own scale"] * (not shared)), int(15 * (width + legend)))
+    size = (width + legend, max(height, 0.19 * len(entries) * outside) + 0.15 * note.count("\n"))
+    look = {"squeeze": False, "sharex": True, "sharey": shared, "figsize": size, "layout": "constrained"}
+    with plt.rc_context(RC):
+        figure, grid = plt.subplots(rows, columns, **look)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            axes.set_title(_wrapped(", ".join(map(_named, facet, panel)), 40))
+            drawn = points[(points[facet] == list(panel)).all(axis="columns")]
+            if drawn.empty:
+                axes.text(0.5, 0.5, "no runs", ha="center", va="center", transform=axes.transAxes)
+            else:
+                _draw_panel(axes, drawn, x, metric, styles)
+                _show_zero(axes, points if shared else drawn, metric)
+        for axes in grid.flat[len(panels) :]:
+            axes.set_axis_off()
+        _arrange_x(grid, points, x, [] if joined else places, len(panels), width)
+        name = _wrapped(LABELS.get(metric, metric), int(12 * height)) + (f"\nat length {at}" if at else "")
+        figure.supylabel(name, fontsize="medium", multialignment="center")
+        figure.supxlabel(note, fontsize="small", color="0.35")
+        if entries:
+            found = {line.get_label(): line for axes in grid.flat for line in axes.lines}
+            owner, where = (figure, "outside right upper") if outside else (grid[0, 0], "best")
+            owner.legend([found[name] for name in styles], entries, loc=where, fontsize="small", handlelength=3.2)
+    return figure
+
+
+def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: str, styles: dict[str, Style]) -> None:
+    """One panel's lines as everywhere in the lab, then each in its own style; single points get bars for bands."""
+    if x == "length":
+        known = metric if metric in METRICS else "mse"  # for a label that the figure's replaces
+        plots.draw_curves(axes, drawn.astype({"train_length": int}), known)
+    else:
+        plots.draw_lines(axes, drawn, "place" if "place" in drawn else x)
+    lines, bands = list(axes.lines), list(axes.collections)
+    for name, line, band in zip(dict.fromkeys(drawn["series"]), lines, bands, strict=False):
+        style, own = styles[name], drawn[drawn["series"] == name]
+        line.set(label=name, color=style.colour, marker=style.marker, linestyle=style.line)
+        band.set_color(style.colour)
+        if "place" in own:
+            line.set_linestyle("none")
+        if "place" in own or len(own) == 1:
+            band.remove()
+            spread = (own["low"] < own["high"]).to_numpy()  # bars without length upset the scale
+            axes.vlines(line.get_xdata()[spread], own["low"][spread], own["high"][spread], color=style.colour, lw=1)
+    axes.get_legend().remove()
+
+
+def looks(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
+    """Each series' style. Encodings or maps set apart along with other settings keep their colour and marker, and lines
+    tell the others (where points are not joined, markers do); one that has none of the others keeps its style whole."""
+    series = points.drop_duplicates("series")
+    styles = plots.style_of(list(series["series"]))
+    own = next((column for column in by if set(series[column]) & set(STYLES)), "")
+    others = ["|".join(filter(None, values)) for values in series[[c for c in by if c != own]].to_numpy(dtype=str)]
+    kinds = list(dict.fromkeys(filter(None, others)))
+    if own and len(kinds) <= len(LINES):
+        members = plots.style_of(ordered(series[own]))
+        for name, member, other in zip(series["series"], series[own], others, strict=True):
+            look = members[member]._replace(label=styles[name].label)
+            if other:
+                kind = kinds.index(other)
+                look = look._replace(line=LINES[kind]) if joined else look._replace(marker=MARKERS[kind])
+            styles[name] = look
+    return styles
+
+
+def _is_comparable(points: pd.DataFrame, facet: list[str], metric: str) -> bool:
+    """Whether panels share their y-axis: not where values have signs (such a scale has a linear part, each panel's
+    own), nor where one logarithmic scale would leave every panel half empty."""
+    values = points[["low", "high"]]
+    if not facet or metric in BOUNDED or values.min(axis=None) < 0:
+        return not facet or metric in BOUNDED
+    panel, positive = [points[column] for column in facet], values.where(values > 0)
+    least, greatest = positive.min(axis=1).groupby(panel).min(), positive.max(axis=1).groupby(panel).max()
+    return not np.log10(greatest.max() / least.min()) > 2 * max(np.log10(greatest / least).max(), 1)
+
+
+def _show_zero(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
+    """Away from a logarithmic scale where that would hide a 0."""
+    values = drawn[["low", "high"]]
+    if metric in BOUNDED:
+        axes.set_yscale("linear")
+    elif values.min(axis=None) == 0 < values.max(axis=None):
+        axes.set_yscale("symlog", linthresh=values.where(values > 0).min(axis=None))
+
+
+def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels: int, width: float) -> None:
+    """Scale, ticks and label of the x-axis, which all panels share; the lowest of each column shows them. ``names`` are
+    those of a setting that is no number. Of numbers, ticks are left out that would run into the one before."""
+    columns, label = grid.shape[1], "sequence length" if x == "length" else SYMBOLS.get(x, x)
+    for place, axes in enumerate(grid.flat):
+        lowest = place + columns >= panels
+        axes.set(xlabel=label if lowest else "", ylabel="")
+        axes.tick_params(labelbottom=lowest)
+    if x == "length":
+        axes.set_xlim(0.5, points["length"].max() + 0.5)
+    elif names:
+        labels = [_wrapped(_named(x, name).removeprefix(f"{x} = "), 24) for name in names]
+        axes.set_xlim(-0.5, len(names) - 0.5)
+        axes.set_xticks(range(len(names)), labels)
+        if max(map(_inches, labels)) + 0.1 > (width / columns - 0.7) / len(names):
+            for axes in grid.flat:
+                for label in axes.get_xticklabels():
+                    label.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
+    else:
+        values = np.sort(points[x].unique()).astype(float)
+        is_log = values[0] > 0 and values[-1] > 20 * values[0]
+        places, free, kept = np.log(values) if is_log else values, -np.inf, {}
+        for value, place in zip(values, (places - places[0]) / (np.ptp(places) or 1), strict=True):
+            text = text_of(value) if len(text_of(value)) < 7 else f"{value:.2g}"
+            half = (_inches(text) + 0.1) / 2 / (width / columns - 0.8)
+            if place - half >= free:
+                free, kept = place + half, kept | {value: text}
+        if is_log:
+            axes.set_xscale("log")
+        axes.set_xticks(list(kept), list(kept.values()))
+        axes.set_xticks([], minor=True)
+
+
+def _named(setting: str, value: str) -> str:
+    """One setting for a reader: ``RoPE``, ``task = mean``."""
+    name = f"{setting}={value}"
+    return plots.style_of([name])[name].label if value else f"without {SYMBOLS.get(setting, setting)}"
+
+
+def _wrapped(text: str, width: int) -> str:
+    """``text`` in lines of about ``width`` characters, none of which ends within a formula."""
+    kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
+    return "\n".join(wrap(kept, width, break_long_words="$" not in text)).replace("\0", " ")
+
+
+def _inches(label: str) -> float:
+    """How wide a label is in small letters, about; a formula's commands take no room."""
+    return 0.065 * max(len(re.sub(r"\\\w+|[${}_^]", "", line)) for line in label.splitlines())

@@ -1,0 +1,159 @@
+"""Records as short tables: which settings differ, and error at a few lengths."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from synthlab.analysis.conditions import as_text
+from synthlab.metrics import METRICS, horizon
+from synthlab.storage.records import Record
+
+GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
+NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
+NOT_SETTINGS = ("id", "status", "seed", "diverged_at", "length", "horizon", *METRICS)
+
+
+def table(records: Sequence[Record]) -> pd.DataFrame:
+    """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
+    if not records:
+        return pd.DataFrame()
+    runs = pd.DataFrame([run_row(record) for record in records])
+    metrics = [record.metrics if record.diverged_at is None else NO_METRICS for record in records]
+    repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
+    table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
+    table["horizon"] = table.pop("horizon")  # to the end
+    return table
+
+
+def varying(table: pd.DataFrame) -> list[str]:
+    """The settings in which the runs of ``table`` differ, the seed aside. A group's keys count only where they differ
+    under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does a shift that follows from
+    task and map."""
+    settings = [column for column in table.columns if column not in NOT_SETTINGS]
+    differing = [column for column in settings if _distinct(table[column]) > 1]
+    return [column for column in differing if not _follows_from_name(table, column)]
+
+
+def labelled(table: pd.DataFrame) -> pd.Series:
+    """For each row, the settings that set its series apart: ``rope`` where only the encoding differs, else
+    ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
+    columns = varying(table)
+    if not columns:
+        return table["task"]
+    if len(columns) == 1 and columns[0] in GROUPS:
+        return table[columns[0]]
+    pairs = [column + "=" + table[column].map(as_text) for column in columns]
+    return pairs[0].str.cat(pairs[1:], sep=" ")
+
+
+def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
+    """``metric`` against length for each series, as ``over_seeds`` has it; ``train_length`` is the series' longest.
+
+    Diverged runs have no lengths and so no part in a curve. Series keep the order of the table.
+    """
+    table = table.assign(series=labelled(table) if series is None else series).dropna(subset=["length"])
+    result = over_seeds(table.astype({"length": int}), ["series", "length"], metric)
+    return result.assign(train_length=result["series"].map(table.groupby("series")["train_length"].max()))
+
+
+def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+    """``median``, ``low`` and ``high`` of ``value`` over the rows that agree in ``by``, and the number of ``seeds``.
+
+    The first of ``by`` keeps the order of the table, the others are sorted.
+    """
+    order = list(dict.fromkeys(table[by[0]]))
+    grouped = table.groupby(by, dropna=False)[value]
+    result = grouped.agg(median="median", low="min", high="max", seeds="count").reset_index()
+    rank = result[by[0]].map(order.index)
+    return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
+
+
+def shown_lengths(train_length: int, test_length: int) -> list[int]:
+    """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
+    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
+    return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
+
+
+def summary(records: Sequence[Record]) -> pd.DataFrame:
+    """Mean squared error at a few lengths, a row for each, a column for each series: the median over seeds."""
+    finished = [record for record in records if record.diverged_at is None]
+    if not finished:
+        return pd.DataFrame()
+    drawn = curves(table(finished), "mse")
+    config = finished[0].config
+    drawn = drawn[drawn["length"].isin(shown_lengths(config.train_length, int(drawn["length"].max())))]
+    columns = list(dict.fromkeys(drawn["series"]))
+    return drawn.pivot(index="length", columns="series", values="median")[columns]
+
+
+def render(records: Sequence[Record]) -> str:
+    """The records in a few lines of text: what was run, error by length, what diverged."""
+    if not records:
+        return "no records"
+    lines = [_headline(records)]
+    diverged = [record for record in records if record.diverged_at is not None]
+    if len(diverged) < len(records):
+        lines.append(_one(records[0]) if len(records) == 1 else _many(records))
+        lines += _not_numbers(records) if len(records) > 1 else []
+    lines += [
+        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
+        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
+        for record in diverged
+    ]
+    return "\n".join(lines)
+
+
+def _headline(records: Sequence[Record]) -> str:
+    flat = pd.DataFrame([record.settings() for record in records])
+    same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
+    seeds = ", ".join(map(str, dict.fromkeys(flat["seed"])))
+    runs = f"{len(records)} run{'s' * (len(records) > 1)}"
+    lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
+    return f"{runs}: {' '.join(same)} {lengths} seed={seeds}"
+
+
+def _one(record: Record) -> str:
+    config, metrics = record.config, table([record])
+    shown = metrics[metrics["length"].isin(shown_lengths(config.train_length, config.test_length))]
+    rows = [f"{'length':>6} {'mse':>10} {'relative error':>15} {'bias':>10} {'clipped':>8}"]
+    rows += [
+        f"{row.length:>6} {row.mse:>10.3g} {row.relative_error:>15.2%} {row.bias:>10.3g} {row.clipped:>8.1%}"
+        for row in shown.itertuples()
+    ]
+    reached = metrics["horizon"].iloc[0]
+    return "\n".join([*rows, f"relative error stays under 5 % up to length {reached} (tested to {config.test_length})"])
+
+
+def _many(records: Sequence[Record]) -> str:
+    shown = summary(records)
+    text = shown.to_string(float_format=lambda value: f"{value:.3g}")
+    return "mean squared error by length (median over seeds)\n" + text
+
+
+def _not_numbers(records: Sequence[Record]) -> list[str]:
+    """A line where errors that are not numbers are left out of medians."""
+    seeds = [str(record.config.seed) for record in records if record.metrics["mse"].isna().any()]
+    if not seeds:
+        return []
+    return [f"errors that are not numbers are left out (seed {', '.join(dict.fromkeys(seeds))})"]
+
+
+def _distinct(column: pd.Series) -> int:
+    return column.map(as_text).nunique()  # what a run does not have differs from any value
+
+
+def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
+    group = column.split(".")[0]
+    by = ["task", group] if column == "outrep.shift" else [group]
+    if column == group or not {*by} <= {*table.columns}:
+        return False
+    return all(_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
+
+
+def run_row(record: Record) -> dict[str, Any]:
+    """A run without its metrics by length."""
+    run = {"id": record.config.id, "status": record.status} | record.settings()
+    if record.diverged_at is not None:
+        return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
+    return run | {"horizon": horizon(record.metrics["relative_error"].to_numpy())}

@@ -1,0 +1,131 @@
+"""A checked description of one run: everything that decides its numbers."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, Field, PositiveFloat
+
+from synthlab.config.registry import STRICT, validated
+from synthlab.errors import InputError
+
+if TYPE_CHECKING:
+    from synthlab.training.family import Family
+
+# Keys of the config that decide no number, but for rounding.
+BOOKKEEPING = ("results", "device", "workers", "retry", "tracker", "batches")
+
+
+def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are no part of a run. Raises InputError for one that was taken away."""
+    missing = [key for key in BOOKKEEPING if key not in raw]
+    if missing:
+        raise InputError(*(f"{key}: missing; must be given" for key in missing))
+    return {key: raw[key] for key in BOOKKEEPING}
+
+
+# Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
+Count = Annotated[int, Field(gt=0, le=10**6)]
+Length = Annotated[int, Field(gt=0, le=20_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Steps = Annotated[int, Field(gt=0, lt=2**63)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
+
+
+def identity_of(config: Mapping[str, Any], results_version: int) -> str:
+    """The identity of the run that ``config`` describes, as plain values: a hash of all of it, the seed included, and
+    of the results version of its kind."""
+    text = json.dumps([results_version, config], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Protocol(BaseModel):
+    """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
+
+    model_config = STRICT
+    name: str
+    optimizer: Literal["adam", "sgd"]
+    lr: PositiveFloat
+    momentum: Share
+    beta2: Share
+    steps: Steps
+    batch: Count
+    warmup: Annotated[float, Field(ge=0, le=1)]
+    record_every: Steps
+
+
+Kind = TypeVar("Kind", bound="Config")
+KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have been imported, by name
+
+
+class Config(BaseModel, ABC):
+    """Everything that decides a run's numbers, and nothing else.
+
+    A subclass is a kind of runs: it gives ``kind`` a ``Literal`` type and default, and adds what its runs are made of.
+    """
+
+    model_config = STRICT
+    # To be raised when the same config would give other numbers: older records are then trained anew.
+    results_version: ClassVar[int]
+    config_name: ClassVar[str]  # the file of conf/ that describes a run of this kind
+    folder: ClassVar[str] = "."  # of the records, below that of all results
+    kind: str
+    if TYPE_CHECKING:  # what every kind has, in the order that suits it
+        model: Member
+        encoding: Member
+        protocol: Protocol
+        train_length: Length
+        test_length: Length
+        seed: Seed
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **how: Any) -> None:
+        KINDS[cls.model_fields["kind"].default] = cls
+
+    @classmethod
+    def checked(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
+        """The run that ``raw`` describes, bookkeeping left aside.
+
+        Raises InputError for every unknown, missing or ill-typed key outside the registries.
+        """
+        return validated(cls, {key: value for key, value in raw.items() if key not in BOOKKEEPING}, "")
+
+    @property
+    @abstractmethod
+    def family(self) -> "Family":
+        """How such runs are built, trained and tested. To be imported here, when something is: it needs torch."""
+
+    @property
+    def id(self) -> str:
+        """The run's identity: see ``identity_of``."""
+        return identity_of(self.model_dump(), self.results_version)
+
+    @property
+    @abstractmethod
+    def shape(self) -> str:
+        """Runs of one shape can train side by side in one ensemble: they differ in what costs no other arithmetic."""
+
+    @property
+    def steps(self) -> int:
+        """The training steps of the whole run."""
+        return self.protocol.steps
+
+    @property
+    def symbols_tested(self) -> int:
+        """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
+        return 0
+
+    def with_seed(self: Kind, seed: int) -> Kind:
+        """The same run under another seed."""
+        return self.checked(self.model_dump() | {"seed": seed})
+
+
+def config_of(raw: Mapping[str, Any]) -> Config:
+    """The run that a record's config describes. Raises InputError for one of a kind that is not known here."""
+    kind = raw.get("kind")
+    if kind not in KINDS:
+        raise InputError(f"kind={kind}: not known here; must be one of {', '.join(KINDS)}")
+    return KINDS[kind].checked(raw)

@@ -1,0 +1,221 @@
+"""Configs composed by Hydra, and its complaints in one line each."""
+
+import copy
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import cache, reduce
+from pathlib import Path
+from typing import Any
+
+from synthlab.config.bounds import bound_files
+from synthlab.config.registry import did_you_mean, unknown
+from synthlab.errors import InputError
+
+_turn = threading.RLock()
+
+
+def conf_dir() -> Path:
+    """Where the config files are: inside an installed package, beside it in a checkout."""
+    here = Path(__file__).resolve().parents[1]
+    return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
+
+
+def compose(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+    """The config of one run as plain values, composed by Hydra from the file ``name`` of ``conf/`` and ``overrides``
+    (``key=value``).
+
+    ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
+    path holds. Raises InputError.
+    """
+    from omegaconf import OmegaConf
+
+    with input_errors(overrides):
+        config = composed(overrides, searchpath, name)
+        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+
+
+def composed(overrides: list[str], searchpath: list[str] | None = None, name: str = "config", **kwargs: Any) -> Any:
+    """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
+    from hydra import compose as hydra_compose
+
+    extra = searchpath_override(searchpath)
+    with hydra_initialized():
+        return hydra_compose(name, overrides=[*overrides, *extra], **kwargs)
+
+
+def typed_overrides() -> dict[str, str]:
+    """The overrides of the command line that Hydra runs, as they were typed, by key."""
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
+
+    as_typed = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    return {override.lstrip("+~").split("=")[0]: override for override in as_typed}
+
+
+@contextmanager
+def hydra_initialized() -> Iterator[None]:
+    """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    bound_files()
+    with _turn:
+        running = GlobalHydra.instance().is_initialized()
+        with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
+            yield
+
+
+def searchpath_override(searchpath: list[str] | None) -> list[str]:
+    """The override that makes Hydra look for config files in these folders, too."""
+    return [f"hydra.searchpath=[{','.join(map(quoted, searchpath))}]"] if searchpath else []
+
+
+def quoted(text: Any) -> str:
+    """``text`` as the value of an override, whatever is in it."""
+    return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Python values as single settings: ``{"model": {"width": 64}}`` gives ``("model.width", 64)``.
+
+    A ``name`` in a mapping chooses the group's file, as it does by itself. A class named ``package.module:Class`` is
+    set as the name inside its group, since no config file bears it. Raises InputError for what is no value.
+    """
+    for key, value in values.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            if "name" in value:
+                yield from settings_of({path: value["name"]})
+            yield from settings_of({inner: item for inner, item in value.items() if inner != "name"}, f"{path}.")
+        elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
+            yield f"{path}.name", value
+        elif value is None or isinstance(value, bool | int | float | str):
+            yield path, value
+        else:
+            raise InputError(f"{path}={value!r}: must be a number, a string, a truth value, None or a mapping of these")
+
+
+def as_overrides(values: Mapping[str, Any]) -> Iterator[str]:
+    """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
+    for path, value in settings_of(values):
+        yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
+
+
+class Composed:
+    """A composed config that is asked for again and again with a few settings changed.
+
+    ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
+    """
+
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        overrides: Mapping[str, str] | None = None,
+        searchpath: list[str] | None = None,
+        name: str = "config",
+    ):
+        self.config, self.overrides = dict(config), overrides or {}
+        self._compose = cache(lambda *given: compose(list(given), searchpath, name))
+
+    def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
+
+        Says what ``compose`` says (measured: 50 ms), in microseconds once each group's members have been read. Raises
+        InputError.
+        """
+        config = copy.deepcopy(self.config)
+        for group, name in settings.items():
+            if isinstance(config.get(group), dict):
+                config[group] = copy.deepcopy(self._member(group, name))
+                for key in self.overrides:
+                    if key.startswith(f"{group}."):
+                        _put(config, key, _value(self.config, key))
+        for key, value in settings.items():
+            if not isinstance(config.get(key), dict):
+                _put(config, key, value)
+        return config
+
+    def _member(self, group: str, name: Any) -> dict[str, Any]:
+        chosen, without = self._compose(f"{group}={name}"), self._compose()
+        beside = [key for key in without if key != group and chosen.get(key) != without[key]]
+        if beside:
+            raise InputError(f"{group}={name}: its file also sets {', '.join(beside)}; do so in the figure's file")
+        return chosen[group]
+
+
+def _value(config: Mapping[str, Any], key: str) -> Any:
+    return reduce(lambda part, name: part[name], key.split("."), config)
+
+
+def _put(config: dict[str, Any], key: str, value: Any) -> None:
+    """Set a dotted key that is there already; raises InputError, with the choices, for one that is not."""
+    *parents, last = key.split(".")
+    part: Any = config
+    for parent in parents:
+        part = part.get(parent) if isinstance(part, dict) else None
+    if not isinstance(part, dict) or last not in part:
+        choices = [str(name) for name in part] if isinstance(part, dict) else []
+        raise InputError(f"{key}={value}: unknown key{did_you_mean(last, choices)}; choose from {', '.join(choices)}")
+    part[last] = value
+
+
+@contextmanager
+def input_errors(overrides: list[str]) -> Iterator[None]:
+    """Turn what Hydra and OmegaConf raise for bad ``overrides`` into InputError."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise InputError(_explain(error, overrides)) from None
+    except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name
+        if isinstance(error, InputError) or not _raised_by_hydra(error):
+            raise
+        given = " ".join(overrides) or "command line"
+        raise InputError(f"{given}: {' '.join(str(error).split())}") from None
+
+
+def _explain(error: Exception, overrides: list[str]) -> str:
+    """Hydra's or OmegaConf's complaint in one line: the field, the value, what is allowed."""
+    from omegaconf.errors import MissingMandatoryValue
+
+    text = " ".join(str(error).split())
+    cause = error.__cause__ if error.__cause__ is not None else error
+    if getattr(error, "missing_cfg_file", None) and getattr(error, "options", None):
+        group, _, name = error.missing_cfg_file.rpartition("/")
+        return unknown(group.removesuffix(".yaml"), name, error.options)
+    if text.startswith("Could not override '"):
+        key = text.split("'")[1]
+        parent = getattr(cause, "parent_node", None)
+        choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
+        choices = [name for name in choices if name != "hydra"]
+        close = did_you_mean(key.split(".")[-1], choices)
+        return f"{_given(key, overrides)}: unknown key{close}; choose from {', '.join(sorted(choices))}"
+    if text.startswith("Ambiguous value for argument '"):
+        return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
+    if getattr(error, "override", None) is not None:
+        return f"{error.override}: cannot be read; write key=value, and quote values with special characters"
+    if isinstance(error, MissingMandatoryValue):
+        return f"{_given(error.full_key, overrides)}: must be given a value"
+    if getattr(cause, "full_key", None):
+        return f"{_given(cause.full_key, overrides)}: {str(cause).splitlines()[0]}"
+    return text
+
+
+def _given(key: str, overrides: list[str]) -> str:
+    """``key=value`` as it was given, or the key alone."""
+    return next((given for given in overrides if given.lstrip("+~").split("=")[0] == key), key)
+
+
+def _raised_by_hydra(error: Exception) -> bool:
+    """Whether of Hydra and the lab it was Hydra that had control last."""
+    last, trace = "", error.__traceback__
+    while trace is not None:
+        package = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
+        if package in ("hydra", "omegaconf", "synthlab", "experiments"):
+            last = package
+        trace = trace.tb_next
+    return last in ("hydra", "omegaconf")

@@ -1,0 +1,1 @@
+"""Language models: next-token prediction on texts and on synthetic languages with known optimal predictors."""

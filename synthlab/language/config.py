@@ -1,0 +1,113 @@
+"""A checked description of one language model: everything that decides its numbers."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, PositiveFloat
+
+from synthlab.alignment.windows import extra_range, least_context
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
+from synthlab.config.registry import STRICT
+
+if TYPE_CHECKING:
+    from synthlab.training.family import Family
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Alignment(BaseModel):
+    """How the regularizer is applied; each field is described in ``conf/language.yaml``."""
+
+    model_config = STRICT
+    alpha: Annotated[float, Field(ge=0)]
+    windows: Literal[1, 2]
+    distance: Literal["sce", "excess"]
+    low: Share
+    high: Share
+    context: Share
+
+
+class Finetune(BaseModel):
+    """A second training under the extension; each field is described in ``conf/language.yaml``."""
+
+    model_config = STRICT
+    steps: Annotated[int, Field(ge=0)]
+    lr: PositiveFloat
+    length: Length | None
+
+
+class Evaluation(BaseModel):
+    """How a language model is tested; each field is described in ``conf/language.yaml``."""
+
+    model_config = STRICT
+    sequences: Count
+    questions: Count
+    seed: Seed
+    depths: Annotated[list[Share], Field(min_length=1)]
+    lengths: Annotated[list[PositiveFloat], Field(min_length=1)]
+
+
+class LanguageConfig(Config):
+    """A language model, trained on windows of ``train_length`` tokens and tested on contexts up to ``test_length``."""
+
+    # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
+    results_version = 4
+    config_name = folder = "language"
+    kind: Literal["language"] = "language"
+    language: Member
+    encoding: Member
+    extension: Member | None
+    model: Member
+    protocol: Protocol
+    alignment: Alignment
+    finetune: Finetune
+    train_length: Annotated[int, Field(ge=2, le=20_000)]
+    test_length: Length
+    seed: Seed
+    evaluation: Evaluation
+
+    @property
+    def family(self) -> "Family":
+        from synthlab.language import family
+
+        return family
+
+    @classmethod
+    def resolved(cls, raw: Mapping[str, Any]) -> "LanguageConfig":
+        """See ``assembly.resolve``."""
+        from synthlab.language.construction import resolve
+
+        return resolve(raw)
+
+    @property
+    def shape(self) -> str:
+        # What is drawn, and what it costs, must be the same; alpha and the offsets may differ from model to model.
+        protocol = self.protocol.model_dump(exclude={"name", "lr"})
+        parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump()]
+        return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
+
+    @property
+    def steps(self) -> int:
+        return self.protocol.steps + self.finetune.steps
+
+    @property
+    def pretraining(self) -> str:
+        """All that decides the first training of a run with an extension."""
+        later = {"extension", "finetune", "evaluation", "test_length"}
+        if self.finetune.steps or self.alignment.windows == 1:
+            later.add("alignment")
+        return json.dumps(self.model_dump(exclude=later), sort_keys=True)
+
+    @property
+    def finetuned(self) -> Protocol:
+        """How the second training goes."""
+        return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})
+
+    def offsets(self, length: int) -> tuple[int, int]:
+        """The least and the greatest l_extra of windows of ``length`` tokens."""
+        return extra_range(length, self.alignment.low, self.alignment.high)
+
+    def context(self, length: int) -> int:
+        """The tokens that both windows must have seen where they are compared."""
+        return least_context(length, self.alignment.context)

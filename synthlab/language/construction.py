@@ -1,0 +1,132 @@
+"""From a config to the language model it stands for, checked before anything runs."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from synthlab.alignment.windows import both_contexts, least_context
+from synthlab.errors import InputError
+from synthlab.language.config import LanguageConfig
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.model import MODELS
+from synthlab.language.source import Language
+from synthlab.models.encoding_base import Dims
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.rope import RoPE
+from synthlab.rng import stream
+
+LONGEST = 20_000  # tokens of a text that asks for a fact
+
+
+def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
+    """The language model that ``raw`` describes, complete: whatever the config left open is filled in.
+
+    Raises InputError for anything that could not be trained or tested, before it is tried.
+    """
+    config = LanguageConfig.checked(raw)
+    problems, members = [], {}
+    given = {"language": config.language, "encoding": config.encoding, "model": config.model}
+    if config.extension is not None and config.extension.get("name") != "none":
+        trained = ENCODINGS.find(config.encoding.get("name"))
+        if not issubclass(trained, RoPE):
+            raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
+        # What an extension must know of the model that it is put into.
+        known = {"trained": config.train_length, "base": config.encoding.get("base")}
+        unset = {key for key, value in config.extension.items() if value is None}
+        given["extension"] = config.extension | {key: known[key] for key in unset & known.keys()}
+    kinds = {"language": LANGUAGES, "encoding": ENCODINGS, "extension": ENCODINGS, "model": MODELS}
+    for field, member in given.items():
+        try:
+            members[field] = kinds[field].complete(member, field)
+        except InputError as error:
+            problems += error.lines
+    if problems:
+        raise InputError(*problems)
+    language = LANGUAGES.build(members["language"])
+    members["language"] = members["language"] | language.completed()
+    config = LanguageConfig.checked(config.model_dump() | {"extension": None} | members)
+    _check_alignment(config)
+    _check_encodings(config)
+    build_models([config])
+    _check_texts(config, language)
+    return config
+
+
+def _check_alignment(config: LanguageConfig) -> None:
+    alignment = config.alignment
+    if alignment.windows == 1:
+        if alignment.alpha:
+            raise InputError(f"alignment.windows=1: alignment.alpha={alignment.alpha:g} compares two; give 2")
+        return
+    if alignment.low > alignment.high:
+        raise InputError(f"alignment.low={alignment.low:g}: must be at most alignment.high={alignment.high:g}")
+    for length in {config.train_length, config.finetune.length or config.train_length}:
+        least, greatest = config.offsets(length)
+        if least > greatest:
+            raise InputError(
+                f"alignment.low={alignment.low:g}: no whole number of tokens lies between it and "
+                f"alignment.high={alignment.high:g} of windows of {length}; widen the range"
+            )
+        try:
+            both_contexts(length, greatest, config.context(length))
+        except InputError as error:
+            raise InputError(
+                f"alignment.high={alignment.high:g}: an offset of {greatest} tokens leaves windows of {length} nothing "
+                f"in common after {config.context(length)}; lower it, or alignment.context={alignment.context:g}"
+            ) from error
+
+
+def _check_encodings(config: LanguageConfig) -> None:
+    """Refuse texts beyond an encoding's positions, and what cannot take another's place."""
+    asked = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
+    longest = max(config.test_length, config.train_length, config.finetune.length or 0, *asked)
+    # Two windows of a text take drawn positions from one draw, for as many tokens as both cover.
+    length, greatest = config.train_length, config.offsets(config.train_length)[1]
+    covered = length + max(length - least_context(length, 0.5), greatest * (config.alignment.windows - 1))
+    for field in ("encoding", "extension"):
+        if getattr(config, field) is None:
+            continue
+        name, encoding = getattr(config, field)["name"], build_encoding(config, field)
+        positions = encoding.longest() + 2  # those of a sequence, and of the BOS and EOS that texts do without
+        needed = max(longest, covered) if encoding.draws_positions else longest
+        if positions < needed:
+            raise InputError(
+                f"{field}={name}: has {positions} positions; texts of {needed} tokens need as many (test_length, and "
+                f"evaluation.lengths times train_length; where positions are drawn, two windows of a text)"
+            )
+        if field == "extension" and not isinstance(encoding, RoPE):
+            raise InputError(f"extension={name}: must be a variant of rope, which has no weights")
+    if config.extension is None and config.finetune.steps:
+        raise InputError(
+            f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
+            f"extension=rope for none"
+        )
+
+
+def _check_texts(config: LanguageConfig, language: Language) -> None:
+    """Refuse texts that the language does not have, or that a test could not hold."""
+    longest = round(max(config.evaluation.lengths) * config.train_length)
+    if longest > LONGEST:
+        raise InputError(f"evaluation.lengths={config.evaluation.lengths}: ask for {longest} tokens; at most {LONGEST}")
+    window = max(config.train_length, config.finetune.length or 0)
+    tested = max(config.test_length + 1, 2 * config.train_length)
+    for length, held_out in ((config.alignment.windows * window, False), (tested, True)):
+        language.draw(1, length, stream(0, "training"), held_out=held_out)
+
+
+def build_encoding(config: LanguageConfig, field: str) -> nn.Module:
+    """The ``encoding``, or the ``extension`` that takes its place; for encodings without weights one serves all models.
+    Raises InputError."""
+    dims = Dims(config.model["width"], config.model["heads"])
+    return ENCODINGS.build(getattr(config, field), dims, field=field)
+
+
+def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
+    """The freshly initialized models of runs of one shape, as one stack. Raises InputError for sizes that do not
+    fit."""
+    first = configs[0]
+    make_encoding = partial(ENCODINGS.build, first.encoding)
+    vocabulary = LANGUAGES.build(first.language).vocabulary
+    return MODELS.build(first.model, make_encoding, [stream(config.seed, "initial") for config in configs], vocabulary)

@@ -1,0 +1,80 @@
+"""What language models minimize: equation 4, or the plain training loss, on fresh windows of a text."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
+from synthlab.language.config import LanguageConfig
+from synthlab.language.languages import LANGUAGES
+from synthlab.rng import stream
+
+
+class WindowLoss:
+    """The losses of models side by side on fresh windows of ``length`` tokens, each time it is called: model e is
+    trained as ``configs[e]`` says, with the regularizer if ``aligned``."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        configs: Sequence[LanguageConfig],
+        length: int,
+        aligned: bool = True,
+        phase: str = "",
+        device: torch.device | str = "cpu",
+    ):
+        self.model, self.configs, self.length, self.device = model, configs, length, device
+        self.windows = configs[0].alignment.windows if aligned else 1
+        self.language = LANGUAGES.build(configs[0].language)
+        self.texts, self.places, self.offsets = (
+            [stream(config.seed, f"{name}{phase}") for config in configs]
+            for name in ("training", "positions", "windows")
+        )
+
+    def __call__(self) -> Float[Tensor, " E"]:
+        if self.windows == 1:
+            tokens = self._draw(self.length)
+            positions, _ = self._positions(tokens, [0] * len(self.configs))
+            return next_token_loss(self.model(tokens, positions), tokens)
+        low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
+        extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
+        # As many tokens for all, and whatever the offset: the texts then do not depend on the range it is drawn from.
+        tokens = self._draw(2 * self.length)
+        second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
+        windows = (tokens[..., : self.length], second)
+        answers = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        models = zip(*answers, tokens, extra, self.configs, strict=True)
+        return torch.stack([self._combined(*each) for each in models])
+
+    def _combined(
+        self, first: Tensor, second: Tensor, text: Tensor, extra: int, config: LanguageConfig
+    ) -> Float[Tensor, ""]:
+        """Equation 4 for one model, from its answers to both windows of its texts."""
+        alignment, context = config.alignment, config.context(self.length)
+        text = text[:, : self.length + extra]
+        return combined(first, second, text, alignment.alpha, context, alignment.distance).total
+
+    def _draw(self, length: int) -> Tensor:
+        batch = self.configs[0].protocol.batch
+        return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
+
+    def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
+        """The positions of the first and of the second window of each text, ``extra`` tokens apart, from one draw for
+        both; None where the encoding draws none."""
+        if not self.model.encoding.draws_positions:
+            return None, None
+        drawn = [
+            drawn_positions(self.model.encoding, text[:, : self.length + more], generator)
+            for text, more, generator in zip(tokens, extra, self.places, strict=True)
+        ]
+        first, second = ([each[:, part] for each in drawn] for part in (slice(self.length), slice(-self.length, None)))
+        return torch.stack(first).to(self.device), torch.stack(second).to(self.device)
+
+
+def drawn_positions(encoding: nn.Module, tokens: Tensor, generator: torch.Generator) -> Tensor:
+    """Positions [B, T] for the rows of ``tokens`` where the encoding draws them."""
+    batch, length = tokens.shape
+    # The bench's encodings count a sequence's symbols, and give positions to BOS and EOS too: two more.
+    return encoding.positions(torch.full((batch,), length - 2), length, generator)

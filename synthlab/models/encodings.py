@@ -1,0 +1,177 @@
+"""The position encodings, by name. What one is: ``hooks``."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor
+
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+from synthlab.models.encoding_base import Dims, Encoding
+from synthlab.models.extensions import EABF, NTK, PI, YaRN
+from synthlab.models.layers import draw, stacked, take
+from synthlab.models.rope import RoPE, angles, geometric
+
+
+class NoPE(Encoding):
+    """No position encoding: the causal mask alone breaks the symmetry (paper, appendix A: the default)."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+
+
+class Learned(Encoding):
+    """A learned vector for each position, added to the embedding. ``table`` counts the positions, BOS and EOS too.
+
+    Positions never reached in training get no gradient and stay at their initial values.
+    """
+
+    def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3, le=10**6)], scale: PositiveFloat):
+        super().__init__()
+        self.scale = scale
+        self.vectors = stacked(dims.models, table, dims.width)
+
+    def initialise(self, generators):
+        draw(self.vectors, self.scale, generators)
+
+    def longest(self):
+        return self.vectors.shape[1] - 2  # the positions of BOS and EOS are not symbols of the sequence
+
+    def embed(self, h, positions):
+        return h + take(self.vectors, positions)
+
+
+class Sinusoidal(Encoding):
+    """Fixed sines and cosines of geometric frequencies, added to the embedding (Vaswani et al., 2017, section 3.5)."""
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat):
+        super().__init__()
+        if dims.width % 2:
+            raise InputError(f"model.width={dims.width}: must be even for encoding sinusoidal")
+        self.base = base
+
+    def embed(self, h, positions):
+        angle = angles(positions, geometric(h.shape[-1], self.base, h.device))
+        return h + torch.stack((angle.sin(), angle.cos()), -1).flatten(-2).to(h.dtype)
+
+
+class ALiBi(Encoding):
+    """Logits lowered in proportion to distance, with a fixed slope for each head (Press et al., 2022, section 3)."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+        self.register_buffer("slopes", alibi_slopes(dims.heads), persistent=False)
+
+    def bias(self, query, key):
+        return self.slopes[:, None, None] * (key - query).unsqueeze(-3)
+
+
+class T5(Encoding):
+    """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
+
+    Half of the buckets hold one distance each; the others grow geometrically up to ``furthest``, and the last one
+    holds all beyond.
+    """
+
+    def __init__(
+        self, dims: Dims, /, buckets: Annotated[int, Field(ge=2, le=10**6)], furthest: PositiveInt, scale: PositiveFloat
+    ):
+        super().__init__()
+        if furthest <= buckets // 2:
+            raise InputError(f"encoding.furthest={furthest}: must exceed half of encoding.buckets={buckets}")
+        self.furthest, self.scale = furthest, scale
+        self.biases = stacked(dims.models, buckets, dims.heads)
+
+    def initialise(self, generators):
+        draw(self.biases, self.scale, generators)
+
+    def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+        """The bucket of each distance, 0 or more (negative ones, masked in any case, fall into bucket 0)."""
+        buckets = self.biases.shape[1]
+        exact = buckets // 2
+        ratio = distance.clamp(min=exact).float() / exact
+        far = exact + (ratio.log() / math.log(self.furthest / exact) * (buckets - exact)).long()
+        return torch.where(distance < exact, distance.clamp(min=0), far.clamp(max=buckets - 1))
+
+    def bias(self, query, key):
+        return take(self.biases, self.bucket(query - key)).movedim(-1, -3)
+
+
+class Randomized(Encoding):
+    """Positions drawn as an ordered random subset of 0..``span`` - 1, told by the encoding ``inner``
+    (Ruoss et al., 2023: the RandomPos of the paper's Table 1).
+
+    Training thus visits the positions that longer test sequences will use. A prefix of k symbols is given k + 2
+    positions of its own draw.
+    """
+
+    draws_positions = True
+
+    def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3, le=10**6)], inner: Mapping[str, Any]):
+        super().__init__()
+        self.inner = ENCODINGS.build(inner, dims, field="encoding.inner")
+        if self.inner.longest() < span - 2:
+            raise InputError(
+                f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest() + 2}"
+            )
+        self.span = span
+
+    def initialise(self, generators):
+        self.inner.initialise(generators)
+
+    def longest(self):
+        return self.span - 2
+
+    def positions(self, lengths, count, generator):
+        # The k + 2 smallest of `span` random keys mark a random subset; sorting orders it. Rows shorter than `count`
+        # are filled up with their last position, which none of their readouts sees.
+        keys = torch.rand(len(lengths), self.span, generator=generator)
+        rank = keys.argsort(1).argsort(1)
+        chosen = rank < (lengths + 2)[:, None]
+        order = torch.where(chosen, torch.arange(self.span), self.span).sort(1).values[:, :count]
+        last = order.gather(1, (lengths + 1)[:, None])
+        return torch.minimum(order, last)
+
+    def embed(self, h, positions):
+        return self.inner.embed(h, positions)
+
+    def rotate(self, v, positions):
+        return self.inner.rotate(v, positions)
+
+    def sharpen(self, positions):
+        return self.inner.sharpen(positions)
+
+    def bias(self, query, key):
+        return self.inner.bias(query, key)
+
+
+def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
+    """The published slopes: 2^(-8 i / H) for H a power of two; otherwise those of the power of two below H, then every
+    other one of those of the next power, as in the authors' release."""
+    below = 2 ** int(math.log2(heads))
+    slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
+    between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]
+    return torch.tensor(slopes + between[: heads - below])
+
+
+ENCODINGS = Registry(
+    "encoding",
+    Encoding,
+    {
+        "nope": NoPE,
+        "learned": Learned,
+        "rope": RoPE,
+        "pi": PI,
+        "ntk": NTK,
+        "yarn": YaRN,
+        "eabf": EABF,
+        "alibi": ALiBi,
+        "sinusoidal": Sinusoidal,
+        "t5": T5,
+        "randomized": Randomized,
+    },
+)

@@ -1,0 +1,45 @@
+"""Rotary position embedding. Variants of it override the frequencies alone."""
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import PositiveFloat
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.models.encoding_base import Dims, Encoding
+
+
+class RoPE(Encoding):
+    """Queries and keys turned by angles proportional to position, so that logits depend on differences of positions
+    only (Su et al., 2021, equation 34)."""
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat):
+        super().__init__()
+        head_width = dims.width // dims.heads
+        if head_width % 2:
+            raise InputError(
+                f"model.heads={dims.heads}: encoding {type(self).__name__} needs an even head width, "
+                f"but model.width={dims.width} / {dims.heads} heads = {head_width}"
+            )
+        self.base = base
+
+    def frequencies(self, width: int, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
+        """Radians a position for each pair of the ``width`` dimensions of a head, the fastest first."""
+        return geometric(width, self.base, device)
+
+    def rotate(self, v, positions):
+        angle = angles(positions, self.frequencies(v.shape[-1], v.device)).unsqueeze(-2)  # one head for all
+        cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
+        even, odd = v[..., 0::2], v[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+
+def geometric(width: int, base: float, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
+    """base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
+    exponent = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
+    return base**-exponent
+
+
+def angles(positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, " pairs"]) -> Float[Tensor, "#E #B T pairs"]:
+    """Each position times each frequency, in double precision."""
+    return positions.double().unsqueeze(-1) * frequencies

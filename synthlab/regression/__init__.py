@@ -1,0 +1,1 @@
+"""The paper's tasks, whose answers are numbers: mean, length and sum, trained on an invertible map of them."""

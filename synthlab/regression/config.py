@@ -1,0 +1,55 @@
+"""A run on a task whose answer is a number, described."""
+
+import json
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, PositiveFloat
+
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
+from synthlab.config.registry import STRICT
+
+if TYPE_CHECKING:
+    from synthlab.training.family import Family
+
+
+class Evaluation(BaseModel):
+    """How a model is tested; each field is described in ``conf/run.yaml``."""
+
+    model_config = STRICT
+    sequences: Count
+    seed: Seed
+    largest: PositiveFloat
+
+
+class RunConfig(Config):
+    """A run on a task whose answer is a number."""
+
+    results_version = 3  # 2: stacked models; 3: the kind is part of the config
+    config_name = "config"
+    kind: Literal["regression"] = "regression"
+    task: Member
+    inputs: Member
+    encoding: Member
+    outrep: Member
+    model: Member
+    protocol: Protocol
+    train_length: Length
+    length_distribution: Literal["uniform", "proportional", "longest"]
+    test_length: Length
+    seed: Seed
+    evaluation: Evaluation
+
+    @property
+    def family(self) -> "Family":
+        from synthlab.regression import family
+
+        return family
+
+    @property
+    def shape(self) -> str:
+        protocol = self.protocol.model_dump(exclude={"name", "lr"})
+        return json.dumps([self.model, self.encoding, protocol, self.train_length], sort_keys=True)
+
+    @property
+    def symbols_tested(self) -> int:
+        return self.evaluation.sequences * self.test_length

@@ -1,0 +1,147 @@
+"""From a config to the objects it stands for, checked before anything runs."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from synthlab.config.registry import Registry, asking
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.linear_attention import LinearAttention
+from synthlab.models.transformer import Transformer
+from synthlab.regression.config import RunConfig
+from synthlab.regression.inputs import INPUTS, InputDistribution
+from synthlab.regression.outrep import OUTREPS, Interval, OutRep
+from synthlab.regression.tasks import TASKS, Task
+from synthlab.rng import stream
+from synthlab.training.memory import check_buildable
+
+MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
+KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
+
+
+class Parts(NamedTuple):
+    """What a config stands for, built."""
+
+    task: Task
+    inputs: InputDistribution
+    outrep: OutRep
+    model: nn.Module
+
+
+def resolve(raw: Mapping[str, Any]) -> RunConfig:
+    """The run that ``raw`` describes, complete: whatever the config left open is filled in.
+
+    Raises InputError for anything that could not be trained or tested, before it is tried.
+    """
+    config = RunConfig.checked(raw)
+    problems, members = [], {}
+    for name, kind in KINDS.items():
+        try:
+            members[name] = kind.complete(getattr(config, name))
+        except InputError as error:
+            problems += error.lines
+    if problems:
+        raise InputError(*problems)
+    if "shift" not in members["outrep"]:
+        raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift")
+    shift = members["outrep"]["shift"]
+    if shift is None:
+        outrep = _checked_map(OUTREPS.build(config.outrep), config)
+        smallest, _ = _span(TASKS.build(config.task), config, 1)
+        with asking("outrep", config.outrep["name"], "choose a shift"):
+            shift = float(outrep.default_shift(smallest))
+    members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
+    config = RunConfig.checked(config.model_dump() | members)
+    check_buildable(config)
+    _check(config, build(config))
+    return config
+
+
+def build(config: RunConfig) -> Parts:
+    """Task, input distribution, map and freshly initialized model (a stack of one)."""
+    return Parts(*data(config), build_models([config]))
+
+
+def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
+    """What decides a run's examples: task, input distribution, map."""
+    return TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
+
+
+def build_models(configs: Sequence[RunConfig]) -> nn.Module:
+    """The freshly initialized models of runs of one shape, as one stack. Raises InputError for models that cannot be
+    stacked."""
+    make_encoding = partial(ENCODINGS.build, configs[0].encoding)
+    with asking("encoding", configs[0].encoding["name"], "be part of a model"):
+        stack = MODELS.build(configs[0].model, make_encoding, [stream(config.seed, "initial") for config in configs])
+    for name, parameter in stack.named_parameters():
+        if parameter.shape[:1] != (len(configs),):
+            field = "encoding" if name.startswith("encoding.") else "model"
+            raise InputError(
+                f"{field}={getattr(configs[0], field)['name']}: parameter {name.split('.')[-1]} has shape "
+                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.stacked"
+            )
+    return stack
+
+
+def _check(config: RunConfig, parts: Parts) -> None:
+    """Refuse what fits no single field: lengths beyond the encoding's, targets outside the map's domain."""
+    for name in ("train_length", "test_length"):
+        length, longest = getattr(config, name), _longest(config, parts.model)
+        if length > longest:
+            raise InputError(
+                f"{name}={length}: encoding={config.encoding['name']} has {longest + 2} positions, BOS and EOS "
+                f"included, enough for lengths up to {longest}"
+            )
+    low, high = _span(parts.task, config, max(config.train_length, config.test_length))
+    outrep = _checked_map(parts.outrep, config)
+    shift, domain = outrep.shift, outrep.domain
+    if not domain.contains(torch.tensor([low + shift, high + shift])).all():
+        raise InputError(
+            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to "
+            f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
+            f"null chooses a shift that fits"
+        )
+    if config.evaluation.largest < high:
+        largest = config.evaluation.largest
+        raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
+
+
+def _longest(config: RunConfig, model: nn.Module) -> int | float:
+    """The longest sequence that the model's encoding can serve."""
+    with (
+        asking("model", config.model["name"], "say its encoding"),
+        asking("encoding", config.encoding["name"], "say the longest sequence it can serve"),
+    ):
+        longest = model.encoding.longest()
+        return longest if isinstance(longest, int) else float(longest)
+
+
+def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
+    """The smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
+    name = config.task["name"]
+    with asking("task", name, f"say its span({length})"):
+        found = task.span(length)
+    try:
+        low, high = found
+        span = low + 0.0, high + 0.0
+    except (TypeError, ValueError):
+        span = math.nan, math.nan
+    if not -math.inf < span[0] <= span[1] < math.inf:
+        raise InputError(f"task={name}: span({length}) is {found!r}; must be two finite numbers, the smaller first")
+    return float(span[0]), float(span[1])
+
+
+def _checked_map(outrep: OutRep, config: RunConfig) -> OutRep:
+    """The run's map. Raises InputError for one of the user's own that lacks what every map has."""
+    kinds = {"domain": Interval, "image": Interval, "shift": int | float}
+    for name, kind in kinds.items():
+        found = getattr(outrep, name, None)
+        if not isinstance(found, kind):
+            must = "OutRep.__init__ must set it" if name == "shift" else "must be a synthlab.regression.outrep.Interval"
+            raise InputError(f"outrep={config.outrep['name']}: {name} is {found!r}; {must}")
+    return outrep

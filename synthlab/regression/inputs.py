@@ -1,0 +1,51 @@
+"""Input distributions: how binary sequences are drawn.
+
+Every distribution here is exchangeable, so a prefix of a drawn sequence is itself a draw at the shorter length. The
+packed layout relies on that (see ``packing``).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Annotated
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from synthlab.config.registry import Registry
+
+
+class InputDistribution(ABC):
+    """A distribution over binary sequences."""
+
+    def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
+        """``batch`` sequences of ``length`` symbols, each 0 or 1."""
+        uniform = torch.rand(batch, length, generator=generator)
+        return (uniform < self.probability(batch, generator)).long()
+
+    @abstractmethod
+    def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "#B 1"] | float:
+        """The probability of a 1: one number, or one a sequence."""
+
+
+class Bernoulli(InputDistribution):
+    """Each symbol is 1 with probability ``p``, independently (paper, section 3: p = 1/2)."""
+
+    def __init__(self, p: Annotated[float, Field(ge=0, le=1)]):
+        self.p = p
+
+    def probability(self, batch, generator):
+        return self.p
+
+
+class UniformCount(InputDistribution):
+    """The number of ones is uniform on 0..l, their arrangement random (paper, appendix F).
+
+    Drawn as p ~ U(0, 1) and then Bernoulli(p): every prefix of length k again has a uniform count on 0..k.
+    """
+
+    def probability(self, batch, generator):
+        return torch.rand(batch, 1, generator=generator)
+
+
+INPUTS = Registry("inputs", InputDistribution, {"bernoulli": Bernoulli, "uniform_count": UniformCount})

@@ -1,0 +1,102 @@
+"""What runs minimize: mean squared error over all prefixes, in representation space."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from synthlab.regression.inputs import InputDistribution
+from synthlab.regression.outrep import OutRep
+from synthlab.regression.tasks import Task
+from synthlab.rng import stream
+
+# Batches are drawn for up to so many steps at once, as far as so many symbols allow: a call of its own for each step
+# would take longer than its drawing. Both are part of what a seed means.
+STEPS, SYMBOLS = 64, 2**18
+
+
+class Examples:
+    """Fresh training examples of one run, a batch a step.
+
+    Each sequence is an example of every length up to ``train_length``; the training distribution of lengths weighs
+    them (paper, appendix A: uniform).
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        inputs: InputDistribution,
+        outrep: OutRep,
+        batch: int,
+        weights: Float[Tensor, " L"],
+        seed: int,
+    ):
+        self.task, self.inputs, self.outrep, self.batch, self.weights = task, inputs, outrep, batch, weights
+        self.symbols, self.places = stream(seed, "training"), stream(seed, "positions")
+
+    def steps(self) -> int:
+        """How many batches ``draw`` returns."""
+        return max(1, min(STEPS, SYMBOLS // (self.batch * len(self.weights))))
+
+    def draw(self) -> tuple[Int[Tensor, "S B L"], Float[Tensor, "S B L"]]:
+        """The sequences of the next ``steps()`` batches, and the targets of their prefixes in representation space."""
+        steps = self.steps()
+        x = self.inputs.draw(steps * self.batch, len(self.weights), self.symbols)
+        targets = self.outrep.forward(self.task.targets(x)).to(self.weights.dtype)
+        return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
+
+    def lengths(self) -> Int[Tensor, " B"]:
+        """A length for each sequence of a batch, where it is to be an example of one only."""
+        return 1 + torch.multinomial(self.weights, self.batch, replacement=True, generator=self.places)
+
+
+class PrefixRegression:
+    """The losses of models on fresh batches, each time it is called: model e is trained on ``examples[e]``.
+
+    Where the encoding draws positions anew for each prefix, a sequence is an example of one length.
+    """
+
+    def __init__(self, model: nn.Module, examples: Sequence[Examples], device: torch.device | str = "cpu"):
+        self.model, self.examples, self.device = model, examples, device
+        self.weights = torch.stack([each.weights for each in examples]).unsqueeze(1).to(device)
+        self.batches = self._batches()
+
+    def __call__(self) -> Float[Tensor, " E"]:
+        x, target = next(self.batches)
+        if not self.model.encoding.draws_positions:
+            return weighted_mse(self.model(x), target, self.weights)
+        lengths = torch.stack([each.lengths() for each in self.examples])
+        positions = [
+            self.model.encoding.positions(length, x.shape[-1] + 2, each.places)
+            for length, each in zip(lengths, self.examples, strict=True)
+        ]
+        weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
+        return weighted_mse(self.model(x, torch.stack(positions).to(self.device)), target, weights)
+
+    def _batches(self):
+        while True:
+            drawn = [each.draw() for each in self.examples]
+            x, targets = (torch.stack(parts, 1).to(self.device) for parts in zip(*drawn, strict=True))
+            yield from zip(x, targets, strict=True)
+
+
+def weighted_mse(
+    output: Float[Tensor, "E B L"], target: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]
+) -> Float[Tensor, " E"]:
+    """Each model's squared error, weighted over lengths and averaged over the batch. Raises ValueError for unequal
+    shapes, which would broadcast."""
+    if output.shape != target.shape:
+        raise ValueError(f"output has shape {tuple(output.shape)}, target {tuple(target.shape)}: must be equal")
+    return ((output - target).square() * weights).sum((1, 2)) / output.shape[1]
+
+
+def length_weights(distribution: str, train_length: int) -> Float[Tensor, " L"]:
+    """The probability of each training length 1..train_length under a ``length_distribution`` of the config."""
+    lengths = torch.arange(1, train_length + 1, dtype=torch.get_default_dtype())
+    weights = {
+        "uniform": torch.ones_like(lengths),
+        "proportional": lengths,
+        "longest": (lengths == train_length).to(lengths.dtype),
+    }[distribution]
+    return weights / weights.sum()

@@ -1,0 +1,257 @@
+"""Who trains what right now: a run is trained by whoever holds its lease, so that nobody trains it twice at once.
+
+Any number of processes, on any number of machines, may work on one store. A lease is a file that only one of them can
+create. Whoever holds some renews a file of its own every few seconds; one that no longer does (its machine is gone) or
+whose process is seen to be gone (on this machine) has died. A dead holder's lease is not removed but followed by one
+with the next number, which again only one can create. How often a run has killed its holder is counted by who outlived
+it and saw it die: whoever closes a terminal, or cuts the power, ends the watcher too, and no run is to blame.
+"""
+
+import json
+import os
+import platform
+import re
+import secrets
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from synthlab.storage.files import Files, listing
+
+RENEWED = 5  # seconds between a holder's signs of life
+SILENT = 120  # seconds without one after which a holder counts as dead
+FOLDER, SIGNS = "leases", "leases/holders"
+_LEASE = re.compile(r"([0-9a-f]{16})\.(\d+)")
+_AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now, by its sign of life
+
+
+class Lease(NamedTuple):
+    """The latest lease of a run: its number, how many holders of the run were seen to die, and whether it lives."""
+
+    number: int
+    deaths: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that can hold leases."""
+
+    machine: str
+    pid: int
+    started: str  # tells it from a later process of the same number
+    parent: int
+    token: str
+
+    @classmethod
+    def myself(cls) -> "Holder":
+        """This process."""
+        return cls(_machine(), os.getpid(), _started(os.getpid()), os.getppid(), secrets.token_hex(4))
+
+    @property
+    def name(self) -> str:
+        """Unlike that of any other."""
+        return f"{self.machine}-{self.pid}-{self.token}"
+
+    def is_gone(self) -> bool:
+        """Whether it is known to be gone; on other machines that cannot be seen."""
+        return self.machine == _machine() and self.started != _started(self.pid)
+
+
+class Held:
+    """The leases that one process holds at a time: their numbers by run, and how much of the work is done (0 to 1)."""
+
+    def __init__(self, holder: Holder):
+        self.holder, self.share = holder, 0.0
+        self.numbers: dict[str, int] = {}
+
+    @property
+    def identities(self) -> list[str]:
+        """The runs."""
+        return list(self.numbers)
+
+    def sign(self) -> bytes:
+        """What the holder's sign of life says."""
+        about = {"holder": self.holder.__dict__, "runs": self.identities, "share": self.share}
+        return json.dumps(about).encode()
+
+
+class Leases:
+    """The leases of one store, as this process takes and sees them."""
+
+    def __init__(self, files: Files):
+        self.files = files
+
+    @contextmanager
+    def held(self, identities: Iterable[str]) -> Iterator[Held]:
+        """Hold the leases of those of the runs that nobody else holds."""
+        holder, stop = Holder.myself(), threading.Event()
+        held = Held(holder)
+        sign = f"{SIGNS}/{holder.name}"
+        self.files.write(sign, held.sign())
+        renewal = threading.Thread(target=self._renew, args=(sign, held, stop), daemon=True)
+        renewal.start()
+        _AT_WORK[sign] = (self, held)
+        try:
+            wanted = list(identities)
+            latest = self.latest(set(wanted))
+            for identity in wanted:
+                found = latest.get(identity)
+                number, deaths = (0, 0) if found is None else (found.number + 1, found.deaths)
+                if (found is None or not found.alive) and self._take(identity, number, holder, deaths):
+                    held.numbers[identity] = number
+            yield held
+        finally:
+            stop.set()
+            renewal.join()
+            self._let_go(sign, held.numbers)
+
+    def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
+        """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
+        numbers: dict[str, int] = {}
+        with listing(self.files):
+            names = self.files.names(FOLDER)
+        for name in names:
+            match = _LEASE.fullmatch(name)
+            if match and (identities is None or match[1] in identities):
+                numbers[match[1]] = max(numbers.get(match[1], 0), int(match[2]))
+        alive: dict[str, bool] = {}  # a holder has many leases
+        return {identity: self._lease(identity, number, alive) for identity, number in numbers.items()}
+
+    def share(self, identities: Collection[str]) -> float:
+        """How much of the work on those of the runs that are in training is done, counted in runs."""
+        done: dict[str, float] = {}
+        for name in self.files.names(SIGNS):
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                sign = json.loads(self.files.read(f"{SIGNS}/{name}"))
+                if self._is_alive(Holder(**sign["holder"])):
+                    done |= dict.fromkeys(set(identities) & set(sign["runs"]), sign["share"])
+        return float(sum(done.values()))
+
+    def forgive(self, parent: int) -> None:
+        """Remove what workers of ``parent``, a process of this machine, held when it was told to stop."""
+        for name in filter(_LEASE.fullmatch, self.files.names(FOLDER)):
+            holder, _ = self._read(f"{FOLDER}/{name}")
+            if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
+                self._remove(f"{FOLDER}/{name}")
+                self._remove(f"{SIGNS}/{holder.name}")
+
+    def witness(self, before: Mapping[str, Lease], identities: Collection[str]) -> int:
+        """Count one death more for each of the runs whose holder has died since the leases were as in ``before``;
+        returns for how many. Whoever calls this has outlived them."""
+        died = 0
+        for identity, lease in self.latest(identities).items():
+            is_new = identity not in before or lease.number > before[identity].number
+            holder, _ = self._read(_name(identity, lease.number))
+            if is_new and not lease.alive and holder is not None and holder.pid:
+                died += 1
+                # In a lease of its own, whose holder is nobody, so that no two watchers count the same death.
+                self._take(identity, lease.number + 1, Holder(_machine(), 0, "-", 0, "-"), lease.deaths + 1)
+        return died
+
+    def tidy(self, over: Collection[str]) -> None:
+        """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
+        for identity, lease in self.latest(over).items():
+            if not lease.alive:
+                for number in range(lease.number + 1):
+                    self._remove(_name(identity, number))
+        with suppress(OSError):
+            for name in self.files.names(SIGNS):
+                if self._is_silent(f"{SIGNS}/{name}"):
+                    self._remove(f"{SIGNS}/{name}")
+
+    def _take(self, identity: str, number: int, holder: Holder, deaths: int) -> bool:
+        lease = {"holder": holder.__dict__, "deaths": deaths}
+        return self.files.create(_name(identity, number), json.dumps(lease).encode())
+
+    def _lease(self, identity: str, number: int, alive: dict[str, bool]) -> Lease:
+        holder, deaths = self._read(_name(identity, number))
+        if holder is None:  # being written, or damaged
+            return Lease(number, 0, not self._is_silent(_name(identity, number)))
+        if holder.name not in alive:
+            alive[holder.name] = self._is_alive(holder)
+        return Lease(number, deaths, alive[holder.name])
+
+    def _is_alive(self, holder: Holder) -> bool:
+        if holder.machine == _machine():  # then one can see, whatever it says: it may have been asleep
+            return not holder.is_gone()
+        return not self._is_silent(f"{SIGNS}/{holder.name}")
+
+    def _read(self, path: str) -> tuple[Holder | None, int]:
+        try:
+            lease = json.loads(self.files.read(path))
+            return Holder(**lease["holder"]), int(lease["deaths"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return None, 0
+
+    def _is_silent(self, path: str) -> bool:
+        """Whether a file has not been written for long."""
+        last = self.files.modified(path)
+        if last is None:
+            return True
+        # By the clock of whoever keeps the files: those of two machines may differ.
+        probe = f"{SIGNS}/.clock-{secrets.token_hex(4)}"
+        self.files.write(probe, b"")
+        now = self.files.modified(probe)
+        self._remove(probe)
+        return now is not None and now - last > SILENT
+
+    def _renew(self, sign: str, held: Held, stop: threading.Event) -> None:
+        while not stop.wait(RENEWED):
+            with suppress(OSError):  # a full disk; what cannot be recorded will say so
+                self.files.write(sign, held.sign())
+
+    def _let_go(self, sign: str, numbers: Mapping[str, int]) -> None:
+        # The latest goes last: who looks meanwhile sees a lease, or a record.
+        for identity, number in numbers.items():
+            for older in range(number + 1):
+                self._remove(_name(identity, older))
+        self._remove(sign)
+        _AT_WORK.pop(sign, None)
+
+    def _remove(self, path: str) -> None:
+        with suppress(OSError):
+            self.files.remove(path)
+
+
+def let_go() -> None:
+    """Give up all that this process holds, as far as that can still be done: it is about to end."""
+    for sign, (leases, held) in list(_AT_WORK.items()):
+        leases._let_go(sign, held.numbers)
+
+
+def _name(identity: str, number: int) -> str:
+    return f"{FOLDER}/{identity}.{number}"
+
+
+@cache
+def _machine() -> str:
+    """This machine as long as it runs; containers that share a name are told apart."""
+    parts = [platform.node()]
+    with suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8])
+        parts.append(str(os.stat("/proc/self/ns/pid").st_ino))
+    return re.sub(r"[^\w.]", "_", "-".join(parts))
+
+
+def _started(pid: int) -> str:
+    """When a process of this machine was started, in ticks since the machine was (where that can be seen); empty for
+    one that is not there."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "" if fields[0] in "ZX" else fields[19]
+    except OSError:
+        pass
+    if Path("/proc/self/stat").exists():
+        return ""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return "alive"

@@ -1,0 +1,210 @@
+"""What a run leaves behind: its numbers, or why there are none; and how either is written down.
+
+A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
+training curve), for some kinds of runs ``outputs.csv``, and ``status.json``, which holds the outcome, the environment,
+a checksum of each other file and one of itself.
+"""
+
+import csv
+import hashlib
+import json
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import StringIO
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthlab.config.base import Config, config_of
+from synthlab.errors import in_one_line
+
+WHOLE = ("length", "step")  # columns of whole numbers
+STATUS = "status.json"
+# Keys of status.json; records of before it had a checksum of itself are read too.
+KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
+
+
+GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # a disk's or a network's errors are no damage
+
+
+class Damaged(ValueError):
+    """A record that is not as it was written; the message says in a few words in what."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run: its config, its outcome, its numbers.
+
+    ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
+    for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
+    the step in ``diverged_at``, and no metrics. ``outputs`` is what a kind of run measures beside the test lengths,
+    None for most, and where it diverged: of a trained ``LinearAttention`` M, a row for each last symbol, a column for
+    each symbol attended to.
+    """
+
+    config: Config
+    metrics: pd.DataFrame
+    training: pd.DataFrame
+    diverged_at: int | None = None
+    environment: dict[str, Any] = field(default_factory=dict)
+    outputs: pd.DataFrame | None = None
+
+    @property
+    def status(self) -> str:
+        """``finished`` or ``diverged``."""
+        return "finished" if self.diverged_at is None else "diverged"
+
+    def settings(self) -> dict[str, Any]:
+        """The config, flat: see ``flat``."""
+        return flat(self.config.model_dump())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised an error: ``error`` is the error in one line, ``traceback`` where it came from."""
+
+    config: Config
+    error: str
+    traceback: str
+    environment: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
+        """What there is to say of ``error``, which training ``config`` raised."""
+        line = in_one_line(error).encode(errors="backslashreplace").decode()
+        text = "".join(traceback.format_exception(error))
+        return cls(config, line, text, dict(environment or {}))
+
+
+def flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's config by dotted key: a group's name under the group's own, its other keys under ``group.key``."""
+    return {name: value for key, part in config.items() for name, value in _flat(key, part)}
+
+
+def files_of(record: Record) -> dict[str, bytes]:
+    """The files that stand for ``record``, by name; ``status.json`` is the last."""
+    texts = {
+        "config.json": _json(record.config.model_dump()),
+        "metrics.csv": record.metrics.to_csv(index=False),
+        "training.csv": record.training.to_csv(index=False),
+    }
+    if record.outputs is not None:
+        texts["outputs.csv"] = record.outputs.to_csv(index=False)
+    files = {name: text.encode() for name, text in texts.items()}
+    status = {
+        "results_version": record.config.results_version,
+        "status": record.status,
+        "diverged_at": record.diverged_at,
+        "environment": record.environment,
+        "sha256": {name: _digest(data) for name, data in files.items()},
+    }
+    return files | {STATUS: _with_checksum(status)}
+
+
+def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
+    """The record called ``identity``, from its status and its files, which ``read`` reads by
+    name. Raises Damaged."""
+    with damage_told():
+        files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
+        config = config_of(json.loads(files["config.json"]))
+        if config.id != identity:
+            raise Damaged(f"it holds the run {config.id}")
+        return Record(
+            config=config,
+            metrics=_table(files["metrics.csv"]),
+            training=_table(files["training.csv"]),
+            diverged_at=status["diverged_at"],
+            environment=status["environment"],
+            outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
+        )
+
+
+def status_of(data: bytes) -> dict[str, Any]:
+    """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
+    with damage_told():
+        status = json.loads(data)
+        missing = KEYS - set(status)
+        if missing:
+            raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        if set(plain) != KEYS or data not in (_with_checksum(plain), _json(plain).encode()):
+            raise Damaged(f"{STATUS} does not have its checksum")
+        return plain
+
+
+def failure_files(failure: Failure) -> dict[str, bytes]:
+    """The files that stand for ``failure``, by name; ``status.json`` is the last."""
+    trace = failure.traceback.encode(errors="backslashreplace")  # messages may hold what is no text
+    status = {
+        "results_version": failure.config.results_version,
+        "status": "failed",
+        "error": failure.error,
+        "environment": failure.environment,
+        "config": failure.config.model_dump(),
+        "sha256": {"traceback.txt": _digest(trace)},
+    }
+    return {"traceback.txt": trace, STATUS: _with_checksum(status)}
+
+
+def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
+    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged."""
+    with damage_told():
+        status = json.loads(files[STATUS])
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        if files[STATUS] != _with_checksum(plain):
+            raise Damaged(f"{STATUS} does not have its checksum")
+        trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
+        config = config_of(status["config"])
+        if config.id != identity:
+            raise Damaged(f"it holds the run {config.id}")
+        return Failure(config, status["error"], trace, status["environment"])
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Turn whatever reading what is damaged raises into Damaged."""
+    try:
+        yield
+    except Damaged:
+        raise
+    except (*GONE, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damaged(in_one_line(error)) from None
+
+
+def _checked(name: str, data: bytes, digest: str) -> str:
+    if _digest(data) != digest:
+        raise Damaged(f"{name} does not have its checksum")
+    return data.decode()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _with_checksum(status: Mapping[str, Any]) -> bytes:
+    return _json({**status, "checksum": _digest(_json(status).encode())}).encode()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1) + "\n"
+
+
+def _table(text: str) -> pd.DataFrame:
+    # Not by pandas' own reader: it takes a millisecond a file, and not every version of it reads floats back to the
+    # last bit by default.
+    names, *rows = csv.reader(StringIO(text))
+    columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
+    columns = np.where(columns == "", "nan", columns)  # how pandas writes NaN, which can be what was measured
+    kinds = ["int64" if name in WHOLE else "float64" for name in names]
+    return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
+
+
+def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        yield key, value
+        return
+    for inner, item in value.items():
+        yield from _flat(key if inner == "name" else f"{key}.{inner}", item)

@@ -1,0 +1,200 @@
+"""The store: records below one folder, each under the identity of its run, and what else a sweep keeps beside them.
+
+``runs/ID`` holds a finished or diverged run, ``failed/ID`` why one failed, ``damaged/`` records that were found damaged
+and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep.
+"""
+
+import json
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from synthlab.config.base import KINDS, Config
+from synthlab.errors import DamagedRecord, InputError, StoreError
+from synthlab.storage.files import Folder, files_at, listing, reason_of
+from synthlab.storage.records import (
+    GONE,
+    STATUS,
+    Damaged,
+    Failure,
+    Record,
+    damage_told,
+    failure_files,
+    failure_of,
+    files_of,
+    record_of,
+    status_of,
+)
+
+RESUMED = "finished runs are kept, the same command goes on from there"
+STALE = 3600  # seconds after which something half-written must be an interrupted run's
+
+
+class Store:
+    """The records below one folder or address, by identity. Iterating reads those of the present results version."""
+
+    def __init__(self, root: Any):
+        self.files = files_at(root)
+
+    @property
+    def root(self) -> Path:
+        """The folder; raises InputError for an object store, where only records can lie."""
+        if not isinstance(self.files, Folder):
+            raise InputError(f"results={self.files.path('')}: must be a folder of this machine here")
+        return self.files.root
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the records."""
+        return self.root / "runs"
+
+    def path(self, identity: str) -> str:
+        """Where the record called ``identity`` lies, for people."""
+        return self.files.path(f"runs/{identity}")
+
+    def make_writable(self, folder: str = "runs") -> None:
+        """Make ``folder`` below the root, and try to write to it; raises InputError if that fails."""
+        probe = f"{folder}/.probe-{secrets.token_hex(4)}"
+        with self.writing("give a folder"):
+            self.files.write(probe, b"")
+            self.files.remove(probe)
+
+    def check_shared(self) -> None:
+        """Raises InputError unless other processes, such as workers, see this store."""
+        if not self.files.is_shared:
+            only = "is seen by no other process; give a folder, or workers=1 without a launcher"
+            raise InputError(f"results={self.files.path('')}: {only}")
+
+    def tidy(self) -> None:
+        """Remove what interrupted runs left half-written."""
+        if not isinstance(self.files, Folder):
+            return  # nothing is written under another name there
+        for folder in ("runs", "failed", "leases"):
+            for left in (name for name in self.files.names(folder) if name.startswith(".partial-")):
+                written = self.files.modified(f"{folder}/{left}")
+                if written is not None and time.time() - written > STALE:
+                    self.files.remove(f"{folder}/{left}")
+
+    def ids(self, folder: str = "runs") -> Iterator[str]:
+        """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
+        with listing(self.files):
+            names = self.files.groups(folder, STATUS)
+        yield from (name for name in names if re.fullmatch(r"[0-9a-f]{16}", name))
+
+    def __iter__(self) -> Iterator[Record]:
+        for identity in self.ids():
+            status = self.status(identity)
+            if status is not None and self.is_current(identity):
+                yield self._record(identity, status)
+
+    def holds(self, config: Config) -> bool:
+        """Whether this run has been recorded; its record is not read."""
+        with listing(self.files):
+            return self.files.holds_group(f"runs/{config.id}", STATUS)
+
+    def find(self, config: Config) -> Record | None:
+        """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
+        return self.read(config.id) if self.holds(config) else None
+
+    def read(self, identity: str) -> Record:
+        """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
+        status = self.status(identity)
+        if status is None:
+            raise InputError(f"{self.path(identity)}: there is no such record")
+        return self._record(identity, status)
+
+    def status(self, identity: str) -> dict[str, Any] | None:
+        """What ``status.json`` says of a run; None for one that is not complete yet. Raises InputError for damage."""
+        with self._damage_named(identity):
+            try:
+                return status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+            except FileNotFoundError:
+                if isinstance(self.files, Folder) and (self.runs / identity).exists():
+                    raise Damaged(f"{STATUS} is missing") from None
+                return None
+
+    def is_current(self, identity: str, folder: str = "runs") -> bool:
+        """Whether a recorded (or failed) run is of its kind's present results version; True where its kind cannot be
+        told, as reading it will. Its files are not checked. Raises DamagedRecord for one that cannot be read."""
+        with self._damage_named(identity, folder), damage_told():
+            version = json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))["results_version"]
+        kind = KINDS.get(self.config(identity, folder).get("kind", ""))
+        return version in {known.results_version for known in ([kind] if kind else KINDS.values())}
+
+    def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
+        """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
+        read."""
+        name = "config.json" if folder == "runs" else STATUS
+        with self._damage_named(identity, folder), damage_told():
+            found = json.loads(self.files.read(f"{folder}/{identity}/{name}"))
+            return dict(found if folder == "runs" else found["config"])
+
+    def write(self, record: Record) -> None:
+        """Keep ``record``, whole or not at all. One that is already there stays as it is. Raises InputError where it
+        cannot be written."""
+        with self.writing():
+            self.files.write_group(f"runs/{record.config.id}", files_of(record))
+
+    def write_failure(self, failure: Failure) -> None:
+        """Keep why a run failed, in place of what was known before. Raises InputError where it cannot be written."""
+        with self.writing():
+            self.forget_failure(failure.config)
+            self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
+
+    def failure(self, config: Config) -> Failure | None:
+        """Why this run failed, or None if it did not, or if nobody can tell any more."""
+        try:
+            return self.read_failure(config.id)
+        except InputError:
+            return None
+
+    def read_failure(self, identity: str) -> Failure:
+        """Why the run called ``identity`` failed. Raises InputError where that cannot be read."""
+        with self._damage_named(identity, "failed"), damage_told():
+            names = ("traceback.txt", STATUS)
+            files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
+            return failure_of(identity, files)
+
+    def has_failed(self, config: Config) -> bool:
+        """Whether this run was tried and failed."""
+        with listing(self.files):
+            return self.files.holds_group(f"failed/{config.id}", STATUS)
+
+    def forget_failure(self, config: Config) -> None:
+        """Let a failed run be tried again."""
+        self.files.remove(f"failed/{config.id}")
+
+    def set_aside(self, identity: str) -> str:
+        """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now. Whoever
+        does so holds the run's lease."""
+        aside = f"damaged/{identity}-{secrets.token_hex(4)}"
+        with self.writing("finished runs are kept"):
+            self.files.move(f"runs/{identity}", aside)
+        return self.files.path(aside)
+
+    def _record(self, identity: str, status: Mapping[str, Any]) -> Record:
+        with self._damage_named(identity):
+            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+
+    @contextmanager
+    def _damage_named(self, identity: str, folder: str = "runs") -> Iterator[None]:
+        try:
+            yield
+        except (Damaged, *GONE) as error:
+            where = self.files.path(f"{folder}/{identity}")
+            raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
+        except OSError as error:
+            where = self.files.path(f"{folder}/{identity}")
+            raise StoreError(f"{where}: cannot be read ({reason_of(error)})") from None
+
+    @contextmanager
+    def writing(self, hint: str = RESUMED) -> Iterator[None]:
+        """Turn an OSError into one line that names the results folder, with ``hint`` at its end."""
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(f"results={self.files.path('')}: cannot be written ({reason_of(error)}); {hint}") from None

@@ -1,0 +1,258 @@
+"""Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+from pydantic import Field, PositiveInt
+
+from synthlab.analysis.curves import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note, style_of
+from synthlab.analysis.tables import GROUPS, curves, over_seeds, table
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.storage.records import Record
+
+# The named maps that are powers, or a limit of powers; and where on the axis the others stand.
+EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
+Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
+
+
+class Series(NamedTuple):
+    """The runs behind one line: what sets them apart, and their records, one for each seed."""
+
+    chosen: dict[str, Any]
+    records: Sequence[Record]
+
+    @property
+    def label(self) -> str:
+        """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
+        return label(self.chosen)
+
+
+def label(chosen: dict[str, Any]) -> str:
+    """What a series is called: the name where one group is chosen, else ``key=value`` for each setting."""
+    if len(chosen) == 1 and set(chosen) <= set(GROUPS):
+        return str(next(iter(chosen.values())))
+    return " ".join(f"{key}={value}" for key, value in chosen.items())
+
+
+class Drawing(ABC):
+    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes."""
+
+    @abstractmethod
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        """Draw the table."""
+
+    @abstractmethod
+    def note(self, drawn: pd.DataFrame) -> str:
+        """What the reader must know to read the drawing."""
+
+
+class Plot(Drawing):
+    """A kind of plot of records. Its constructor's arguments are given in the figure's file, beside its ``name``.
+
+    What it draws is ``data``'s answer, which then also has the columns ``metric`` and ``train_length``.
+    """
+
+    measures: str | None = None  # what is drawn, where that is not the panel's metric
+
+    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:
+        """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
+        shortest of which is tested up to ``test_length``."""
+
+    @abstractmethod
+    def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
+        """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, and those that say of what."""
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        """Seeds, band, training lengths."""
+        return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+
+
+class Curves(Plot):
+    """Error against length: a line and a band for each series."""
+
+    def data(self, series, metric):
+        runs = _runs(series)
+        return curves(runs, metric, runs["series"])
+
+    def draw(self, axes, drawn):
+        draw_curves(axes, drawn, drawn["metric"].iloc[0])
+
+    def note(self, drawn):
+        ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
+        return f"{band_note(drawn)}; trained on the shaded lengths{ends}"
+
+
+class Training(Plot):
+    """Training loss against step, whatever the panel's metric."""
+
+    measures = "training loss, representation space"
+
+    def data(self, series, metric):
+        losses = [r.training.assign(series=s.label) for s in series for r in s.records if r.diverged_at is None]
+        return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "step", every=0.12)
+        axes.set_xscale("log")
+        axes.set_xlabel("training step")
+        axes.set_ylabel(self.measures)
+
+
+class Against(Plot):
+    """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid; a line for each combination of
+    the others, and for each length."""
+
+    def __init__(self, x: str, lengths: Lengths):
+        self.x, self.lengths = x, lengths
+
+    def check(self, chosen, test_length):
+        _check_lengths(self.lengths, test_length)
+        values = [series.get(self.x) for series in chosen]
+        if not all(isinstance(value, int | float) and value > 0 for value in values):
+            raise InputError(f"x={self.x}: must be a setting in vary whose values are all numbers above 0")
+
+    def data(self, series, metric):
+        parts = [
+            _runs([one])
+            .query("length == @length")
+            .assign(series=label(self._others(one, length)), **{self.x: one.chosen[self.x]})
+            for length in self.lengths
+            for one in series
+        ]
+        runs = pd.concat(parts)
+        return over_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, self.x)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(sorted(drawn[self.x].unique())))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.set_xlabel(SYMBOLS.get(self.x, self.x))
+        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]]}{self._single()}")
+
+    def _others(self, series: Series, length: int) -> dict[str, Any]:
+        others = {key: value for key, value in series.chosen.items() if key != self.x}
+        return others if len(self.lengths) == 1 else others | {"length": length}
+
+    def _single(self) -> str:
+        return f"\nat length {self.lengths[0]}" if len(self.lengths) == 1 else ""
+
+
+class Powers(Plot):
+    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p, the named maps marked.
+
+    log x stands at p = 0: (x^p - 1) / p, the same map but for scale and offset, tends to it. 1/log(x + 1) is no power
+    and stands beside them.
+    """
+
+    def __init__(self, lengths: Lengths):
+        self.lengths = lengths
+
+    def check(self, chosen, test_length):
+        _check_lengths(self.lengths, test_length)
+        beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
+        if beside:
+            raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
+
+    def data(self, series, metric):
+        runs = _runs(series)
+        runs = runs[runs["length"].isin(self.lengths)]
+        if runs.empty:
+            return runs
+        p = runs["outrep"].map(EXPONENTS)
+        if "outrep.p" in runs:
+            p = p.fillna(runs["outrep.p"])
+        runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
+        return over_seeds(runs, ["series", "p", "map"], metric)
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
+        named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
+        colours, styles = style_of(list(drawn["series"].unique())), style_of(list(named["map"].unique()))
+        for row in named.itertuples():
+            spread = [[row.median - row.low], [row.high - row.median]] if row.p == BESIDE else None
+            look = {"color": colours[row.series].colour, "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(row.p, row.median, spread, fmt=styles[row.map].marker, **look)
+        if (named["p"] == BESIDE).any():  # off the scale, so set apart
+            axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
+        top = axes.secondary_xaxis("top")
+        places = named.drop_duplicates("map")
+        top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
+        axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
+        axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
+        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
+
+
+class Heat(Plot):
+    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
+
+    measures = "horizon"
+
+    def __init__(self, rows: str, columns: str):
+        self.rows, self.columns = rows, columns
+
+    def check(self, chosen, test_length):
+        for series in chosen:
+            if set(series) != {self.rows, self.columns} or self.rows == self.columns:
+                given = ", ".join(series)
+                raise InputError(f"rows={self.rows} columns={self.columns}: must be the two settings in vary ({given})")
+
+    def data(self, series, metric):
+        keys = [self.rows, self.columns]
+        runs = [table(one.records).assign(**{key: str(one.chosen[key]) for key in keys}) for one in series]
+        runs = pd.concat(runs).drop_duplicates("id").dropna(subset=["horizon"])
+        if runs.empty:
+            return runs
+        order = {key: list(dict.fromkeys(runs[key])) for key in keys}
+        drawn = over_seeds(runs, keys, "horizon").sort_values(
+            keys, key=lambda names: names.map(order[names.name].index)
+        )
+        return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
+
+    def draw(self, axes, drawn):
+        rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
+        reached = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
+        longest = drawn["test_length"].max()
+        axes.pcolormesh(reached, cmap="cividis", vmin=0, vmax=longest, edgecolors="white", lw=1)
+        for (i, j), value in np.ndenumerate(reached):
+            text = "-" if np.isnan(value) else f"{longest}+" if value == longest else f"{value:g}"
+            colour = "black" if value > 0.6 * longest or np.isnan(value) else "white"
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour)
+        for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
+            axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+
+    def note(self, drawn):
+        longest = drawn["test_length"].max()
+        return (
+            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
+            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+        )
+
+
+PLOTS = Registry(
+    "plot", Plot, {"curves": Curves, "training": Training, "against": Against, "powers": Powers, "heat": Heat}
+)
+
+
+def _runs(series: Sequence[Series]) -> pd.DataFrame:
+    """The table of all runs, with the series each belongs to."""
+    return pd.concat([table(one.records).assign(series=one.label) for one in series], ignore_index=True)
+
+
+def _check_lengths(lengths: Sequence[int], test_length: int) -> None:
+    if max(lengths) > test_length:
+        raise InputError(f"lengths={list(lengths)}: must be at most test_length={test_length}")
+
+
+def _name(member: Any) -> str:
+    return STYLES[member].label if member in STYLES else str(member)

@@ -1,0 +1,168 @@
+"""The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from omegaconf import OmegaConf
+
+from synthlab.storage.files import write_whole
+from synthlab.storage.records import Record
+from synthlab.studies.pages import template
+from synthlab.studies.verdicts import Check, Interval, Verdict
+
+OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
+COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK]
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
+LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
+
+
+class Picture(NamedTuple):
+    """A figure as it was written: its name and title, the titles of its panels, its files."""
+
+    name: str
+    title: str
+    panels: Sequence[str]
+    files: Sequence[Path]
+
+    @property
+    def sheet(self) -> Path:
+        """All panels in one PNG."""
+        return next(file for file in self.files if file.name == f"{self.name}.png")
+
+    @property
+    def tables(self) -> list[Path]:
+        """The panels' CSVs."""
+        return [file for file in self.files if file.suffix == ".csv"]
+
+
+class About(NamedTuple):
+    """What a report is about: the part of the paper, in words; the file of the deviations from it, and whose they
+    are."""
+
+    part: str
+    deviations: Path
+    here: str
+
+
+def deviations(path: Path) -> list[dict[str, str]]:
+    """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
+    return OmegaConf.to_container(OmegaConf.load(path))
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """A row for each check of each verdict, and one for each reason why a claim could not be judged."""
+    return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
+
+
+def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that do not hold."""
+    lines = []
+    for verdict in verdicts:
+        held = sum(check.holds for check in verdict.checks)
+        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
+        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}")
+        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
+    return lines
+
+
+def left_out_lines(records: Iterable[Record]) -> list[str]:
+    """A line for each run that diverged, for a terminal."""
+    diverged = [record for record in records if record.diverged_at is not None]
+    return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
+
+
+def write_report(
+    path: Path,
+    pictures: Sequence[Picture],
+    verdicts: Sequence[Verdict],
+    records: Sequence[Record],
+    command: str,
+    about: About,
+) -> None:
+    """Write the page to ``path``, over whatever is there."""
+    page = template("synthlab.studies", "report.html.j2", markup=True, spread=spread, wanted=wanted, told=told).render(
+        pictures=pictures,
+        verdicts=verdicts,
+        about=about,
+        deviations=deviations(about.deviations),
+        settings=_settings(records),
+        runs=_runs(records),
+        command=command,
+    )
+    write_whole(path, page)
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
+    if pd.isna(row.get("needed")):
+        return row["check"]
+    measured = _spread(row["median"], row["low"], row["high"], row["seeds"])
+    return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
+
+
+def told(word: str, seeds: float) -> str:
+    """A verdict's word, with the number of seeds where they are too few for more."""
+    if word == "undecided":
+        return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"
+    return f"{word} (one run)" if seeds == 1 else word
+
+
+def spread(check: Check) -> str:
+    """The median over seeds and, in brackets, the interval that covers the true one."""
+    return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
+
+
+def _spread(median: float, low: float, high: float, seeds: float) -> str:
+    return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def wanted(check: Check) -> str:
+    """The range that the median must lie in."""
+    low, high = f"{check.low:g}", f"{check.high:g}"
+    if check.high == float("inf"):
+        return f"at least {low}"
+    return f"under {high}" if check.low == float("-inf") else f"{low} to {high}"
+
+
+def _rows(verdict: Verdict) -> list[dict[str, Any]]:
+    claim = verdict.claim
+    common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    checks = [
+        {
+            "check": check.what,
+            "median": check.median,
+            "least": check.least,
+            "greatest": check.greatest,
+            "needed": wanted(check),
+            "answer": check.answer,
+            **check.interval._asdict(),
+            "seeds": len(check.values),
+            "agree": check.fulfilling,
+        }
+        for check in verdict.checks
+    ]
+    return [common | check for check in [*checks, *({"check": reason} for reason in verdict.missing)]]
+
+
+def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """The settings that all runs share."""
+    flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").astype(str)
+    return [(key, column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"]
+
+
+def _runs(records: Sequence[Record]) -> dict[str, Any]:
+    """How many runs, what they cost, and what they were made with."""
+    environments = pd.DataFrame([record.environment for record in records])
+    seconds = environments.reindex(columns=["train_seconds", "test_seconds"]).fillna(0).sum(axis="columns")
+    made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}
+    return {
+        "number": len(records),
+        "diverged": [record for record in records if record.diverged_at is not None],
+        "seconds": float(seconds.sum()),
+        "median_seconds": float(seconds.median()),
+        "made": made,
+        "drawn": {library: version(library) for library in LIBRARIES},
+    }

@@ -1,0 +1,257 @@
+"""How a claim is decided: checks on the records of a figure's panels, and a verdict that follows from them.
+
+A check has one value for each seed, and an interval between two of these values that covers the true median over
+seeds. It holds if that interval lies in the range wanted, fails if it lies beside it, and is undecided otherwise. A
+claim holds if all its checks hold; it does not hold if none holds and at least one fails, or if one fails without which
+the others are worth nothing; it holds in part if some hold and some fail; otherwise it is undecided.
+
+A check whose true median lies outside the range wanted holds with a probability of at most half of what the interval's
+coverage leaves: 3 % for five seeds, 12.5 % for three. One whose median lies inside fails no more often, if the range is
+open to one side. That is for each check by itself. One seed covers nothing: its value decides alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import comb
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from synthlab.metrics import horizon
+from synthlab.regression.config import RunConfig
+from synthlab.storage.records import Record
+
+COVERAGE = 0.9  # of the intervals that decide, where there are seeds enough: five or more
+Answer = Literal["holds", "fails", "undecided"]
+
+
+class NoEvidence(LookupError):
+    """What a claim needs is not among the runs."""
+
+
+class Interval(NamedTuple):
+    """From ``low`` to ``high``, which holds the true median with probability ``coverage``."""
+
+    low: float
+    high: float
+    coverage: float
+
+
+def median_interval(values: Float[np.ndarray, " n"], wanted: float = COVERAGE) -> Interval:
+    """The narrowest interval from the k-th least to the k-th greatest of ``values`` that covers the median of their
+    distribution with probability ``wanted``, whatever the distribution; from the least to the greatest where none
+    covers it so often. NaN with coverage 0 where there are no values, or one is NaN.
+
+    The k-th least is above the median if fewer than k values are below it, which each is with probability 1/2, so the
+    coverage is 1 - 2 P(Bin(n, 1/2) < k), for k = 1: 1 - 2^(1 - n).
+    """
+    n = len(values)
+    if n == 0 or np.isnan(values).any():
+        return Interval(np.nan, np.nan, 0.0)
+    k = 1
+    while _coverage(n, k + 1) >= wanted:
+        k += 1
+    ordered = np.sort(values)
+    return Interval(float(ordered[k - 1]), float(ordered[n - k]), _coverage(n, k))
+
+
+def _coverage(n: int, k: int) -> float:
+    return 1 - 2 * sum(comb(n, i) for i in range(k)) / 2**n
+
+
+class Check(NamedTuple):
+    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie."""
+
+    what: str
+    values: Float[np.ndarray, " seeds"]
+    low: float = -np.inf
+    high: float = np.inf
+    decisive: bool = False  # the claim does not hold, not even in part, if this check fails
+
+    @property
+    def median(self) -> float:
+        """Over seeds; NaN where no run is finished."""
+        return float(np.median(self.values)) if len(self.values) else np.nan
+
+    @property
+    def least(self) -> float:
+        """Over seeds."""
+        return float(np.min(self.values)) if len(self.values) else np.nan
+
+    @property
+    def greatest(self) -> float:
+        """Over seeds."""
+        return float(np.max(self.values)) if len(self.values) else np.nan
+
+    @property
+    def fulfilling(self) -> int:
+        """How many seeds have their own value in the range."""
+        return sum(map(self._inside, self.values))
+
+    @property
+    def interval(self) -> Interval:
+        """What covers the true median; see ``median_interval``."""
+        return median_interval(self.values)
+
+    @property
+    def answer(self) -> Answer:
+        """Whether the interval lies in the range, beside it, or neither. What is NaN fails."""
+        low, high, _ = self.interval
+        if self._inside(low) and self._inside(high):
+            return "holds"
+        return "undecided" if high >= self.low and self._under(low) else "fails"
+
+    @property
+    def holds(self) -> bool:
+        """Whether that is the answer."""
+        return self.answer == "holds"
+
+    def _inside(self, value: float) -> bool:
+        return bool(self.low <= value and self._under(value))
+
+    def _under(self, value: float) -> bool:
+        return bool(value < self.high or self.high == np.inf)
+
+
+class Evidence:
+    """The finished runs of one panel, by series."""
+
+    def __init__(self, series: Mapping[str, Sequence[Record]]):
+        self.records = {name: [r for r in runs if r.diverged_at is None] for name, runs in series.items()}
+        self.names = list(series)
+
+    def config(self, name: str) -> RunConfig:
+        """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
+        if not self.records.get(name):
+            raise NoEvidence(f"no finished run of {name}")
+        return self.records[name][0].config
+
+    def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
+        """A row for each seed, a column for each length."""
+        self.config(name)
+        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")[metric] for r in self.records[name]}).T
+
+    def beyond(self, name: str, start: int | None = None) -> pd.DataFrame:
+        """``errors`` at the lengths from ``start`` on (by default the first beyond training). Raises NoEvidence where
+        there are less than three, in which no trend is seen."""
+        first = start or self.config(name).train_length + 1
+        errors = self.errors(name).loc[:, first:]
+        if errors.shape[1] < 3:
+            raise NoEvidence(f"{name} is not tested far enough beyond length {first}")
+        return errors
+
+    def ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
+        """Error of one series / that of another: for each seed that both have, the geometric mean over the lengths
+        that lie beyond both training ranges. All lengths then count alike, as on a logarithmic axis."""
+        a, b = (np.log(self.beyond(series)) for series in (name, other))
+        a, b = a.align(b, join="inner")
+        if a.empty:
+            raise NoEvidence(f"{name} and {other} have no seed or no length in common")
+        return np.exp((a - b).mean(axis="columns", skipna=False)).to_numpy()
+
+    def rise(self, name: str, floor: float = 0.0) -> Float[np.ndarray, " seeds"]:
+        """The largest error beyond training / the largest within, or ``floor`` if that is more."""
+        within = self.errors(name).loc[:, : self.config(name).train_length].max(axis="columns")
+        return (self.beyond(name).max(axis="columns") / within.clip(lower=floor)).to_numpy()
+
+    def trend(self, name: str) -> Float[np.ndarray, " seeds"]:
+        """Of the lengths beyond training in thirds: the mean error in one / in the next, the greater of the two. Less
+        than 1 where the error keeps rising."""
+        errors = self.beyond(name)
+        first, second, third = (errors[part].mean(axis="columns") for part in np.array_split(errors.columns, 3))
+        return pd.concat([first / second, second / third], axis="columns").max(axis="columns", skipna=False).to_numpy()
+
+    def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
+        """The length up to which the relative error stays under 5 %. Raises NoEvidence unless lengths up to
+        ``at_least`` are tested."""
+        if self.config(name).test_length < at_least:
+            raise NoEvidence(f"{name} is not tested up to length {at_least}")
+        return np.array([horizon(errors) for errors in self.errors(name, "relative_error").to_numpy()], dtype=float)
+
+    def loss_ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
+        """Training loss of one series / that of another, averaged over the last tenth of the steps, for each seed that
+        both have."""
+        a, b = self._final_losses(name).align(self._final_losses(other), join="inner")
+        if a.empty:
+            raise NoEvidence(f"{name} and {other} have no seed in common")
+        return (a / b).to_numpy()
+
+    def _final_losses(self, name: str) -> pd.Series:
+        self.config(name)
+        return pd.Series({r.config.seed: _final_loss(r.training) for r in self.records[name]})
+
+    def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
+        """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
+        ``series`` is there."""
+        missing = [name for name in series if name not in self.names]
+        if missing:
+            raise NoEvidence(f"no runs of {', '.join(missing)}")
+        for name in self.names:
+            for group, wanted in settings.items():
+                found = getattr(self.config(name), group)["name"]
+                if found != wanted:
+                    raise NoEvidence(f"the claim is about {group}={wanted}, the runs of {name} have {group}={found}")
+
+
+def _final_loss(training: pd.DataFrame) -> float:
+    return float(training.loc[training["step"] > 0.9 * training["step"].iloc[-1], "loss"].mean())
+
+
+class Claim(NamedTuple):
+    """What the paper says, where, of what runs, and how it is decided."""
+
+    id: str
+    where: str
+    statement: str
+    quantity: str
+    why: str  # the thresholds are what they are
+    about: Mapping[str, str]  # the member of each group that the runs must have
+    series: Sequence[str]  # that must be among them
+    judge: Callable[[Evidence], list[Check]]
+
+
+class Verdict(NamedTuple):
+    """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
+    checked."""
+
+    claim: Claim
+    figure: str
+    checks: list[Check]
+    missing: list[str]
+
+    @property
+    def word(self) -> str:
+        """``holds``, ``holds in part``, ``does not hold``, ``undecided``, or ``not judged`` where something was
+        missing."""
+        if self.missing or not self.checks:
+            return "not judged"
+        answers = [check.answer for check in self.checks]
+        if set(answers) == {"holds"}:
+            return "holds"
+        if "fails" not in answers:
+            return "undecided"
+        decided = any(check.decisive and check.answer == "fails" for check in self.checks)
+        return "does not hold" if decided or "holds" not in answers else "holds in part"
+
+    @property
+    def seeds(self) -> int:
+        """That each of the checks has at least."""
+        return min((len(check.values) for check in self.checks), default=0)
+
+
+def judge(claims: Iterable[Claim], figure: str, panels: Sequence[tuple[Sequence[str], Evidence]]) -> list[Verdict]:
+    """The verdicts on those ``claims`` that the panels of ``figure`` are evidence for: of each panel, the ids of its
+    claims and its runs."""
+    verdicts = []
+    for claim in claims:
+        checks, missing = [], []
+        for evidence in (evidence for names, evidence in panels if claim.id in names):
+            try:
+                evidence.check_is_about(claim.about, claim.series)
+                checks += claim.judge(evidence)
+            except NoEvidence as error:
+                missing.append(str(error))
+        if checks or missing:
+            verdicts.append(Verdict(claim, figure, checks, missing))
+    return verdicts

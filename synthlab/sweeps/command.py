@@ -1,0 +1,120 @@
+"""``python -m synthlab -m``: a sweep, from its overrides to its table."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from synthlab.errors import InputError, in_one_line
+from synthlab.output import say, tell
+from synthlab.storage.files import write_whole
+from synthlab.storage.store import Store
+from synthlab.sweeps.grids import grid
+from synthlab.sweeps.launchers import Launcher
+from synthlab.sweeps.ranking import failure_lines, ranked, render, row
+from synthlab.sweeps.sweep import Outcome, Sweep, checked_workers
+from synthlab.sweeps.trackers import tracker_of
+from synthlab.training.devices import find_device
+
+
+def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
+    """Train every combination that ``overrides`` stand for, unless it is recorded; print the best and the worst.
+
+    By itself it uses all cores; with ``hydra/launcher=NAME`` the launcher's jobs train. False if a run failed, diverged
+    or is missing. Raises InputError before anything is trained.
+    """
+    launcher = Launcher([given for given in overrides if _is_of_hydra(given)], searchpath)
+    own = [given for given in overrides if not _is_of_hydra(given) or given.startswith("hydra.searchpath")]
+    asked = grid(own, searchpath)
+    settings = asked.settings
+    workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
+    tracker = tracker_of(settings["tracker"])
+    store = Store(settings["results"])
+    runs = Sweep(asked.configs, store, keep=row, retry=settings["retry"])
+    folder, began, lost = _folder(store, launcher.given), time.time(), []
+    with runs.progress():
+        if not runs.missing():
+            pass
+        elif launcher.is_basic:
+            runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
+        else:
+            try:
+                launcher.launch(runs, folder, device, settings["tracker"])
+            except (KeyboardInterrupt, InputError):
+                raise
+            except Exception as error:  # a launcher's own, where a job is lost; the others' runs are there
+                lost = [f"failed: {launcher.name} ended early ({in_one_line(error)[:300]})"]
+            runs.wait()
+    outcome = runs.end()
+    ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
+    files, problems = _written(folder, outcome, ranking, began)
+    say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
+    troubles = [*_damage(outcome), *problems, *lost, *_failures(outcome, store, len(runs.asked))]
+    if troubles:
+        tell(*troubles)
+    diverged = sum(each["status"] == "diverged" for each in outcome.kept.values())
+    return not (outcome.failures or outcome.missing or diverged)
+
+
+def _is_of_hydra(override: str) -> bool:
+    return override.lstrip("+~").startswith(("hydra.", "hydra/", "launcher=", "batches."))
+
+
+def _folder(store: Store, given: list[str]) -> Path:
+    """A folder for what the sweep itself writes: as given, or below the store, or where that is no folder, here."""
+    named = [word.partition("=")[2] for word in given if word.startswith("hydra.sweep.dir=")]
+    if named:
+        return Path(named[-1].strip("'\""))
+    try:
+        root = store.root
+    except InputError:
+        root = Path()
+    return root / "sweeps" / time.strftime("%Y-%m-%d") / f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
+
+
+def _written(folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float) -> tuple[list[str], list[str]]:
+    """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
+    command = shlex.join(["python", "-m", "synthlab", *sys.argv[1:]])
+    about = {
+        "command": command,
+        "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+        "seconds": round(time.time() - began, 3),
+        "recorded": len(outcome.kept),
+        "skipped": outcome.skipped,
+        "failed": sorted(outcome.failures),
+        "missing": outcome.missing,
+        "damaged": outcome.damaged,
+    }
+    try:
+        write_whole(folder / "sweep.json", json.dumps(about, indent=1) + "\n")
+        if outcome.kept:
+            write_whole(folder / "ranking.csv", ranking.to_csv(index=False))
+            write_whole(folder / "runs.csv", pd.DataFrame(outcome.kept.values()).to_csv(index=False))
+    except OSError as error:
+        return [], [f"warning: {folder}: cannot be written ({error.strerror}); the records are kept"]
+    named = f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"
+    return [named] if outcome.kept else [], []
+
+
+def _damage(outcome: Outcome[Any]) -> list[str]:
+    return [f"warning: {where}: a damaged record, set aside here and trained anew" for where in outcome.damaged]
+
+
+def _failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:
+    """What did not come out well, a line each."""
+    lines = failure_lines(outcome.failures, store, asked) if outcome.failures else []
+    diverged = [each for each in outcome.kept.values() if each["status"] == "diverged"]
+    if diverged:
+        first = diverged[0]
+        lines.append(
+            f"diverged: {len(diverged)} of {asked} runs, the first {first['id']} at step {first['diverged_at']}; "
+            f"a lower protocol.lr may help"
+        )
+    if outcome.missing:
+        lines.append(f"missing: {outcome.missing} of {asked} runs; the same command goes on from there")
+    return lines

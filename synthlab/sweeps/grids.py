@@ -1,0 +1,170 @@
+"""The runs that a sweep's overrides stand for: every combination, checked before the first one is trained."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from math import ceil, prod
+from typing import Any, NamedTuple
+
+from synthlab.config.base import BOOKKEEPING, bookkeeping
+from synthlab.config.composition import Composed, compose, composed, hydra_initialized, input_errors
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+
+MOST = 100_000  # runs of one sweep
+
+Compose = Callable[[Sequence[str]], dict[str, Any]]
+
+
+class Grid(NamedTuple):
+    """The runs of a sweep, each once, and the settings that are no part of them (``results``, ``device``, ...)."""
+
+    configs: list[RunConfig]
+    settings: dict[str, Any]
+
+
+class Swept(NamedTuple):
+    """One override of a sweep as given, its key, the single overrides that it stands for, and their values."""
+
+    given: str
+    key: str
+    choices: list[str]
+    values: list[Any]
+
+
+def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
+    """The runs that ``overrides``, as Hydra's basic sweeper takes them, stand for. ``searchpath`` names folders of the
+    user's own with further config files.
+
+    Raises InputError with a line for each problem, of whichever combination.
+    """
+    parts = _parts(list(overrides))
+    for part in parts:
+        if not part.choices:
+            raise InputError(f"{part.given}: stands for no value")
+        if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
+            raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
+    make = _maker(parts, searchpath)
+    configs: dict[str, RunConfig] = {}
+    settings: dict[str, Any] = {}
+    refused: dict[str, None] = {}
+    known: dict[str, RunConfig] = {}
+    for job in product(*(part.choices for part in parts)):
+        try:
+            raw = make(job)
+            config = _resolved(raw, known)
+            configs[config.id] = config
+            settings = bookkeeping(raw)
+        except InputError as error:
+            refused.update(dict.fromkeys(error.lines))
+    if refused:
+        raise InputError(*refused)
+    return Grid(list(configs.values()), settings)
+
+
+def _parts(overrides: list[str]) -> list[Swept]:
+    """The overrides, expanded one by one. Raises InputError for more combinations than a sweep can have."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    with input_errors(overrides), hydra_initialized():
+        parser = OverridesParser.create(GlobalHydra.instance().config_loader())
+        parsed = parser.parse_overrides(overrides)
+        runs = prod(map(_length, parsed))
+        if runs > MOST:
+            widest = max(parsed, key=_length)
+            raise InputError(f"{widest.input_line}: {runs:,} runs; a sweep has at most {MOST:,}: split it")
+        parts = []
+        for each in parsed:
+            batches = BasicSweeper.split_arguments([each], max_batch_size=None)
+            choices = [job[0] for batch in batches for job in batch]
+            values = [choice.value() for choice in parser.parse_overrides(choices)]
+            parts.append(Swept(each.input_line, each.get_key_element().lstrip("+~"), choices, values))
+    return parts
+
+
+def _length(override: Any) -> int:
+    """How many values an override stands for, ranges not listed."""
+    if not override.is_sweep_override():
+        return 1
+    value = override.value()
+    if override.is_range_sweep():
+        return max(0, ceil((value.stop - value.start) / value.step)) if value.step else 1
+    return len(getattr(value, "list", [0]))
+
+
+def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
+    """What makes a combination's config of its overrides.
+
+    Hydra takes 50 ms for one. So it composes the first, and the others are made from that in microseconds, unless
+    values refer to other values, or the two ways differ for any of a few combinations: among them each member of each
+    group that is swept over.
+    """
+
+    def slow(job: Sequence[str]) -> dict[str, Any]:
+        return compose(list(job), searchpath)
+
+    swept = [index for index, part in enumerate(parts) if len(part.choices) > 1]
+    texts = [choice for part in parts for choice in part.choices]
+    if not swept or not all(text[:1].isalpha() and "${" not in text for text in texts):
+        return slow
+    if not all(isinstance(value, bool | int | float | str | None) for part in parts for value in part.values):
+        return slow
+    fixed = {part.key: part.choices[0] for part in parts if len(part.choices) == 1}
+    values = {index: dict(zip(parts[index].choices, parts[index].values, strict=True)) for index in swept}
+    try:
+        base = Composed(slow([part.choices[0] for part in parts]), fixed, searchpath)
+    except InputError:
+        return slow
+
+    def fast(job: Sequence[str]) -> dict[str, Any]:
+        try:
+            return base.with_settings({parts[index].key: values[index][job[index]] for index in swept})
+        except InputError:
+            return slow(job)  # it words the problem as for a single run
+
+    groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
+    sample = _sample(parts, groups)
+    if any(_refers(list(job), searchpath) for job in sample):
+        return slow
+    return fast if _alike(fast, slow, sample) else slow
+
+
+def _sample(parts: Sequence[Swept], groups: Sequence[int]) -> list[list[str]]:
+    """The first and the last combination, and the first with each other member of each of ``groups``."""
+    first = [part.choices[0] for part in parts]
+    others = [[*first[:index], choice, *first[index + 1 :]] for index in groups for choice in parts[index].choices[1:]]
+    return [first, *others, [part.choices[-1] for part in parts]]
+
+
+def _refers(job: list[str], searchpath: list[str] | None) -> bool:
+    """Whether a value that is part of a run refers to another."""
+    from omegaconf import OmegaConf
+
+    try:
+        with input_errors(job):
+            values = OmegaConf.to_container(composed(job, searchpath), resolve=False)
+    except InputError:
+        return False
+    return "${" in json.dumps({key: value for key, value in values.items() if key not in BOOKKEEPING}, default=str)
+
+
+def _alike(one: Compose, other: Compose, jobs: Iterable[Sequence[str]]) -> bool:
+    def made(compose: Compose, job: Sequence[str]) -> Any:
+        try:
+            return compose(job)
+        except InputError:
+            return None
+
+    return all(made(one, job) == made(other, job) for job in jobs)
+
+
+def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
+    """The run that ``raw`` describes; those that differ in the seed alone are checked together."""
+    rest = json.dumps({key: value for key, value in raw.items() if key != "seed"}, sort_keys=True, default=str)
+    if rest not in known:
+        known[rest] = resolve(raw)
+        return known[rest]
+    return known[rest].with_seed(raw.get("seed"))

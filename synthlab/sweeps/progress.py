@@ -1,0 +1,129 @@
+"""One line that says how far a sweep is: in a terminal it moves, in a notebook too, in a log file it is a line now and
+then."""
+
+import builtins
+import sys
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from synthlab.errors import InputError
+from synthlab.storage.leases import Leases
+from synthlab.storage.store import Store
+
+TERMINAL, LOG = 1.0, 30.0  # seconds between two looks at the store, and between two lines of a log
+LOST = (OSError, ValueError, AttributeError, InputError)  # what a line that nobody can see may raise; it costs nothing
+PATIENCE = 20  # looking takes at most a part of this of the time
+
+
+class Count(NamedTuple):
+    """How the runs of a sweep stand; ``share`` is what is done of those in training, in runs."""
+
+    done: int
+    failed: int
+    skipped: int
+    left: int
+    share: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.done} done, {self.failed} failed, {self.skipped} skipped, {self.left} left"
+
+
+class Progress:
+    """The line, from entering to leaving. Whoever trains the runs, here or elsewhere, it looks into the store.
+
+    ``asked`` are the identities of the sweep's runs, ``skipped`` how many of them were recorded before it began.
+    """
+
+    def __init__(self, asked: Collection[str], store: Store, skipped: int, shown: bool = True):
+        self.asked, self.store, self.skipped, self.shown = frozenset(asked), store, skipped, shown
+        self._stop, self._thread = threading.Event(), threading.Thread(target=self._keep_up, daemon=True)
+
+    def __enter__(self) -> "Progress":
+        if self.shown:
+            with suppress(*LOST):
+                self._bar = _bar(len(self.asked))
+                self._show(self.count())
+                self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._thread.is_alive():
+            self._stop.set()
+            self._thread.join()
+            with suppress(*LOST):
+                self._show(self.count(), last=True)
+                self._bar.close()
+
+    def count(self) -> Count:
+        """How the runs stand now."""
+        there = self.asked.intersection(self.store.ids())
+        recorded = len(there)
+        failed = len(self.asked.intersection(self.store.ids("failed")) - there)
+        left = len(self.asked) - recorded - failed
+        share = Leases(self.store.files).share(self.asked - there) if left else 0.0
+        return Count(recorded - self.skipped, failed, self.skipped, left, share)
+
+    def _keep_up(self) -> None:
+        wait = TERMINAL
+        while not self._stop.wait(wait):
+            began = time.monotonic()
+            with suppress(*LOST):
+                self._show(self.count())
+            wait = max(TERMINAL, PATIENCE * (time.monotonic() - began))
+
+    def _show(self, count: Count, last: bool = False) -> None:
+        bar = self._bar
+        bar.text, bar.n = str(count), len(self.asked) - count.left + (0 if last else count.share)
+        if bar.start is None:
+            bar.start = bar.n
+        bar.due(last)
+
+
+def _bar(total: int) -> Any:
+    from tqdm.auto import tqdm
+
+    moves = sys.stderr.isatty() or hasattr(builtins, "__IPYTHON__")
+
+    class Bar(tqdm):
+        """A bar that also says in words what it shows, and reckons the time left from when it began."""
+
+        text, start, said, told = "", None, -LOG, ""
+
+        @property
+        def format_dict(self) -> dict[str, Any]:
+            values = super().format_dict
+            made, elapsed = self.n - (self.start or 0), values["elapsed"]
+            left = tqdm.format_interval(elapsed * (total - self.n) / made) if made > 0 else "?"
+            left = left if self.n < total else tqdm.format_interval(0)
+            return values | {"text": self.text, "so_far": tqdm.format_interval(elapsed), "time_left": left}
+
+        def due(self, last: bool) -> None:
+            news = self.text != self.told
+            if moves or (last and news) or time.monotonic() - self.said >= LOG:
+                self.said, self.told = time.monotonic(), self.text
+                self.refresh()
+
+    # Bars of more and more parts of a block are for terminals; a log has one line for each look, not one that is
+    # written over.
+    return Bar(
+        total=total,
+        file=None if moves else _Lines(),
+        ascii=None if moves else " #",
+        bar_format="{bar:24} {text} | {so_far} so far, {time_left} to go",
+        delay=0 if moves else 1e-3,  # a log has no line before the first look, and none twice
+    )
+
+
+class _Lines:
+    """Standard error, with a line for what a terminal would write over."""
+
+    def write(self, text: str) -> None:
+        text = text.replace("\r", "").strip("\n")
+        if text:
+            sys.stderr.write(f"{text}\n")
+
+    def flush(self) -> None:
+        sys.stderr.flush()

@@ -1,0 +1,55 @@
+"""Train the runs of a stack and record them; skip what is already recorded."""
+
+from collections.abc import Sequence
+from traceback import walk_tb
+
+from synthlab.config.base import Config
+from synthlab.errors import StoreError
+from synthlab.storage.leases import Held, Leases
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+from synthlab.sweeps.trackers import Followed, tracker_of
+from synthlab.training.ensembles import exact_parts
+from synthlab.training.execution import environment, execute_together
+
+UNTRACKED = tracker_of({"name": "none"})
+
+
+def train_and_keep(configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED) -> None:
+    """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
+    is trained again run by run, so that only those that raise it alone are recorded as failed."""
+    with store.writing(), Leases(store.files).held(config.id for config in configs) as held:
+        leased = [config for config in configs if config.id in held.identities]
+        mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
+        for part in exact_parts(mine, device):
+            _train(part, store, device, tracker, held)
+
+
+def _train(configs: list[Config], store: Store, device: str, tracker: Followed, held: Held) -> None:
+    try:
+        with tracker.following(configs) as tracks:
+
+            def observe(step: int, losses: list[float]) -> None:
+                held.share = step / configs[0].steps
+                tracks.observe(step, losses)
+
+            records = execute_together(configs, observe, device)
+            for record in records:
+                store.write(record)
+            tracks.end(records)
+    except StoreError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever a model, a map or a task of the user's own may raise
+        if _is_schedulers(error):
+            raise
+        if len(configs) == 1:
+            store.write_failure(Failure.of(configs[0], error, environment(device)))
+        else:
+            for config in configs:
+                _train([config], store, device, tracker, held)
+
+
+def _is_schedulers(error: BaseException) -> bool:
+    """Whether submitit raised it, in the midst of whatever its job was doing: its time is up."""
+    frames = walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith("submitit") for frame, _ in frames)

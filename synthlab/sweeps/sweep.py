@@ -1,0 +1,274 @@
+"""Many runs: which of them are missing, who trains them, and what becomes of those that fail."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Integral
+from typing import Any, Generic, TypeVar
+
+from synthlab.analysis.record_list import Records
+from synthlab.config.base import Config
+from synthlab.config.composition import as_overrides, compose
+from synthlab.config.registry import shown, unknown
+from synthlab.errors import DamagedRecord, InputError, RunsFailed
+from synthlab.regression.construction import resolve
+from synthlab.storage.leases import Leases
+from synthlab.storage.records import Failure, Record
+from synthlab.storage.store import Store
+from synthlab.sweeps.progress import Progress
+from synthlab.sweeps.ranking import failure_lines
+from synthlab.sweeps.runs import UNTRACKED, train_and_keep
+from synthlab.sweeps.trackers import Followed, tracker_of
+from synthlab.sweeps.workers import apart, worked
+from synthlab.training.devices import find_device
+from synthlab.training.ensembles import stacks
+from synthlab.training.execution import environment
+from synthlab.training.memory import check_trainable
+
+RETRIES = ("none", "failed")
+MOST_WORKERS = 1024
+POLL = 1.0  # seconds between two looks at what others train
+# A run whose worker was killed this many times is trained in a process of its own with nothing beside it; and this
+# many times, is given up. So what kills its worker, by asking for more memory than there is, takes no others with it.
+ALONE, GIVEN_UP = 2, 3
+STILLBORN = 3  # times in a row that workers may be killed before they hold any run
+Kept = TypeVar("Kept")
+
+
+@dataclass
+class Outcome(Generic[Kept]):
+    """How the runs of a sweep stand at its end, by identity: what was kept of each record, why others failed.
+
+    ``skipped`` counts those recorded before, ``missing`` those that neither are recorded nor failed, ``damaged`` says
+    where damaged records were set aside.
+    """
+
+    kept: dict[str, Kept] = field(default_factory=dict)
+    failures: dict[str, Failure | None] = field(default_factory=dict)
+    skipped: int = 0
+    missing: int = 0
+    damaged: list[str] = field(default_factory=list)
+
+
+class Sweep(Generic[Kept]):
+    """Runs asked for, in one store. ``keep`` says what to hold in memory of each record.
+
+    Making one looks at what is recorded: damaged records are set aside, to be trained anew, and with ``retry="failed"``
+    failures are forgotten. Raises InputError for a store that cannot be written, unless nothing is missing.
+    """
+
+    def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept], retry: str = "none"):
+        if retry not in RETRIES:
+            raise InputError(unknown("retry", retry, RETRIES))
+        self.asked = {config.id: config for config in configs}
+        self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
+        self.leases = Leases(store.files)
+        for identity in self.asked.keys() & set(store.ids()):
+            self._look_at(identity)
+        self.outcome.skipped = len(self.outcome.kept)
+        if retry == "failed":
+            again = self.asked.keys() & set(store.ids("failed"))
+            for identity in again:
+                store.forget_failure(self.asked[identity])
+            self.leases.tidy(again)
+        if self.missing():
+            store.make_writable()
+            store.tidy()
+        self.before = self.leases.latest({config.id for config in self.missing()})
+
+    def missing(self) -> list[Config]:
+        """The runs that are neither recorded nor failed, in the order asked for."""
+        there = {*self.outcome.kept, *self.store.ids(), *self.store.ids("failed")}
+        return [config for identity, config in self.asked.items() if identity not in there]
+
+    def progress(self, shown: bool = True) -> Progress:
+        """The line that says how far it is."""
+        return Progress(self.asked, self.store, self.outcome.skipped, shown)
+
+    def train(
+        self,
+        workers: int = 1,
+        device: str = "cpu",
+        wait: bool = True,
+        tracker: Followed = UNTRACKED,
+    ) -> None:
+        """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked."""
+        if workers > 1:
+            self.store.check_shared()
+        if wait:  # a job records the runs that do not fit, each as failed
+            check_trainable(self.missing(), device)
+        work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
+        stillborn = 0
+        try:
+            while missing := self.missing():
+                began = time.monotonic()
+                latest = self.leases.latest({config.id for config in missing})
+                free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
+                if not free and not wait:
+                    return
+                if not free:
+                    _pause(began)
+                deaths = {config.id: latest[config.id].deaths if config.id in latest else 0 for config in free}
+                try:
+                    self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
+                except BrokenExecutor:
+                    # Its leases tell which runs it held: those are tried again, in the end alone.
+                    stillborn = 0 if self.leases.witness(latest, deaths) else stillborn + 1
+                    if stillborn == STILLBORN:
+                        raise
+                    continue
+                for config in (config for config in free if deaths[config.id] >= ALONE):
+                    self._train_alone(config, deaths[config.id], work)
+        except BaseException:
+            self.leases.forgive(os.getpid())  # workers that were stopped with the sweep
+            raise
+        self.leases.tidy(self.asked.keys() - {config.id for config in self.missing()})
+
+    def wait(self) -> None:
+        """Wait until nobody trains what is missing any more, and count the deaths of those who died of it."""
+        while missing := {config.id for config in self.missing()}:
+            began = time.monotonic()
+            if not any(lease.alive for lease in self.leases.latest(missing).values()):
+                self.leases.witness(self.before, missing)
+                return
+            _pause(began)
+
+    def end(self) -> Outcome[Kept]:
+        """How the runs stand now."""
+        for identity in self.asked.keys() & set(self.store.ids()) - self.outcome.kept.keys():
+            self._look_at(identity)
+        kept = self.outcome.kept
+        self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
+        failed = self.asked.keys() & set(self.store.ids("failed")) - kept.keys()
+        self.outcome.failures = {
+            identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
+        }
+        self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
+        return self.outcome
+
+    def _failure(self, config: Config) -> Failure | None:
+        failure = self.store.failure(config)
+        return failure and replace(failure, traceback="")  # of many they take much memory; they are in the store
+
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
+        if not configs:
+            return
+        for _ in worked(work, stacks(configs, workers, device), workers):
+            pass
+
+    def _train_alone(self, config: Config, deaths: int, work: Any) -> None:
+        if deaths >= GIVEN_UP:
+            error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
+            self.store.write_failure(Failure.of(config, error, environment()))
+            return
+        before = self.leases.latest([config.id])
+        try:
+            apart(work, [config])
+        except BrokenExecutor:
+            self.leases.witness(before, [config.id])
+
+    def _look_at(self, identity: str) -> None:
+        try:
+            self.outcome.kept[identity] = self.keep(self.store.read(identity))
+        except DamagedRecord:
+            self._mend(identity)
+
+    def _mend(self, identity: str) -> None:
+        """Set a damaged record aside, unless another sweep is at it, or has been."""
+        with self.store.writing(), self.leases.held([identity]) as held:
+            if not held.identities or not self.store.holds(self.asked[identity]):
+                return
+            try:
+                self.outcome.kept[identity] = self.keep(self.store.read(identity))
+            except DamagedRecord:
+                self.outcome.damaged.append(self.store.set_aside(identity))
+
+
+def _pause(began: float) -> None:
+    """Wait before looking again: looking, which took since ``began``, is to be a small part of the time."""
+    time.sleep(max(POLL, 10 * (time.monotonic() - began)))
+
+
+def checked_workers(workers: Any) -> int:
+    """The number of processes that ``workers`` stands for: None is one for each core. Raises InputError."""
+    if workers is None:
+        return os.cpu_count() or 1
+    if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
+        raise InputError(f"workers={shown(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
+    return workers
+
+
+def all_recorded(configs: Iterable[Config], store: Store) -> None:
+    """Raise InputError unless ``store`` holds every run: nothing is to be trained."""
+    asked = {config.id: config for config in configs}
+    missing = sum(not store.holds(config) for config in asked.values())
+    if missing:
+        raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")
+
+
+def ensure(
+    configs: list[Config],
+    store: Store,
+    workers: int = 1,
+    progress: bool = True,
+    device: str = "cpu",
+    tracker: Followed = UNTRACKED,
+) -> Records:
+    """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
+
+    Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
+    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). A damaged
+    record is set aside and trained anew, with a warning. Raises InputError for an unwritable folder or a device that is
+    not there before anything is trained, and RunsFailed in the end for runs that raised an error; those that did so
+    before are tried again. Every finished stack is kept, also when a later one is interrupted.
+    """
+    workers, device = checked_workers(workers), find_device(device)
+    sweep = Sweep(configs, store, keep=lambda record: record, retry="failed")
+    if sweep.missing():
+        with sweep.progress(progress):
+            sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
+    outcome = sweep.end()
+    for folder in outcome.damaged:
+        warnings.warn(f"a damaged record was trained anew; it lies in {folder}", stacklevel=2)
+    if outcome.failures:
+        raise RunsFailed(*failure_lines(outcome.failures, store, len(sweep.asked)))
+    if outcome.missing:
+        raise RunsFailed(f"missing: {outcome.missing} of {len(sweep.asked)} runs were damaged or removed meanwhile")
+    return Records(outcome.kept[config.id] for config in configs)
+
+
+def run(
+    seeds: int | Iterable[int] | None = None,
+    results: str | os.PathLike = "results",
+    workers: int = 1,
+    progress: bool = True,
+    device: str = "cpu",
+    **settings: Any,
+) -> Records:
+    """Train one model for each seed, or read what is recorded, and return the records.
+
+    ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
+    model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
+    of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
+    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. Raises
+    InputError for settings that are refused, RunsFailed for runs that raised an error.
+    """
+    if seeds is not None and "seed" in settings:
+        raise InputError(f"seeds={seeds}: give either seed or seeds")
+    raw = compose(list(as_overrides(settings)))
+    config, tracker = resolve(raw), tracker_of(raw["tracker"])
+    configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
+    return ensure(configs, Store(results), workers, progress, device, tracker)
+
+
+def _seeds(seeds: Any) -> list[int]:
+    """The seeds that a number of seeds, or the seeds themselves, stand for."""
+    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
+    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
+    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
+        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    return [int(seed) for seed in chosen]
