@@ -43,7 +43,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     configs = [c for grid in grids.values() for panel in grid.values() for cell in panel for c in cell.configs]
     if own.replot:
         all_recorded(configs, store)
-    folder = Folder(store.root / "figures", redraw=own.replot)
+    folder = Folder(store.root / "figures")
     store.make_writable(".")
     store.make_writable("figures")
     tracker = tracker_of(raw["tracker"])

@@ -315,16 +315,6 @@ def test_figures_and_panels_that_would_share_a_file_are_refused():
         figures(raw)
 
 
-@pytest.mark.parametrize(
-    "index", ["{", '{"widths.png": 3}', *(pytest.param(other, marks=pytest.mark.slow) for other in ("", "[]", "3"))]
-)
-def test_a_damaged_index_of_pictures_costs_nothing_but_drawing(invoke, own_figure, tmp_path, index):
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures" / Folder.INDEX).write_text(index)
-    assert invoke("experiments", *own_figure, "seeds=1").status == 0
-    assert (tmp_path / "figures" / "widths.png").exists()
-
-
 def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figure, tmp_path):
     (tmp_path / "claims.csv").mkdir()
     outcome = invoke("experiments", *own_figure, "seeds=1")

@@ -12,7 +12,8 @@ from synthlab.models.encodings import ENCODINGS, Dims, Encoding
 from synthlab.models.layers import stacked
 from synthlab.regression.construction import build_models, resolve
 from synthlab.regression.tasks import Length
-from synthlab.training.ensembles import exact_parts, is_exact, stack_size, stacks
+from synthlab.training.ensembles import stack_size, stacks
+from synthlab.training.exactness import exact_parts, is_exact
 from synthlab.training.execution import execute, execute_together
 
 
@@ -107,7 +108,7 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
     assert [len(part) for part in exact_parts(configs)] == [3]
-    monkeypatch.setattr("synthlab.training.ensembles.is_exact", lambda configs: False)
+    monkeypatch.setattr("synthlab.training.exactness.is_exact", lambda configs: False)
     assert [len(part) for part in exact_parts(configs)] == [1, 1, 1]
     assert [len(part) for part in exact_parts(configs, "cuda")] == [3]
     assert exact_parts([]) == []
@@ -124,7 +125,7 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
 
     assert is_exact(configs)
     monkeypatch.setattr("synthlab.regression.family.build_models", built)
-    monkeypatch.setattr("synthlab.training.ensembles._exact", {})
+    monkeypatch.setattr("synthlab.training.exactness._exact", {})
     assert not is_exact(configs)
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 from quick import QUICK
+from test_interruption import needs_proc
 
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed, StoreError
@@ -120,7 +121,8 @@ def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
     store, bad = Store(tmp_path), config("task.name=test_sweeps:Broken")
 
     def swept(retry):
-        sweep = Sweep([bad, config()], store, keep=row, retry=retry)
+        sweep = Sweep([bad, config()], store, keep=row)
+        sweep.prepare(retry)
         sweep.train()
         return sweep.end()
 
@@ -377,19 +379,22 @@ def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep
     assert outcome.err == "error: task=test_sweeps:Unmade: cannot be made (ValueError: no such file)\n"
 
 
-def test_a_run_that_was_given_up_is_tried_again_when_asked(tmp_path):
-    store, run = Store(tmp_path), config()
+@needs_proc
+def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_other_with_it(tmp_path, monkeypatch):
+    store, runs = Store(tmp_path), [config("task.name=test_interruption:Deadly"), config()]
     leases = Leases(store.files)
-    for _ in range(3):  # as killed workers leave it
-        number = leases.latest()[run.id].number + 1 if run.id in leases.latest() else 0
-        leases._take(run.id, number, Holder(leases_module._machine(), 0, "-", 0, "-"), number + 1)
-    sweep = Sweep([run], store, keep=row)
+    for run in runs:  # as the worker that one of them killed leaves it
+        leases._take(run.id, 0, Holder(leases_module._machine(), 0, "-", 0, "-"))
+    sweep = Sweep(runs, store, keep=row)
     sweep.train()
-    assert "killed 3 times" in sweep.end().failures[run.id].error
+    outcome = sweep.end()
+    assert "killed twice" in outcome.failures[runs[0].id].error
+    assert list(outcome.kept) == [runs[1].id]
     assert leases.latest() == {}
-    again = Sweep([run], store, keep=row, retry="failed")
-    again.train()
-    assert (again.end().failures, list(again.end().kept)) == ({}, [run.id])
+    again = Sweep(runs, store, keep=row)
+    again.prepare(retry="failed")
+    again.train()  # in this process, which that task does not kill
+    assert (again.end().failures, list(again.end().kept)) == ({}, [run.id for run in runs])
 
 
 def test_a_combination_without_a_setting_that_others_have_is_in_the_table(invoke, quick, tmp_path):
@@ -411,9 +416,9 @@ def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
     ensure([run], store, progress=False)
     (store.runs / run.id / "metrics.csv").write_text("")
     with Leases(store.files).held([run.id]):  # another one is at it
-        assert Sweep([run], store, keep=row).outcome.damaged == []
+        assert Sweep([run], store, keep=row).end().damaged == []
     assert store.holds(run)
-    assert len(Sweep([run], store, keep=row).outcome.damaged) == 1
+    assert len(Sweep([run], store, keep=row).end().damaged) == 1
     assert not store.holds(run)
 
 
@@ -426,7 +431,7 @@ def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Folder, "read", broken)
     with pytest.raises(StoreError, match=f"{run.id}: cannot be read .Input/output error."):
-        Sweep([run], store, keep=row)
+        Sweep([run], store, keep=row).prepare()
     monkeypatch.undo()
     assert store.holds(run)
 

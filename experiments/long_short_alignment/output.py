@@ -38,7 +38,7 @@ class Results:
         store = Store(f"{root}/language")
         path = store.root / "figures"  # refused for an object store, where only records can lie
         store.make_writable("figures")
-        self.folder = Folder(path, redraw=redraw)
+        self.folder = Folder(path)
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""

@@ -1,7 +1,7 @@
 """Layers of E models of one shape side by side: every parameter has a leading dimension of models.
 
 One batched product serves all models, so that many small ones cost little more than their arithmetic. No operation
-mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``stacks.is_exact``).
+mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``training.exactness``).
 What differs from model to model must be a parameter; a buffer is the same for all.
 """
 

@@ -1,10 +1,9 @@
 """Who trains what right now: a run is trained by whoever holds its lease, so that nobody trains it twice at once.
 
 Any number of processes, on any number of machines, may work on one store. A lease is a file that only one of them can
-create. Whoever holds some renews a file of its own every few seconds; one that no longer does (its machine is gone) or
-whose process is seen to be gone (on this machine) has died. A dead holder's lease is not removed but followed by one
-with the next number, which again only one can create. How often a run has killed its holder is counted by who outlived
-it and saw it die: whoever closes a terminal, or cuts the power, ends the watcher too, and no run is to blame.
+create. A holder renews its heartbeat, one file, every few seconds; without a heartbeat (its machine is gone), or once
+its process is seen to be gone (on this machine), it counts as dead. The lease of a dead holder is not removed but
+followed by one with the next number, which again only one process can create.
 """
 
 import json
@@ -30,10 +29,9 @@ _AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now
 
 
 class Lease(NamedTuple):
-    """The latest lease of a run: its number, how many holders of the run were seen to die, and whether it lives."""
+    """The latest lease of a run: its number, and whether its holder is alive."""
 
     number: int
-    deaths: int
     alive: bool
 
 
@@ -101,8 +99,8 @@ class Leases:
             latest = self.latest(set(wanted))
             for identity in wanted:
                 found = latest.get(identity)
-                number, deaths = (0, 0) if found is None else (found.number + 1, found.deaths)
-                if (found is None or not found.alive) and self._take(identity, number, holder, deaths):
+                number = 0 if found is None else found.number + 1
+                if (found is None or not found.alive) and self._take(identity, number, holder):
                     held.numbers[identity] = number
             yield held
         finally:
@@ -132,26 +130,13 @@ class Leases:
                     done |= dict.fromkeys(set(identities) & set(sign["runs"]), sign["share"])
         return float(sum(done.values()))
 
-    def forgive(self, parent: int) -> None:
-        """Remove what workers of ``parent``, a process of this machine, held when it was told to stop."""
+    def release(self, parent: int) -> None:
+        """Remove the leases of the workers of ``parent``, a process of this machine, which has stopped them."""
         for name in filter(_LEASE.fullmatch, self.files.names(FOLDER)):
-            holder, _ = self._read(f"{FOLDER}/{name}")
+            holder = self._read(f"{FOLDER}/{name}")
             if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
                 self._remove(f"{FOLDER}/{name}")
                 self._remove(f"{SIGNS}/{holder.name}")
-
-    def witness(self, before: Mapping[str, Lease], identities: Collection[str]) -> int:
-        """Count one death more for each of the runs whose holder has died since the leases were as in ``before``;
-        returns for how many. Whoever calls this has outlived them."""
-        died = 0
-        for identity, lease in self.latest(identities).items():
-            is_new = identity not in before or lease.number > before[identity].number
-            holder, _ = self._read(_name(identity, lease.number))
-            if is_new and not lease.alive and holder is not None and holder.pid:
-                died += 1
-                # In a lease of its own, whose holder is nobody, so that no two watchers count the same death.
-                self._take(identity, lease.number + 1, Holder(_machine(), 0, "-", 0, "-"), lease.deaths + 1)
-        return died
 
     def tidy(self, over: Collection[str]) -> None:
         """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
@@ -164,29 +149,27 @@ class Leases:
                 if self._is_silent(f"{SIGNS}/{name}"):
                     self._remove(f"{SIGNS}/{name}")
 
-    def _take(self, identity: str, number: int, holder: Holder, deaths: int) -> bool:
-        lease = {"holder": holder.__dict__, "deaths": deaths}
-        return self.files.create(_name(identity, number), json.dumps(lease).encode())
+    def _take(self, identity: str, number: int, holder: Holder) -> bool:
+        return self.files.create(_name(identity, number), json.dumps({"holder": holder.__dict__}).encode())
 
     def _lease(self, identity: str, number: int, alive: dict[str, bool]) -> Lease:
-        holder, deaths = self._read(_name(identity, number))
+        holder = self._read(_name(identity, number))
         if holder is None:  # being written, or damaged
-            return Lease(number, 0, not self._is_silent(_name(identity, number)))
+            return Lease(number, not self._is_silent(_name(identity, number)))
         if holder.name not in alive:
             alive[holder.name] = self._is_alive(holder)
-        return Lease(number, deaths, alive[holder.name])
+        return Lease(number, alive[holder.name])
 
     def _is_alive(self, holder: Holder) -> bool:
         if holder.machine == _machine():  # then one can see, whatever it says: it may have been asleep
             return not holder.is_gone()
         return not self._is_silent(f"{SIGNS}/{holder.name}")
 
-    def _read(self, path: str) -> tuple[Holder | None, int]:
+    def _read(self, path: str) -> Holder | None:
         try:
-            lease = json.loads(self.files.read(path))
-            return Holder(**lease["holder"]), int(lease["deaths"])
+            return Holder(**json.loads(self.files.read(path))["holder"])
         except (OSError, ValueError, TypeError, KeyError):
-            return None, 0
+            return None
 
     def _is_silent(self, path: str) -> bool:
         """Whether a file has not been written for long."""

@@ -103,7 +103,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
 
 
-def told(word: str, seeds: float) -> str:
+def told(word: str, seeds: int | float) -> str:
     """A verdict's word, with the number of seeds where they are too few for more."""
     if word == "undecided":
         return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"

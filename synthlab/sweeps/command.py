@@ -35,7 +35,8 @@ def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
     workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
     tracker = tracker_of(settings["tracker"])
     store = Store(settings["results"])
-    runs = Sweep(asked.configs, store, keep=row, retry=settings["retry"])
+    runs = Sweep(asked.configs, store, keep=row)
+    runs.prepare(settings["retry"])
     folder, began, lost = _folder(store, launcher.given), time.time(), []
     with runs.progress():
         if not runs.missing():

@@ -113,6 +113,7 @@ def job(config: Any) -> None:
         leave_with(given["parent"])
     configs = [RunConfig.checked(run) for run in given["runs"]]
     sweep = Sweep(configs, Store(given["results"]), keep=lambda record: None)
+    sweep.prepare()
     sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker_of(given["tracker"]))
 
 

@@ -9,7 +9,7 @@ from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Followed, tracker_of
-from synthlab.training.ensembles import exact_parts
+from synthlab.training.exactness import exact_parts
 from synthlab.training.execution import environment, execute_together
 
 UNTRACKED = tracker_of({"name": "none"})

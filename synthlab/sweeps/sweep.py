@@ -32,10 +32,6 @@ from synthlab.training.memory import check_trainable
 RETRIES = ("none", "failed")
 MOST_WORKERS = 1024
 POLL = 1.0  # seconds between two looks at what others train
-# A run whose worker was killed this many times is trained in a process of its own with nothing beside it; and this
-# many times, is given up. So what kills its worker, by asking for more memory than there is, takes no others with it.
-ALONE, GIVEN_UP = 2, 3
-STILLBORN = 3  # times in a row that workers may be killed before they hold any run
 Kept = TypeVar("Kept")
 
 
@@ -55,30 +51,29 @@ class Outcome(Generic[Kept]):
 
 
 class Sweep(Generic[Kept]):
-    """Runs asked for, in one store. ``keep`` says what to hold in memory of each record.
+    """Runs asked for, in one store. ``keep`` says what to hold in memory of each record."""
 
-    Making one looks at what is recorded: damaged records are set aside, to be trained anew, and with ``retry="failed"``
-    failures are forgotten. Raises InputError for a store that cannot be written, unless nothing is missing.
-    """
-
-    def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept], retry: str = "none"):
-        if retry not in RETRIES:
-            raise InputError(unknown("retry", retry, RETRIES))
+    def __init__(self, configs: Iterable[Config], store: Store, keep: Callable[[Record], Kept]):
         self.asked = {config.id: config for config in configs}
         self.store, self.keep, self.outcome = store, keep, Outcome[Kept]()
         self.leases = Leases(store.files)
-        for identity in self.asked.keys() & set(store.ids()):
+
+    def prepare(self, retry: str = "none") -> None:
+        """Read what is recorded, set damaged records aside, to be trained anew, and with ``retry="failed"`` forget
+        failures. Raises InputError for a store that cannot be written, unless nothing is missing."""
+        if retry not in RETRIES:
+            raise InputError(unknown("retry", retry, RETRIES))
+        for identity in self.asked.keys() & set(self.store.ids()):
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
-            again = self.asked.keys() & set(store.ids("failed"))
+            again = self.asked.keys() & set(self.store.ids("failed"))
             for identity in again:
-                store.forget_failure(self.asked[identity])
+                self.store.forget_failure(self.asked[identity])
             self.leases.tidy(again)
         if self.missing():
-            store.make_writable()
-            store.tidy()
-        self.before = self.leases.latest({config.id for config in self.missing()})
+            self.store.make_writable()
+            self.store.tidy()
 
     def missing(self) -> list[Config]:
         """The runs that are neither recorded nor failed, in the order asked for."""
@@ -102,7 +97,6 @@ class Sweep(Generic[Kept]):
         if wait:  # a job records the runs that do not fit, each as failed
             check_trainable(self.missing(), device)
         work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
-        stillborn = 0
         try:
             while missing := self.missing():
                 began = time.monotonic()
@@ -112,28 +106,22 @@ class Sweep(Generic[Kept]):
                     return
                 if not free:
                     _pause(began)
-                deaths = {config.id: latest[config.id].deaths if config.id in latest else 0 for config in free}
-                try:
-                    self._train_together([c for c in free if deaths[c.id] < ALONE], work, workers, device)
-                except BrokenExecutor:
-                    # Its leases tell which runs it held: those are tried again, in the end alone.
-                    stillborn = 0 if self.leases.witness(latest, deaths) else stillborn + 1
-                    if stillborn == STILLBORN:
-                        raise
-                    continue
-                for config in (config for config in free if deaths[config.id] >= ALONE):
-                    self._train_alone(config, deaths[config.id], work)
+                # A run whose holder died may be what killed it: it is trained where it can take no other with it.
+                suspects = [config for config in free if config.id in latest]
+                others = [config for config in free if config.id not in latest]
+                if not others or self._train_together(others, work, workers, device):
+                    for config in suspects:
+                        self._train_alone(config, work)
         except BaseException:
-            self.leases.forgive(os.getpid())  # workers that were stopped with the sweep
+            self.leases.release(os.getpid())  # workers that were stopped with the sweep
             raise
         self.leases.tidy(self.asked.keys() - {config.id for config in self.missing()})
 
     def wait(self) -> None:
-        """Wait until nobody trains what is missing any more, and count the deaths of those who died of it."""
+        """Wait until nobody trains what is missing any more."""
         while missing := {config.id for config in self.missing()}:
             began = time.monotonic()
             if not any(lease.alive for lease in self.leases.latest(missing).values()):
-                self.leases.witness(self.before, missing)
                 return
             _pause(began)
 
@@ -154,22 +142,26 @@ class Sweep(Generic[Kept]):
         failure = self.store.failure(config)
         return failure and replace(failure, traceback="")  # of many they take much memory; they are in the store
 
-    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> None:
-        if not configs:
-            return
-        for _ in worked(work, stacks(configs, workers, device), workers):
-            pass
+    def _train_together(self, configs: list[Config], work: Any, workers: int, device: str) -> bool:
+        """Train the runs in ensembles; False if a worker was killed. The leases then tell which runs it held. Raises
+        BrokenExecutor for workers that are killed before they hold any."""
+        try:
+            for _ in worked(work, stacks(configs, workers, device), workers):
+                pass
+        except BrokenExecutor:
+            if not self.leases.latest({config.id for config in configs}):
+                raise
+            return False
+        return True
 
-    def _train_alone(self, config: Config, deaths: int, work: Any) -> None:
-        if deaths >= GIVEN_UP:
-            error = RuntimeError(f"its worker was killed {deaths} times, perhaps for want of memory")
-            self.store.write_failure(Failure.of(config, error, environment()))
-            return
-        before = self.leases.latest([config.id])
+    def _train_alone(self, config: Config, work: Any) -> None:
+        """Train a run in a process of its own, and record it as failed if that is killed."""
         try:
             apart(work, [config])
         except BrokenExecutor:
-            self.leases.witness(before, [config.id])
+            if not self.store.holds(config):
+                error = RuntimeError("its worker was killed twice, perhaps for want of memory")
+                self.store.write_failure(Failure.of(config, error, environment()))
 
     def _look_at(self, identity: str) -> None:
         try:
@@ -227,7 +219,8 @@ def ensure(
     before are tried again. Every finished stack is kept, also when a later one is interrupted.
     """
     workers, device = checked_workers(workers), find_device(device)
-    sweep = Sweep(configs, store, keep=lambda record: record, retry="failed")
+    sweep = Sweep(configs, store, keep=lambda record: record)
+    sweep.prepare(retry="failed")
     if sweep.missing():
         with sweep.progress(progress):
             sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)

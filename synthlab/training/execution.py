@@ -25,7 +25,7 @@ def execute(config: Config, observe: Observer | None = None, device: str = "cpu"
 
 def execute_together(configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
     """Train runs of one shape side by side, and evaluate each, on one thread. A run's numbers depend on nothing but its
-    config and the machine; on the runs beside it neither, where ``stacks.is_exact``. On a GPU that is so up to
+    config and the machine; on the runs beside it neither, where ``training.exactness``. On a GPU that is so up to
     rounding."""
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
