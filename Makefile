@@ -86,7 +86,7 @@ test-browser: $(BROWSER_READY)
 	@$(BIN)/python -m pytest -m browser $(ARGS)
 
 screenshots: $(BROWSER_READY)
-	@$(BIN)/python tests/classroom/screenshots.py
+	@PYTHONPATH=tests $(BIN)/python tests/classroom/screenshots.py
 
 bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)

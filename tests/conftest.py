@@ -17,7 +17,8 @@ import matplotlib as mpl
 import pytest
 import torch
 from hypothesis import settings
-from quick import QUICK
+
+from support.quick import QUICK
 
 mpl.use("agg")
 torch.set_num_threads(1)

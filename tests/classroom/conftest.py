@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from omegaconf import OmegaConf
-from puppets import Window
 
 from classroom.choices import Chooser
 from classroom.lessons import Lessons
 from classroom.server import Settings, checked
+from support.puppets import Window
 from synthlab.config.composition import conf_dir
 
 

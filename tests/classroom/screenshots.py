@@ -4,8 +4,9 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-from test_browser import CHROMIUM, SIZES, Visitor
-from test_server import served
+
+from support.browser import CHROMIUM, SIZES, Visitor
+from support.server import served
 
 DOCS = Path(__file__).parents[2] / "docs"
 

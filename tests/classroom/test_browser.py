@@ -2,20 +2,19 @@
 
 import importlib.util
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from urllib.parse import urlparse
 from urllib.request import urlopen
 
 import pytest
-from test_server import served
+
+from support.browser import CHROMIUM, PATIENCE, SIZES, Visitor
+from support.server import served
 
 pytestmark = pytest.mark.browser
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LESSONS = {
     "Mean works": 1,
     "Length fails": 1,
@@ -25,13 +24,6 @@ LESSONS = {
     "Train longer": 4,
     "In theory": 1,
 }
-SIZES = {"laptop": (1280, 800), "projector": (1024, 768)}
-PATIENCE = 90.0  # seconds; a page that takes longer hangs
-# What the curves of a chart hold, by run; what a widget's text says.
-CURVES = """
-() => Bokeh.documents[0].get_model_by_name("chart_log").renderers
-        .filter((r) => r.glyph.type === "Line").map((r) => Array.from(r.data_source.data.y))
-"""
 PLACE = """([x, y]) => {
     const view = Bokeh.index.find_one_by_id(Bokeh.documents[0].get_model_by_name("chart_log").id)
     const box = view.el.getBoundingClientRect()
@@ -42,7 +34,6 @@ FOCUSED = """() => {
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
     return e ? (e.labels && e.labels[0] ? e.labels[0].innerText : e.innerText || e.className) : ""
 }"""
-TEXT = "(name) => Bokeh.documents[0].get_model_by_name('text_' + name).text"
 
 
 @pytest.fixture(scope="module")
@@ -76,57 +67,6 @@ def address(browser, tmp_path_factory) -> Iterator[str]:
             server.wait()
             server.stdout.close()
     assert errors.read_text() == ""
-
-
-class Visitor:
-    """A window of the browser, and all that it said and asked for."""
-
-    def __init__(self, browser, address: str, size: tuple[int, int] = SIZES["laptop"]):
-        self.said: list[str] = []
-        self.hosts: set[str | None] = set()
-        self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.said.append(f"{message.type}: {message.text}"))
-        self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
-        self.page.on("request", lambda request: self.hosts.add(urlparse(request.url).hostname))
-        self.page.on("websocket", lambda socket: self.hosts.add(urlparse(socket.url).hostname))
-        self.page.goto(address)
-        self.button("Train").wait_for()
-
-    def button(self, name: str):
-        return self.page.get_by_role("button", name=name, exact=True)
-
-    def control(self, label: str):
-        return self.page.get_by_label(label, exact=True)
-
-    def curves(self) -> list[list[float]]:
-        return self.page.evaluate(CURVES)
-
-    def text(self, name: str) -> str:
-        return self.page.evaluate(TEXT, name)
-
-    def until(self, holds: Callable[[], bool], what: str) -> float:
-        """Wait until something holds; returns after how many seconds it did."""
-        began = time.monotonic()
-        while time.monotonic() - began < PATIENCE:
-            if holds():
-                return time.monotonic() - began
-            time.sleep(0.02)
-        raise AssertionError(f"not within {PATIENCE} s: {what}; the page says {self.text('message')!r}")
-
-    def idle(self, curves: int) -> None:
-        """Wait until so many runs are there, and none trains."""
-
-        def ended() -> bool:
-            listed = self.text("listed")
-            return listed.count("<li ") == curves and not re.search(r"step \d+ of|starting", listed)
-
-        self.until(ended, f"{curves} runs at their end")
-
-    def troubles(self) -> list[str]:
-        """What no page should have: complaints in the console, requests that leave the machine."""
-        loud = [line for line in self.said if line.startswith(("error", "warning"))]
-        return loud + [f"request to {host}" for host in self.hosts - {"127.0.0.1", None}]
 
 
 @pytest.fixture

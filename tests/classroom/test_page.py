@@ -3,11 +3,11 @@
 from math import ceil, floor, log10
 
 import pytest
-from puppets import begun, progress, view
 
 from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
 from classroom.runs import shown
 from classroom.views import Reading
+from support.puppets import begun, progress, view
 
 READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
 

@@ -2,22 +2,18 @@
 
 import asyncio
 import re
-import signal
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.request import urlopen
 
 import psutil
 import pytest
-from puppets import Puppet
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from classroom import server
 from classroom.server import Staff
+from support.puppets import Puppet
+from support.server import served
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 
@@ -87,23 +83,6 @@ def test_the_next_window_finds_a_warm_process_and_no_more_are_kept_than_are_need
 )
 def test_what_this_machine_alone_can_reach_is_known(address, is_local):
     assert server._is_local(address) is is_local
-
-
-@contextmanager
-def served(*arguments: str) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The page as a user serves it, and its address. Ended as by Ctrl-C, which itself is ignored in the background."""
-    command = [sys.executable, "-m", "classroom", "open=false", "port=0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        yield process, re.search(r"http://\S+", process.stdout.readline()).group()
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.out, process.err = process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise
 
 
 @pytest.mark.slow

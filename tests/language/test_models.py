@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 import torch
-from small import small
 
+from support.small import small
 from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
 from synthlab.language import family as runs

@@ -2,8 +2,8 @@
 
 import pandas as pd
 import pytest
-from small import small
 
+from support.small import small
 from synthlab.language import pretraining
 from synthlab.training.execution import execute, execute_together
 

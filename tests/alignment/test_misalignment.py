@@ -1,0 +1,90 @@
+import math
+
+import pytest
+import torch
+
+from support.token_models import Everything, Suffixes, texts
+from synthlab.alignment.divergence import divergence
+from synthlab.alignment.misalignment import Estimate, last_logits, misalignment
+from synthlab.errors import InputError
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_an_estimate_by_hand():
+    found = Estimate.of(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    assert found.value == 3
+    assert found.error == pytest.approx(math.sqrt(14 / 3 / 4))
+    assert Estimate.of(torch.tensor([2.0])) == (2.0, math.inf)
+    assert str(Estimate(0.12345, 0.0123)) == "0.1235 ± 0.012"
+
+
+def test_answers_at_the_end_are_those_of_the_suffix_alone():
+    model, x = Everything(), texts(7, 12)
+    lengths = torch.tensor([3, 12, 5, 3, 9, 5, 5])
+    found = last_logits(model, x, lengths, batch=2)
+    for row, length, logits in zip(x, lengths.tolist(), found, strict=True):
+        assert torch.allclose(logits, model(row[None, -length:])[0, -1].float())
+
+
+@pytest.mark.parametrize("form", ["last", "overlap"])
+def test_what_sees_no_further_than_the_shorter_context_has_no_excess(form):
+    found = misalignment(Suffixes(4), texts(50, 12), 4, 8, generator(), form=form)
+    assert found.excess.value == pytest.approx(0, abs=1e-6)
+    assert found.kl.value == pytest.approx(0, abs=1e-6)
+    assert found.squared.value == pytest.approx(0, abs=1e-6)
+    assert found.sce.value > 0.5  # entropy
+    sees_more = misalignment(Suffixes(5), texts(50, 12), 4, 8, generator(), form=form)
+    assert sees_more.excess.value > 0.01
+
+
+@pytest.mark.parametrize("form", ["last", "overlap"])
+def test_the_estimate_is_that_of_every_length_by_brute_force(form):
+    model, x, low, high = Everything(), texts(4000, 12), 3, 6
+    found = misalignment(model, x, low, high, generator(), form=form)
+    few = x
+
+    def between(a, b):
+        return divergence(model(a)[:, -1], model(b)[:, -1]).excess
+
+    if form == "last":
+        lengths = range(low, high + 1)
+        exact = torch.stack([between(few[:, -a:], few[:, -b:]) for a in lengths for b in lengths])
+    else:
+        exact = torch.stack(
+            [
+                torch.stack(
+                    [between(few[:, : t + 1], few[:, extra : t + 1]) for t in range(extra + low - 1, high)]
+                ).mean(0)
+                for extra in range(1, high - low + 1)
+            ]
+        )
+    assert found.excess.value == pytest.approx(exact.mean().item(), abs=4 * found.excess.error)
+
+
+def test_the_standard_error_is_that_of_the_means_of_many_samples():
+    model = Everything()
+    found = [misalignment(model, texts(400, 8 + k)[:, -8:], 4, 8, generator(k)) for k in range(40)]
+    means = torch.tensor([each.excess.value for each in found])
+    assert found[0].excess.error == pytest.approx(means.std().item(), rel=0.5)
+
+
+def test_the_same_generator_gives_the_same_number_however_windows_are_batched():
+    model, x = Everything(), texts(30, 12)
+    assert misalignment(model, x, 4, 8, generator(3)) == misalignment(model, x, 4, 8, generator(3), batch=1)
+    assert misalignment(model, x, 4, 8, generator(3)) != misalignment(model, x, 4, 8, generator(4))
+
+
+def test_lengths_that_do_not_fit_are_refused():
+    model, x = Everything(), texts(3, 8)
+    for low, high, form, line in [
+        (0, 4, "last", "low=0: must be at least 1 and at most high=4"),
+        (5, 4, "last", "low=5: must be at least 1 and at most high=4"),
+        (4, 4, "overlap", "low=4: must be at least 1 and under high=4"),
+        (4, 9, "last", "texts: have 8 tokens each; must be at least 9 for high=9"),
+        (4, 7, "overlap", "texts: have 8 tokens each; must be at least 10 for high=7"),
+    ]:
+        with pytest.raises(InputError, match=line):
+            misalignment(model, x, low, high, generator(), form=form)

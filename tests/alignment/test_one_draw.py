@@ -1,0 +1,118 @@
+"""Both windows of a text take their positions from one draw: the same window twice is no misalignment."""
+
+import pytest
+import torch
+
+from experiments.long_short_alignment.scalar import misalignment as scalar_misalignment
+from support.small import small
+from synthlab.alignment.misalignment import last_logits, misalignment
+from synthlab.alignment.regularizer import aligned_loss
+from synthlab.language.construction import build_encoding, build_models
+from synthlab.language.evaluation import suffixes
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.objective import WindowLoss, drawn_positions
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def texts(rows: int, length: int) -> torch.Tensor:
+    return torch.randint(5, (rows, length), generator=generator())
+
+
+def draw(tokens: torch.Tensor) -> torch.Tensor:
+    """Sorted, and different for each text and draw."""
+    return torch.rand(tokens.shape[0], 40).argsort(1)[:, : tokens.shape[1]].sort(1).values
+
+
+def by_position(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+    """Logits that are decided by a token and its position: windows that share them agree, all others do not."""
+    return torch.sin(torch.arange(5.0) * (1 + tokens + 7 * positions).unsqueeze(-1))
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_equal_windows_have_no_excess_with_any_encoding(name):
+    config = small(f"encoding={name}")
+    stack, x = build_models([config]), LANGUAGES.build(config.language).draw(20, 8, generator(), held_out=True)
+    draws = stack.encoding.draws_positions
+    positions = drawn_positions(stack.encoding, x, generator(1)) if draws else None
+    with torch.no_grad():
+        found = misalignment(Member(stack, 0), x, 8, 8, generator(2), positions=positions)
+    assert found.excess.value == pytest.approx(0, abs=1e-9)
+    assert found.sce.value > 0.5  # entropy
+
+
+@pytest.mark.parametrize("form", ["last", "overlap"])
+def test_windows_keep_the_positions_of_their_tokens(form):
+    x = texts(50, 12)
+    found = misalignment(by_position, x, 4, 8, generator(), form=form, positions=draw(x))
+    assert found.excess.value == 0
+    apart = misalignment(lambda tokens: by_position(tokens, draw(tokens)), x, 4, 8, generator(), form=form)
+    assert apart.excess.value > 0.1
+
+
+def test_a_model_that_draws_positions_is_measured_under_one_draw():
+    config = small("encoding=randomized", "evaluation.sequences=64")
+    language, encoding = LANGUAGES.build(config.language), build_encoding(config, "encoding")
+
+    def decided(tokens, positions=None):
+        where = drawn_positions(encoding, tokens, places) if positions is None else positions
+        return by_position(tokens % 5, where)
+
+    def drawing(tokens):
+        return drawn_positions(encoding, tokens, places)
+
+    places = stream(0, "evaluation_positions")
+    found = suffixes(decided, language, config, drawing)
+    assert (found["excess"], found["excess_overlap"]) == (0, 0)
+    assert suffixes(decided, language, config)["excess"] > 0.1
+
+
+def test_the_regularizer_compares_under_one_draw():
+    x = texts(6, 11)
+    loss = aligned_loss(by_position, x, 8, 1.0, distance="excess", positions=draw(x))
+    assert loss.misalignment.item() == 0
+    # In training, too: a model that knows nothing but positions has no excess to be trained against.
+    config = small("encoding=randomized", "alignment.windows=2", "alignment.alpha=1", "alignment.distance=excess")
+    plain = config.model_copy(update={"alignment": config.alignment.model_copy(update={"alpha": 0.0})})
+    losses = []
+    for each in (config, plain):
+        stack = build_models([each])
+        objective = WindowLoss(stack, [each], each.train_length)
+
+        def decided(tokens, positions):
+            vocabulary = torch.arange(LANGUAGES.build(config.language).vocabulary)
+            return torch.sin(vocabulary * (1 + tokens + 7 * positions).unsqueeze(-1))
+
+        decided.encoding = stack.encoding
+        objective.model = decided
+        losses.append(objective())
+    assert torch.equal(*losses)
+
+
+def test_answers_at_the_end_take_the_positions_of_what_a_model_adds():
+    """A model with a BOS and an EOS of its own is given one position more on either side."""
+    x, where = torch.zeros(2, 4, dtype=torch.long), torch.arange(6).expand(2, 6)
+
+    def positions_sum(tokens, positions):
+        assert positions.shape[1] == tokens.shape[1] + 2
+        return positions.sum(1).float().view(-1, 1, 1)
+
+    found = last_logits(positions_sum, x, torch.tensor([1, 4]), positions=where)
+    assert found.flatten().tolist() == [3 + 4 + 5, 15]
+
+
+def test_suffixes_of_numbers_are_compared_under_one_draw():
+    x, lengths = texts(30, 6) % 2, torch.stack([torch.full((30,), 3), torch.full((30,), 6)])
+
+    def last_position(part, positions):
+        return positions[:, 1:-1].double()
+
+    z = torch.zeros(30, 6)
+    same = torch.rand(30, 20).argsort(1)[:, :8].sort(1).values
+    _, _, suffix, _ = scalar_misalignment(z, last_position, x, lengths, same)
+    assert suffix == 0

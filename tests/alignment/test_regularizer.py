@@ -1,0 +1,189 @@
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from support.token_models import Everything, Suffixes, texts
+from synthlab.alignment.divergence import divergence, symmetric_cross_entropy
+from synthlab.alignment.regularizer import aligned_loss, combined, draw_extra, next_token_loss
+from synthlab.alignment.windows import both_contexts, extra_range, least_context
+from synthlab.errors import InputError
+
+LOG2 = math.log(2)
+
+
+def logits(*probabilities: float) -> torch.Tensor:
+    return torch.tensor(probabilities, dtype=torch.float64).log()
+
+
+def test_distances_of_two_answers_over_three_tokens_by_hand():
+    found = divergence(logits(0.5, 0.25, 0.25), logits(0.25, 0.25, 0.5))
+    # -(1/2 log 1/4 + 1/4 log 1/4 + 1/4 log 1/2) = 7/4 log 2, and the same the other way round; both entropies are 3/2.
+    assert found.sce.item() == pytest.approx(3.5 * LOG2)
+    assert found.excess.item() == pytest.approx(0.5 * LOG2)
+    assert found.kl.item() == pytest.approx(0.25 * LOG2)
+    assert found.squared.item() == pytest.approx(2 / 16)
+
+
+def test_equal_answers_have_no_excess_but_twice_the_entropy():
+    p = logits(0.5, 0.25, 0.25)
+    found = divergence(p, p)
+    assert found.sce.item() == pytest.approx(3 * LOG2)
+    assert (found.excess.item(), found.kl.item(), found.squared.item()) == (0, 0, 0)
+
+
+def test_tokens_that_both_exclude_add_nothing_and_one_that_only_one_excludes_is_infinitely_far():
+    both = divergence(logits(0.5, 0.5, 0), logits(0.25, 0.75, 0))
+    assert all(math.isfinite(value.item()) for value in both)
+    one = divergence(logits(0.5, 0.25, 0.25), logits(0.5, 0.5, 0))
+    assert one.sce.item() == one.excess.item() == one.kl.item() == math.inf
+    assert math.isfinite(one.squared.item())
+    assert divergence(logits(0.5, 0.5, 0), logits(0.5, 0.25, 0.25)).kl.item() == pytest.approx(0.5 * LOG2)
+
+
+def test_huge_logits_are_no_trouble():
+    found = divergence(torch.tensor([1e4, 0.0, 0.0]), torch.tensor([0.0, 1e4, 0.0]))
+    assert found.sce.item() == pytest.approx(2e4)
+    assert found.excess.item() == pytest.approx(2e4)
+
+
+numbers = st.lists(st.floats(-20, 20), min_size=3, max_size=3).map(lambda x: torch.tensor(x, dtype=torch.float64))
+
+
+@given(numbers, numbers, st.floats(-50, 50))
+def test_logits_may_be_shifted_and_the_paper_s_distance_is_symmetric(p, q, shift):
+    found, shifted, turned = divergence(p, q), divergence(p + shift, q - shift), divergence(q, p)
+    for name in ("sce", "excess", "kl", "squared"):
+        assert getattr(found, name).item() == pytest.approx(getattr(shifted, name).item(), rel=1e-6, abs=1e-9)
+    for name in ("sce", "excess", "squared"):
+        assert getattr(found, name).item() == pytest.approx(getattr(turned, name).item(), rel=1e-9, abs=1e-12)
+    entropies = sum(-(x.softmax(-1) * x.log_softmax(-1)).sum().item() for x in (p, q))
+    assert found.sce.item() == pytest.approx(found.excess.item() + entropies, abs=1e-9)
+    assert found.excess.item() >= 0
+    assert symmetric_cross_entropy(p, q).item() == pytest.approx(found.sce.item())
+
+
+def test_unequal_shapes_are_refused():
+    for distance in (divergence, symmetric_cross_entropy):
+        with pytest.raises(ValueError, match=r"p has shape \(2, 3\), q \(3,\)"):
+            distance(torch.zeros(2, 3), torch.zeros(3))
+
+
+@pytest.mark.parametrize("length", range(2, 9))
+def test_the_overlap_by_brute_force(length):
+    for context in range(1, length + 1):
+        for extra in range(1, length + 2):
+            places = [
+                (t, t - extra)
+                for t in range(length + extra)
+                if t < length and t - extra >= 0  # in both windows
+                if t + 1 >= context and t - extra + 1 >= context
+            ]
+            if not places:
+                with pytest.raises(InputError, match=f"extra={extra}: must be from 1 to {length - context}"):
+                    both_contexts(length, extra, context)
+                continue
+            early, late = both_contexts(length, extra, context)
+            assert list(zip(range(length)[early], range(length)[late], strict=True)) == places
+
+
+def test_shares_become_tokens():
+    assert extra_range(64, 0, 0.5) == (1, 32)
+    assert extra_range(64, 0.25, 0.5) == (16, 32)
+    assert extra_range(64, 0, 0.05) == (1, 3)
+    assert extra_range(4, 0, 0.01) == (1, 1)
+    assert least_context(64, 0.5) == 32
+    assert least_context(5, 0.5) == 3
+    assert least_context(64, 0) == 1
+
+
+def test_the_offset_is_uniform_with_both_bounds():
+    generator = torch.Generator().manual_seed(0)
+    drawn = [draw_extra(2, 4, generator) for _ in range(3000)]
+    assert set(drawn) == {2, 3, 4}
+    assert all(abs(drawn.count(extra) - 1000) < 120 for extra in (2, 3, 4))
+
+
+def test_the_loss_by_hand_on_three_tokens():
+    # Windows [0, 1] and [1, 2] of one text: each predicts its second token; in common is place 1 after one token each.
+    tokens = torch.tensor([[0, 1, 2]])
+    first = logits(0.5, 0.25, 0.25).repeat(1, 2, 1)
+    second = logits(0.25, 0.25, 0.5).repeat(1, 2, 1)
+    loss = combined(first, second, tokens, alpha=0.1, context=1)
+    assert loss.training.item() == pytest.approx((2 * LOG2 + LOG2) / 2)
+    assert loss.misalignment.item() == pytest.approx(3.5 * LOG2)
+    assert loss.total.item() == pytest.approx(1.5 * LOG2 + 0.35 * LOG2)
+
+
+def test_the_loss_compares_the_same_tokens_of_the_text():
+    model, tokens, length = Everything(), texts(5, 11), 8
+    loss = aligned_loss(model, tokens, length, alpha=0.3)
+    by_hand = []
+    for row in tokens:
+        for t in range(3 + 4 - 1, 8):  # in both windows, and 4 tokens or more seen in either
+            answers = [model(window[None])[0, -1] for window in (row[: t + 1], row[3 : t + 1])]
+            by_hand.append(symmetric_cross_entropy(*answers))
+    assert loss.misalignment.item() == pytest.approx(torch.stack(by_hand).mean().item())
+    windows = torch.cat((tokens[:, :8], tokens[:, 3:]))
+    assert loss.training.item() == pytest.approx(next_token_loss(model(windows), windows).item())
+    assert loss.total.item() == pytest.approx(loss.training.item() + 0.3 * loss.misalignment.item())
+
+
+def test_without_entropy_equal_answers_cost_nothing():
+    first = logits(0.5, 0.25, 0.25).repeat(1, 2, 1)
+    loss = combined(first, first, torch.tensor([[0, 1, 2]]), 0.3, 1, "excess")
+    assert (loss.misalignment.item(), loss.total.item()) == (0, loss.training.item())
+    assert combined(first, first.flip(-1), torch.tensor([[0, 1, 2]]), 0.3, 1, "excess").misalignment.item() > 0
+
+
+def test_what_depends_on_half_a_window_alone_has_no_excess():
+    model, tokens = Suffixes(4), texts(6, 11)
+    loss = aligned_loss(model, tokens, 8, alpha=1.0)
+    answers = model(tokens[:, :8])[:, 6:]
+    entropy = -(answers.softmax(-1) * answers.log_softmax(-1)).sum(-1).mean()
+    assert loss.misalignment.item() == pytest.approx(2 * entropy.item())
+
+
+def test_gradients_flow_through_both_windows_and_agree_with_differences():
+    tokens = texts(2, 6)
+    first, second = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(lambda a, b: combined(a, b, tokens, 0.3, 2).total, (first, second))
+    distance = combined(first, second, tokens, 0.3, 2).misalignment
+    for gradient in torch.autograd.grad(distance, (first, second)):
+        assert gradient.abs().sum() > 0
+
+
+def test_models_side_by_side_have_a_loss_each():
+    tokens, alphas = texts(6, 6).view(2, 3, 6), torch.tensor([0.0, 0.5], dtype=torch.float64)
+    model = Everything()
+    together = combined(model(tokens[..., :4]), model(tokens[..., -4:]), tokens, alphas, 2)
+    for e, alpha in enumerate((0.0, 0.5)):
+        alone = aligned_loss(model, tokens[e], 4, alpha)
+        assert together.total[e].item() == pytest.approx(alone.total.item())
+
+
+def test_texts_no_longer_than_a_window_or_offsets_without_overlap_are_refused():
+    model = Everything()
+    with pytest.raises(InputError, match="tokens: have 4 each; must be more than the 4"):
+        aligned_loss(model, texts(2, 4), 4, 0.1)
+    with pytest.raises(InputError, match="extra=3: must be from 1 to 2"):
+        aligned_loss(model, texts(2, 7), 4, 0.1)
+
+
+def test_the_listing_of_appendix_d_departs_as_described():
+    """Its lines, in our words: what it computes is not equation 1, and at the largest offset it is no number."""
+    first, second = torch.randn(3, 2, 4, 5, generator=torch.Generator().manual_seed(0)).unbind(1)
+    log_p, log_q = first.log_softmax(-1), second.log_softmax(-1)
+    listed = -(log_p * log_q.exp()).sum(-1) - (log_p * log_p.exp()).sum(-1)
+    entropy = -(log_p * log_p.exp()).sum(-1)
+    assert not torch.allclose(listed, symmetric_cross_entropy(first, second))
+    assert torch.allclose(listed - entropy, -(log_p * log_q.exp()).sum(-1))
+    with pytest.warns(UserWarning, match="Implicit dimension"):
+        implicit = F.log_softmax(first)
+    assert torch.allclose(implicit, first.log_softmax(0))
+    assert first[:, 4 // 2 + 2 :].numel() == 0
+    early, late = both_contexts(4, 2, 2)
+    assert (early, late) == (slice(3, 4), slice(1, 2))

@@ -1,0 +1,171 @@
+"""All runs as one table, from the command line and from Python: the same rows, in parts, whatever is damaged."""
+
+import re
+import shutil
+
+import pandas as pd
+import pytest
+
+from support.records import CONFIG, record, unmeasured
+from synthlab import load_records
+from synthlab.analysis import collection
+from synthlab.analysis.record_list import Records
+from synthlab.collect import collect
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+
+LENGTHS = CONFIG.test_length
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    """Runs of two encodings, two seeds; one that diverged and one that failed."""
+    store = Store(tmp_path / "results")
+    for encoding in ({"name": "nope"}, {"name": "rope", "base": 100.0}):
+        for seed in (0, 1):
+            store.write(record(seed, encoding=encoding))
+    store.write(record(2, diverged_at=3))
+    store.write_failure(Failure.of(record(3).config, ValueError("no\n good")))
+    return store
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_the_command_and_python_give_the_same_table(invoke, store, tmp_path, suffix):
+    out = tmp_path / "deep" / f"runs.{suffix}"
+    outcome = invoke("collect", str(store.root), "--out", str(out))
+    assert (outcome.status, outcome.err, outcome.out) == (0, "", f"6 runs: {out}\n")
+    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    expected = load_records(store.root)
+    assert len(read) == len(expected) == 4 * LENGTHS + 2
+    assert list(read) == list(expected)
+    for name in read:
+        assert (read[name].isna() == expected[name].isna()).all()
+        assert list(read[name].dropna()) == list(expected[name].dropna()), name
+    assert [path.name for path in out.parent.iterdir()] == [out.name]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
+    kept, out = unmeasured(), tmp_path / f"runs.{suffix}"
+    Store(tmp_path / "results").write(kept)
+    assert not collect(tmp_path / "results", out).damaged
+    read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
+    for name in METRICS:
+        pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
+
+
+def test_a_row_holds_what_the_record_says(store):
+    table = load_records(store.root)
+    run = record(1, encoding={"name": "rope", "base": 100.0})
+    rows = table[table["id"] == run.config.id].reset_index(drop=True)
+    assert list(rows["length"]) == list(range(1, LENGTHS + 1))
+    for name in METRICS:
+        assert list(rows[name]) == list(run.metrics[name])
+    assert set(rows["encoding.base"]) == {100.0}
+    assert set(table[table["encoding"] == "nope"]["encoding.base"].isna()) == {True}
+    alone = Records([run]).table()
+    for name in alone:
+        assert list(alone[name]) == list(rows[name]), name
+
+
+def test_what_diverged_or_failed_has_one_row_without_length(store):
+    table = load_records(store.root)
+    others = table[table["length"].isna()].set_index("status")
+    assert sorted(others.index) == ["diverged", "failed"]
+    assert others.loc["diverged", "diverged_at"] == 3
+    assert others.loc["failed", "error"] == "ValueError: no good"
+    assert others.loc["failed", "seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("encoding=rope", 2 * LENGTHS),
+        ("encoding=rope seed=1 length>=11", 2),
+        ("status=finished length=5", 4),
+        ("status=failed", 1),
+        ("status!=finished", 2),
+        ("diverged_at=3", 1),
+        ("encoding.base=null length=1", 2),
+        ("seed>=2", 2),
+        ("mse>0.33 length=12", 2),
+        ("task=sum", 0),
+        ({"encoding": "rope", "seed": 0}, LENGTHS),
+    ],
+)
+def test_conditions_choose_runs_and_rows(store, where, rows):
+    assert len(load_records(store.root, where=where)) == rows
+
+
+def test_only_runs_that_can_match_are_read(store, monkeypatch):
+    read = []
+    monkeypatch.setattr(Store, "read", lambda self, identity: read.append(identity) or record(0))
+    load_records(store.root, where="encoding=rope seed=0")
+    assert len(read) == 1
+
+
+def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_path):
+    whole = load_records(store.root)
+    monkeypatch.setattr(collection, "PART", 2)
+    parts = list(collection.Collection(store).parts())
+    assert [part["id"].nunique() for part in parts] == [2, 2, 1, 1]
+    pd.testing.assert_frame_equal(load_records(store.root), whole)
+    assert invoke("collect", str(store.root), "--out", str(tmp_path / "x.parquet")).status == 0
+    assert len(pd.read_parquet(tmp_path / "x.parquet")) == len(whole)
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "status.json", None])
+def test_damaged_records_are_reported_and_all_others_are_there(invoke, store, tmp_path, name):
+    victim = store.runs / record(0, encoding={"name": "nope"}).config.id
+    if name is None:
+        shutil.rmtree(victim)
+        victim.mkdir()
+    else:
+        (victim / name).write_bytes((victim / name).read_bytes()[:-20])
+    outcome = invoke("collect", str(store.root), "--out", str(tmp_path / "x.csv"))
+    assert outcome.status == 1
+    assert outcome.out.startswith("5 runs: ")
+    first, last = outcome.err.splitlines()
+    assert first.startswith(f"damaged: {victim}: damaged record (")
+    assert last == "damaged: 1 records in all, left out"
+    assert len(pd.read_csv(tmp_path / "x.csv")) == 3 * LENGTHS + 2
+    with pytest.warns(UserWarning, match="1 damaged records are left out"):
+        assert len(load_records(store.root)) == 3 * LENGTHS + 2
+
+
+def test_an_empty_store_and_conditions_that_none_fulfils_give_a_table_without_rows(invoke, store, tmp_path):
+    for where in ("task=sum", "status=failed task=sum"):
+        assert load_records(store.root, where=where).empty
+    (tmp_path / "empty").mkdir()
+    for folder, where in ((store.root, "task=sum"), (tmp_path / "empty", "task=sum")):
+        for suffix in ("csv", "parquet"):
+            outcome = invoke("collect", str(folder), "--where", where, "--out", str(tmp_path / f"x.{suffix}"))
+            assert (outcome.status, outcome.out.split()[0]) == (0, "0"), outcome.err
+    assert len(pd.read_csv(tmp_path / "x.csv")) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["RESULTS", "--where", "taks=mean"], "where=taks=mean: unknown column"),
+        (["RESULTS", "--where", "task"], "where=task: cannot be read"),
+        (["RESULTS", "--out", "runs.xlsx"], "out=runs.xlsx: must end in .parquet or .csv"),
+        (["RESULTS", "--out", "/proc/nowhere/runs.csv"], "out=/proc/nowhere/runs.csv: cannot be written"),
+        (["RESULTS/nowhere"], "results=.*nowhere: there is no such folder"),
+        (["nope://x"], "results=nope://x: must be a folder, or a place after s3://"),
+        (["RESULTS", "--wheer", "task=mean"], "unrecognized arguments: --wheer"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(invoke, store, arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    outcome = invoke("collect", *[argument.replace("RESULTS", str(store.root)) for argument in arguments])
+    assert (outcome.status, outcome.out) == (2, "")
+    assert len(outcome.err.splitlines()) == 1
+    assert re.search(message, outcome.err)
+
+
+def test_a_condition_on_a_column_that_no_run_has_is_refused_in_python_too(store):
+    with pytest.raises(InputError, match="where=encoding.tabel=3: unknown column"):
+        load_records(store.root, where="encoding.tabel=3")

@@ -1,0 +1,468 @@
+import subprocess
+import sys
+from dataclasses import replace
+from io import StringIO
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.colors import to_hex
+
+from support.records import record
+from synthlab import load_records
+from synthlab.analysis.comparison import gather
+from synthlab.analysis.curves import STYLES
+from synthlab.analysis.panels import draw, looks
+from synthlab.analysis.record_list import Records
+from synthlab.collect import collect
+from synthlab.compare import compare, main
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+
+
+def made(value: float, seeds=(0, 1, 2), **changed) -> list:
+    """Records whose every metric at length k is value k (1 + seed)."""
+    runs = []
+    for seed in seeds:
+        blank = record(seed, **changed)
+        lengths = blank.metrics["length"]
+        columns = dict.fromkeys(METRICS, float(value) * lengths * (1 + seed))
+        runs.append(replace(blank, metrics=pd.DataFrame({"length": lengths, **columns})))
+    return runs
+
+
+def encoded(name: str) -> dict:
+    return {"encoding": {"name": name} | ({"base": 1e4} if name == "rope" else {})}
+
+
+def mapped(name: str, shift=0.0, **arguments) -> dict:
+    return {"outrep": {"name": name, "shift": shift, **arguments}}
+
+
+def sized(width: int) -> dict:
+    return {"model": record().config.model | {"width": width}}
+
+
+def table(*runs: list) -> pd.DataFrame:
+    return Records(one for some in runs for one in some).table()
+
+
+def comparison(runs, metric="mse", x="length", by=None, facet=None, length=None):
+    return gather(runs, metric, x, by, facet, length)
+
+
+def points(runs, columns=None, **asked):
+    """What the command writes, read back; or only the rows of some columns."""
+    found = pd.read_csv(StringIO(comparison(runs, **asked).csv()), keep_default_na=False)
+    return found if columns is None else found[columns.split()].to_numpy().tolist()
+
+
+def note(runs, **asked) -> str:
+    return "; ".join(comparison(runs, **asked).remarks)
+
+
+def drawn(runs, **asked):
+    """The figure, laid out, and closed."""
+    figure = compare(runs, **asked)
+    figure.canvas.draw()
+    plt.close(figure)
+    return figure
+
+
+def legend(figure) -> list[str]:
+    """Its entries, wherever it stands."""
+    legends = [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]
+    return [text.get_text() for one in legends for text in one.get_texts()]
+
+
+def titles(figure) -> list[str]:
+    return [axes.get_title() for axes in figure.axes]
+
+
+def refusal(runs, **asked) -> str:
+    with pytest.raises(InputError) as refused:
+        compare(runs, **asked)
+    assert all(line and "\n" not in line for line in refused.value.lines)
+    return str(refused.value)
+
+
+TRAINED = table(made(1, train_length=5, test_length=8), made(10))  # under two training lengths
+POWERS = table(made(1, **mapped("power", p=-1.0)), made(2, **mapped("power", p=-2.0)), made(3, **mapped("sqrt")))
+
+
+def test_points_are_medians_over_seeds_from_least_to_greatest():
+    runs = table(made(10, **encoded("alibi")), made(1))
+    assert list(points(runs)) == ["metric", "encoding", "length", "median", "low", "high", "runs", "pooled_over"]
+    third = [row[2:] for row in points(runs, "encoding length median low high runs pooled_over") if row[1] == 3]
+    assert third == [[6, 3, 9, 3, ""], [60, 30, 90, 3, ""]]
+    assert points(runs, "metric encoding length")[:13:12] == [["mse", "nope", 1], ["mse", "alibi", 1]]
+
+
+def test_against_a_setting_each_run_counts_at_its_longest_length():
+    found = points(TRAINED, "length train_length median low high", x="train_length", by="")
+    assert found == [["8 to 12", 5, 16, 8, 24], ["8 to 12", 10, 240, 120, 360]]
+    said = note(TRAINED, x="train_length", by="")
+    assert "each run at the longest length it was tested to" in said
+    assert "not all points agree in test_length" in said
+    assert "at length 8 to 12" in drawn(TRAINED, x="train_length", by="").get_supylabel()
+
+
+@pytest.mark.parametrize("length", [[12, 4], "12, 4"])
+def test_several_lengths_make_a_series_each(length):
+    asked = {"x": "train_length", "by": "", "length": length}
+    assert points(TRAINED, "length train_length median", **asked) == [[4, 5, 8], [4, 10, 80], [12, 10, 240]]
+    assert "left out: 3 runs not tested at length 12" in note(TRAINED, **asked)
+    assert legend(drawn(TRAINED, **asked)) == ["test length = 4", "test length = 12"]
+    assert titles(drawn(TRAINED, facet="length", **asked)) == ["test length = 4", "test length = 12"]
+
+
+def test_a_median_over_settings_other_than_the_seed_says_so():
+    runs = table(made(1, train_length=5), made(10), made(100, **encoded("alibi")))
+    assert note(runs).startswith("median of 3 seeds, band from least to greatest; trained on the shaded lengths")
+    assert "pooled" not in note(runs)
+    assert note(runs, by="encoding").startswith("median of 3 to 6 runs, band")
+    assert "pooled over train_length" in note(runs, by="encoding").split("; ")
+    assert "pooled over encoding, train_length" in note(runs, by="").split("; ")
+    at_two = points(runs, "encoding median runs pooled_over", by="encoding")[1:14:12]
+    assert at_two == [["nope", (6 + 20) / 2, 6, "train_length"], ["alibi", 400, 3, ""]]
+
+
+def test_settings_that_differ_between_points_but_not_within_are_named_too():
+    runs = table(made(1, **sized(8)), made(2, **sized(16), train_length=5))
+    assert "not all points agree in train_length" in note(runs, x="model.width", by="").split("; ")
+
+
+def test_the_shift_that_task_and_map_decide_is_no_setting_of_its_own():
+    decided = table(made(1), made(2, task={"name": "mean"}, **mapped("log", shift=1.0)))
+    assert "shift" not in note(decided, by="") + "".join(points(decided))
+    assert "pooled over outrep.shift" in note(table(made(1), made(2, **mapped("log", shift=1.0))), by="")
+
+
+def test_a_setting_that_only_some_runs_have():
+    assert "left out: 3 runs without outrep.p" in note(POWERS, x="outrep.p")
+    assert points(POWERS, "outrep.p median", x="outrep.p") == [[-2, 48], [-1, 24]]
+    assert legend(drawn(POWERS)) == [r"$\sqrt{x}$", "$x^p$, exponent $p$ = -2", "$x^p$, exponent $p$ = -1"]
+    assert legend(drawn(POWERS, by="outrep.p")) == ["exponent $p$ = -2", "exponent $p$ = -1", "without outrep.p"]
+    assert titles(drawn(POWERS, facet="outrep.p"))[2] == "without exponent $p$"
+
+
+def test_what_is_left_out_is_counted():
+    failed = table([record(8, diverged_at=2)]).assign(status="failed")
+    runs = pd.concat([table(made(1), [record(seed, diverged_at=2) for seed in (5, 6)]), failed])
+    assert note(runs).endswith("left out: 2 diverged runs, 1 failed run")
+    infinite = runs.assign(mse=runs["mse"].mask(runs["seed"] == 2, np.inf))
+    assert note(infinite).endswith("1 failed run, 1 run whose mse is not finite")
+    assert set(points(infinite)["runs"]) == {2}
+
+
+def test_a_run_that_stands_in_the_table_twice_counts_once():
+    assert set(points(pd.concat([TRAINED, TRAINED]))["runs"]) == {3}
+
+
+def test_horizon_is_one_number_for_each_run():
+    runs = table([record(0), record(1), record(2)], made(1e-9, train_length=5))
+    asked = {"metric": "horizon", "x": "train_length"}
+    assert points(runs, "train_length median low high", **asked) == [[5, 12, 12, 12], [10, 0, 0, 12]]
+    assert "length" not in points(runs, **asked)
+    assert drawn(runs, **asked).axes[0].get_yscale() == "linear"  # 0 is a horizon too
+    assert "tested to length 12" in note(runs, **asked)
+
+
+def test_any_column_of_numbers_that_is_no_setting_can_be_drawn():
+    runs = TRAINED.assign(seconds=TRAINED["train_length"] / 2, twice=2 * TRAINED["mse"])
+    assert points(runs, "train_length median", metric="seconds", x="train_length", by="") == [[5, 2.5], [10, 5]]
+    assert points(runs, metric="twice")["median"].tolist() == (2 * points(runs)["median"]).tolist()
+    assert drawn(runs, metric="twice").get_supylabel() == "twice"
+    assert "x=length: seconds is one number for each run" in refusal(runs, metric="seconds")
+
+
+def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_serves():
+    sizes = table(*(made(k, **sized(width), train_length=k) for width in (8, 16) for k in (5, 6)), made(7))
+    figure = drawn(sizes, facet="model.width,train_length")
+    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (3, 3)
+    assert titles(figure)[0] == r"width = 8, $l_\mathrm{train}$ = 5"
+    assert "no runs" in [text.get_text() for text in figure.axes[2].texts]
+    assert figure.axes[0].get_ylim() == figure.axes[-1].get_ylim()
+    tasks = table(made(1), made(1e-9, task={"name": "mean"}, **mapped("log", shift=1.0)))
+    apart = drawn(tasks, facet="task")
+    assert titles(apart) == ["task = length", "task = mean"]
+    assert apart.axes[0].get_ylim()[0] > apart.axes[1].get_ylim()[1]
+    assert "each panel has its own scale" in apart.get_supxlabel().replace("\n", " ")
+
+
+def test_many_panels_wrap_and_the_lowest_of_each_column_show_the_axis():
+    figure = drawn(table(*(made(k, train_length=k, seeds=(0,)) for k in (4, 5, 6, 7, 8))), facet="train_length")
+    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (2, 3)
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", *["sequence length"] * 4]
+
+
+def test_names_stand_side_by_side_and_are_not_joined():
+    runs = table(
+        *(made(k, **encoded(name)) for k, name in enumerate(("rope", "nope", "alibi"), 1)),
+        made(4, **mapped("power", p=-1.0)),
+    )
+    medians = dict(points(runs, "encoding median", x="encoding", by=""))
+    assert medians == {"rope": 24, "nope": (48 + 72) / 2, "alibi": 72}
+    axes = drawn(runs, x="encoding", by="outrep").axes[0]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["NoPE", "ALiBi", "RoPE"]
+    assert {line.get_linestyle() for line in axes.lines} == {"None"}
+    assert "bar from least to greatest" in note(runs, x="encoding", by="outrep")
+
+
+def test_ticks_are_the_values_and_a_wide_range_is_logarithmic():
+    narrow = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 64))), x="model.width").axes[0]
+    wide = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 256))), x="model.width").axes[0]
+    assert [text.get_text() for text in narrow.get_xticklabels()] == ["8", "16", "64"]
+    assert [text.get_text() for text in wide.get_xticklabels()] == ["8", "16", "256"]
+    assert (narrow.get_xscale(), wide.get_xscale()) == ("linear", "log")
+
+
+def test_an_encoding_looks_the_same_in_every_panel_and_beside_other_settings():
+    runs = table(
+        *(made(1, **encoded(name), train_length=k) for name in ("rope", "alibi") for k in (4, 5)),
+        made(1, **encoded("rope"), train_length=6),
+    )
+    for asked in ({"facet": "train_length"}, {"by": "encoding,train_length"}, {"x": "train_length", "by": "encoding"}):
+        for axes in drawn(runs, **asked).axes:
+            for line in axes.lines:
+                name = str(line.get_label()).partition(" ")[0].removeprefix("encoding=")
+                if name in STYLES:
+                    assert (to_hex(line.get_color()).upper(), line.get_marker()) == STYLES[name][1::2]
+
+
+@pytest.mark.parametrize("x", ["length", "task"])
+def test_series_set_apart_by_several_settings_all_look_different(x):
+    names = ("rope", "alibi", "nope")
+    runs = [made(1, (0,), **encoded(name), train_length=k) for name in names for k in (4, 5, 6, 7, 8)]
+    found = comparison(table(*runs), x=x, by="train_length,encoding")
+    styles = looks(found.points, found.by, joined=x == "length")
+    assert len({style[1:] for style in styles.values()}) == len({style.label for style in styles.values()}) == 15
+    assert {style.colour for style in styles.values()} == {STYLES[name].colour for name in names}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"metric": "msee"}, "metric=msee: unknown, did you mean mse?; choose from mse, mse_rep,"),
+        ({"metric": "model.width"}, "metric=model.width: unknown; choose from mse,"),
+        ({"x": "train_lenght"}, "x=train_lenght: unknown, did you mean train_length?; choose from length, task,"),
+        ({"x": "id"}, "x=id: unknown; choose from length,"),
+        ({"by": "encodings"}, "by=encodings: unknown, did you mean encoding?; choose from"),
+        ({"facet": ["tasks"]}, "facet=tasks: unknown, did you mean task?; choose from"),
+        ({"facet": "task,outrep,encoding"}, "facet=task,outrep,encoding: must be at most two settings"),
+        ({"x": "task", "by": "task"}, "by=task: must not be x too"),
+        ({"by": "task", "facet": "task"}, "by=task: must not be in facet too"),
+        ({"x": "task", "length": 13}, "length=13: must be a length that was tested, 1 to 12"),
+        ({"x": "task", "length": "4,x"}, "length=x: must be a length that was tested, 1 to 12"),
+        ({"length": 4}, "length=4: must be left out where x is length"),
+        ({"metric": "horizon"}, "x=length: horizon is one number for each run"),
+        ({"metric": "horizon", "x": "task", "length": 4}, "length=4: horizon is one number for each run"),
+        ({"path": "x.bmp"}, "path=x.bmp: must end in .png, .pdf, .svg"),
+        ({"path": "/nowhere/x.png"}, "path=/nowhere/x.png: cannot be written (No such file or directory)"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(asked, said):
+    found = refusal(TRAINED, **asked)
+    assert found.startswith(said)
+    assert "\n" not in found
+
+
+def test_all_problems_are_told_at_once():
+    assert len(refusal(TRAINED, metric="a", x="b", by="c", facet="d").splitlines()) == 4
+
+
+def test_more_than_can_be_told_apart_is_refused():
+    many = table(
+        *(made(1, seeds=(0,), protocol=record().config.protocol.model_dump() | {"lr": k / 999}) for k in range(1, 40))
+    )
+    assert refusal(many).startswith("by=protocol.lr: must make at most 35 series, not 39; name fewer settings")
+    assert refusal(many, facet="protocol.lr").startswith("facet=protocol.lr: must make at most 24 panels, not 39")
+
+
+@pytest.mark.parametrize("runs", [pd.DataFrame(), table([record(0, diverged_at=1)])])
+def test_without_a_finished_run_there_is_nothing_to_draw(runs):
+    assert refusal(runs) == "metric=mse: there is no finished run to draw"
+
+
+def test_another_table_is_refused():
+    assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})) == (
+        "table: must be a table of runs, but has no column task, train_length, seed, length"
+    )
+    assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
+
+
+MIXED = table(
+    *(
+        made(value, seeds=(0, 1), train_length=trained, **sized(width), **encoded(name))
+        for value, trained in ((-1, 5), (2, 10))
+        for width in (8, 256)
+        for name in ("nope", "alibi")
+    ),
+    *(made(3, seeds=(0, 1), test_length=longest, **mapped("power", p=-2.0)) for longest in (10, 12)),
+    made(4, seeds=(0, 1), task={"name": "mean"}, **mapped("log", shift=1.0)),
+    made(0, seeds=(0,), protocol=record().config.protocol.model_dump() | {"name": "mine", "lr": 0.5}),
+    [record(7, diverged_at=3)],
+)
+COLUMNS = st.sampled_from([*MIXED.columns, "nonsense", ""])
+NUMBERS = ["outrep.p", "model.width", "train_length", "test_length", "seed", "length"]
+VARIED = st.sampled_from(["task", "encoding", "outrep", "protocol", *NUMBERS])
+CHOICE = {
+    "metric": st.sampled_from([*METRICS, "horizon"]) | COLUMNS,
+    "x": st.just("length") | VARIED | COLUMNS,
+    "by": st.none() | st.lists(VARIED | COLUMNS, max_size=3),
+    "facet": st.none() | st.lists(VARIED, max_size=2) | COLUMNS,
+    "length": st.none() | st.sampled_from([3, [5, 12], "x", 99]),
+}
+
+
+@settings(max_examples=150)
+@given(asked=st.fixed_dictionaries(CHOICE))
+def test_no_point_is_over_more_than_seeds_without_saying_so(asked):
+    try:
+        found = comparison(MIXED, **asked)
+    except InputError as error:
+        assert all(line and "\n" not in line for line in error.lines)
+        return
+    named = {found.x, *found.by, *found.facet}
+    for point in found.points.itertuples():
+        pooled = set(filter(None, point.pooled.split(", ")))
+        assert point.low <= point.median <= point.high
+        assert not pooled & named
+        assert point.seeds <= 2 or pooled  # there are two seeds of each
+    said = "; ".join(found.remarks)
+    assert ("pooled over" in said) == bool(found.points["pooled"].any())
+    assert "left out: 1 diverged run" in said
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(asked=st.fixed_dictionaries(CHOICE | {"metric": st.sampled_from([*METRICS, "horizon"]), "x": VARIED}))
+def test_whatever_can_be_gathered_can_be_drawn(asked):
+    try:
+        found = comparison(MIXED, **asked)
+    except InputError:
+        return
+    figure = draw(found)
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """The command line in a folder with records of two encodings, one of them with a diverged run."""
+    monkeypatch.chdir(tmp_path)
+    store = Store(tmp_path / "results")
+    for run in [*made(1), *made(10, **encoded("alibi")), record(5, diverged_at=2)]:
+        store.write(run)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(words))
+        return (left.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_the_command_writes_the_picture_and_its_points(command, tmp_path, suffix):
+    assert command("--out", f"mine{suffix}") == (0, f"written:\n  mine{suffix}\n  mine.points.csv\n", "")
+    assert (tmp_path / f"mine{suffix}").stat().st_size > 1000
+    written = pd.read_csv(tmp_path / "mine.points.csv")
+    assert written[written["length"] == 3]["median"].tolist() == [6, 60]
+    before = (tmp_path / f"mine{suffix}").read_bytes()
+    command("--out", f"mine{suffix}")
+    assert (tmp_path / f"mine{suffix}").read_bytes() == before
+    assert not plt.get_fignums()
+
+
+def test_the_command_takes_all_that_the_call_takes(command, tmp_path):
+    words = "results --metric bias --x train_length --by encoding --facet task --length 4,5 --where encoding=nope,rope"
+    status, _, err = command(*words.split())
+    assert (status, err) == (0, "")
+    written = pd.read_csv(tmp_path / "compare.points.csv")
+    assert written[["metric", "task", "encoding", "length", "train_length", "median"]].to_numpy().tolist() == [
+        ["bias", "length", "nope", 4, 10, 8],
+        ["bias", "length", "nope", 5, 10, 10],
+    ]
+
+
+@pytest.mark.parametrize("name", ["runs.csv", "runs.parquet"])
+def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
+    command("--out", "folder.png")
+    collect(tmp_path / "results", tmp_path / name)
+    assert command(name, "--out", "file.png")[0] == 0
+    assert (tmp_path / "file.points.csv").read_bytes() == (tmp_path / "folder.points.csv").read_bytes()
+    assert command(name, "--out", "file.png", "--where", "encoding=alibi")[0] == 0
+    assert pd.read_csv(tmp_path / "file.points.csv")["median"].max() == 240
+
+
+def test_failed_runs_are_counted_and_damaged_ones_are_told_of(command, tmp_path):
+    store = Store(tmp_path / "results")
+    store.write_failure(Failure.of(record(9).config, RuntimeError("no")))
+    (store.runs / made(1)[0].config.id / "metrics.csv").write_text("damaged")
+    with pytest.warns(UserWarning, match="1 damaged record"):
+        assert note(load_records(store.root)).endswith("left out: 1 diverged run, 1 failed run")
+    status, _, err = command()
+    assert status == 0
+    assert err.startswith("warning: 1 damaged record")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--metric msee", "metric=msee: unknown, did you mean mse?; choose from"),
+        ("--out x.bmp", "out=x.bmp: must end in .png, .pdf, .svg"),
+        ("--out /proc/nowhere/x.png", "out=/proc/nowhere/x.png: cannot be written ("),
+        ("--out folder.png", "out=folder.png: cannot be written (Is a directory)"),
+        ("--colour red", "unrecognized arguments: --colour"),
+        ("--x", "argument --x: expected one argument"),
+        ("elsewhere", "source=elsewhere: holds no runs"),
+        ("missing.csv", "source=missing.csv: cannot be read (No such file or directory); give a table of runs"),
+        ("empty.csv", "source=empty.csv: cannot be read (No columns to parse from file); give a table of runs"),
+        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, status, task,"),
+        ("binary.csv", "source=binary.csv: cannot be read ("),
+        ("binary.parquet", "source=binary.parquet: cannot be read ("),
+        ("f.points.csv --out f.png", "out=f.png: its points would replace f.points.csv"),
+        ("--where encoding=rope", "source=results: holds no runs where encoding=rope"),
+        ("--where encodign=rope", "where=encodign=rope: unknown column, did you mean encoding?"),
+        ("--where =", "where==: cannot be read"),
+    ],
+)
+def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, words, said):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
+    for name in ("binary.csv", "binary.parquet"):
+        (tmp_path / name).write_bytes(bytes(range(256)) * 8)
+    status, out, err = command(*words.split())
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {said}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "compare.png").exists()
+    assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_the_command_tells_every_problem_in_a_line_of_its_own(command):
+    status, _, err = command("--metric", "a", "--x", "b")
+    assert status == 2
+    assert [line[:9] for line in err.splitlines()] == ["error: me", "error: x="]
+
+
+def test_as_a_module_it_says_how_to_use_it():
+    done = subprocess.run([sys.executable, "-m", "synthlab.compare", "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--facet SETTINGS" in done.stdout
+
+
+def test_runs_whose_error_is_nowhere_a_number_are_named_as_such():
+    nowhere = made(float("nan"))
+    with pytest.raises(InputError, match="no run is left to draw; left out: 3 runs whose mse is not finite"):
+        comparison(table(nowhere))
+    drawn = comparison(table(nowhere, made(1.0, **encoded("rope"))))
+    assert "left out: 3 runs whose mse is not finite" in drawn.remarks

@@ -1,0 +1,64 @@
+import pytest
+
+from support.records import record
+from synthlab.analysis.record_list import Records
+from synthlab.analysis.tables import curves, labelled, shown_lengths, varying
+
+
+def table(*records):
+    return Records(records).table()
+
+
+def test_curves_hold_median_and_range_over_seeds():
+    drawn = curves(table(record(0), record(1), record(5)), "mse")
+    assert drawn.columns.tolist() == ["series", "length", "median", "low", "high", "seeds", "train_length"]
+    third = drawn[drawn["length"] == 3].iloc[0]
+    assert (third["low"], third["median"], third["high"]) == pytest.approx((0.003 / 3, 1.003 / 3, 5.003 / 3))
+    assert third["seeds"] == 3
+    assert drawn["length"].tolist() == list(range(1, 13))
+
+
+def test_diverged_runs_have_no_part_in_a_curve():
+    drawn = curves(table(record(0), record(1, diverged_at=2)), "mse")
+    assert set(drawn["seeds"]) == {1}
+
+
+def test_series_are_named_by_what_differs():
+    rope, alibi = {"encoding": {"name": "rope", "base": 1e4}}, {"encoding": {"name": "alibi"}}
+    both = table(record(0, **rope), record(0, **alibi))
+    assert varying(both) == ["encoding"]
+    assert labelled(both).unique().tolist() == ["rope", "alibi"]
+    longer = table(record(0, **rope, train_length=5), record(0, **alibi, train_length=6))
+    assert labelled(longer).unique().tolist() == ["encoding=rope train_length=5", "encoding=alibi train_length=6"]
+    bases = table(record(0, **rope), record(0, encoding={"name": "rope", "base": 5.0}))
+    assert varying(bases) == ["encoding.base"]
+    assert labelled(table(record(0))).unique().tolist() == ["length"]
+
+
+def test_shown_lengths_tell_the_story():
+    assert shown_lengths(10, 50) == [1, 5, 10, 15, 20, 30, 40, 50]
+    assert shown_lengths(1, 1) == [1]
+    assert shown_lengths(10, 7) == [1, 5, 7]
+
+
+def test_one_record_prints_its_error_by_length():
+    text = repr(Records([record(3)]))
+    assert text.splitlines()[0].startswith("1 run: task=length inputs=bernoulli encoding=nope outrep=log")
+    assert text.splitlines()[1].split() == ["length", "mse", "relative", "error", "bias", "clipped"]
+    assert "relative error stays under 5 % up to length 0 (tested to 12)" in text
+
+
+def test_several_records_print_a_column_for_each_series():
+    text = repr(Records([record(0), record(1), record(0, encoding={"name": "alibi"})]))
+    assert "3 runs: task=length" in text
+    assert "seed=0, 1" in text
+    assert text.splitlines()[2].split() == ["series", "nope", "alibi"]
+
+
+def test_a_diverged_record_says_so_and_what_may_help():
+    text = repr(Records([record(0, diverged_at=3)]))
+    assert "seed 0 diverged: the loss was not finite at step 3; a lower protocol.lr (now 0.003) may help" in text
+
+
+def test_records_show_as_html():
+    assert Records([record(0)])._repr_html_().startswith("<table")

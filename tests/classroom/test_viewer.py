@@ -1,0 +1,190 @@
+import inspect
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import synthlab
+from classroom.viewer import DOTS, PICTURED, Viewer, few_lengths
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import build_models, resolve
+from synthlab.training.execution import fit
+
+run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
+LONGEST = QUICK["test_length"]
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+def untrained(*overrides: str):
+    given = config(*overrides)
+    return Viewer(given), build_models([given])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"task": "mean", "inputs": "uniform_count"},
+        {"task": "length", "outrep": "rsqrt", "encoding": "rope"},
+        {"task": "sum", "outrep": "rsqrt", "encoding": "randomized"},
+        {"task": "length", "model": "linear"},
+    ],
+    ids=lambda settings: "-".join(settings.values()),
+)
+def test_the_error_seen_is_the_recorded_one(tmp_path, settings):
+    recorded = run(**QUICK, **settings, results=tmp_path, progress=False)[0]
+    model, _ = fit([recorded.config])
+    assert Viewer(recorded.config).view(model).error == recorded.metrics["mse"].tolist()
+
+
+def test_a_view_shows_truth_and_answers_at_every_length():
+    viewer, model = untrained("task=length")
+    view = viewer.view(model)
+    assert view.truth == list(range(1, LONGEST + 1))
+    assert [dots.length for dots in view.dots] == [2, 5, 10, 12]
+    for dots in view.dots:
+        assert dots.truth == dots.mapped == [dots.length] * QUICK["evaluation"]["sequences"]
+        assert dots.answers == dots.outputs  # there is no map
+        assert view.answer[dots.length - 1] == pytest.approx(np.mean(dots.answers))
+        errors = np.array(dots.answers) - dots.truth
+        assert view.error[dots.length - 1] == pytest.approx(np.mean(errors**2))
+
+
+def test_a_map_is_seen_from_both_sides():
+    viewer, model = untrained("task=length", "outrep=rsqrt")
+    for dots in viewer.view(model).dots:
+        assert dots.mapped == pytest.approx([dots.length**-0.5] * len(dots.truth))
+        inside = [(z, answer) for z, answer in zip(dots.outputs, dots.answers, strict=True) if z > 1000**-0.5]
+        assert all(answer == pytest.approx(z**-2) for z, answer in inside)
+        beyond = [answer for z, answer in zip(dots.outputs, dots.answers, strict=True) if z <= 1000**-0.5]
+        assert beyond == pytest.approx([1000.0] * len(beyond))  # clipped to evaluation.largest
+
+
+def test_a_quick_look_is_at_the_first_sequences():
+    viewer, model = untrained("task=sum")
+    whole, part = viewer.view(model), viewer.view(model, sequences=3)
+    for all_dots, dots in zip(whole.dots, part.dots, strict=True):
+        assert dots.truth == all_dots.truth[:3]
+        assert dots.answers == pytest.approx(all_dots.answers[:3])
+
+
+def test_no_more_dots_than_can_be_told_apart():
+    viewer, model = untrained("evaluation.sequences=100")
+    assert {len(dots.truth) for dots in viewer.view(model).dots} == {DOTS}
+
+
+@pytest.mark.parametrize(
+    ("task", "truth"),
+    [
+        ("mean", [0, 1 / 2, 2 / 3, 2 / 4, 3 / 5, 4 / 6, 4 / 7]),
+        ("length", [1, 2, 3, 4, 5, 6, 7]),
+        ("sum", [0, 1, 2, 2, 3, 4, 4]),
+    ],
+)
+def test_a_typed_sequence_is_repeated_and_every_prefix_has_its_truth(task, truth):
+    viewer, model = untrained(f"task={task}")
+    reading = viewer.read(model, "011", 4)
+    assert (reading.symbols, reading.length) == ("011011011011", 4)
+    assert reading.truth[:7] == pytest.approx(truth)
+    assert len(reading.answers) == LONGEST
+
+
+def test_a_typed_sequence_beyond_the_test_length_is_cut():
+    viewer, model = untrained()
+    assert viewer.read(model, "0110" * 9, 12).symbols == "0110" * 3
+
+
+def test_a_test_sequence_typed_in_is_answered_as_in_the_test():
+    viewer, model = untrained("task=length", "outrep=rsqrt", "encoding=t5")
+    typed = "".join(map(str, viewer.x[0].tolist()))
+    reading = viewer.read(model, typed, LONGEST)
+    for dots in viewer.view(model).dots:
+        assert reading.answers[dots.length - 1] == pytest.approx(dots.answers[0], rel=1e-3)
+
+
+@pytest.mark.parametrize("length", [1, 7, LONGEST])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_what_every_encoding_adds_and_where_its_readout_attends(encoding, length):
+    viewer, model = untrained(f"encoding={encoding}", "model.depth=2")
+    reading = viewer.read(model, "01", length)
+    assert np.isfinite(reading.answers).all()
+    attention, added = np.array(reading.attention), np.array(reading.added)
+    assert attention.shape == (4, length + 2)  # BOS, the symbols, EOS
+    assert attention.sum(1) == pytest.approx(np.ones(4), abs=1e-5)
+    assert added.shape == (4, length + 2, length + 2)
+    unseen = ~np.tri(length + 2, dtype=bool)
+    assert (np.isnan(added) == unseen).all()
+
+
+def test_alibi_lowers_logits_by_slope_times_distance():
+    viewer, model = untrained("encoding=alibi")
+    added = np.array(viewer.read(model, "01", 3).added)
+    distance = np.subtract.outer(np.arange(5), np.arange(5))
+    for head, slope in enumerate([2**-2, 2**-4, 2**-6, 2**-8]):
+        expected = np.where(distance >= 0, -slope * distance, np.nan)
+        assert added[head] == pytest.approx(expected, abs=1e-5, nan_ok=True)
+
+
+def test_the_encodings_picture_stops_where_its_cells_are_too_small():
+    viewer, model = untrained("test_length=60", "encoding=rope")
+    reading = viewer.read(model, "01", 60)
+    assert np.shape(reading.added) == (4, PICTURED + 2, PICTURED + 2)
+    assert np.shape(reading.attention) == (4, 62)
+
+
+def test_randomized_positions_are_the_same_at_each_look():
+    viewer, model = untrained("encoding=randomized")
+    assert viewer.view(model) == viewer.view(model)
+    assert viewer.read(model, "0110", 9).answers == viewer.read(model, "0110", 9).answers
+
+
+def test_the_theorys_linear_attention_has_nothing_inside_to_show():
+    viewer, model = untrained("model=linear")
+    reading = viewer.read(model, "0", 5)
+    assert (reading.attention, reading.added) == ([], [])
+    assert np.isfinite(reading.answers).all()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "natural", "mapped"),
+    [
+        (["task=mean"], (0, 1), (0, 1)),
+        (["task=length"], (1, 10), (1, 10)),
+        (["task=length", "outrep=rsqrt"], (1, 10), (10**-0.5, 1)),
+        (["task=sum", "outrep=rsqrt"], (0, 10), (11**-0.5, 1)),  # 1 / sqrt(x + 1)
+        (["task=length", "outrep=log", "train_length=4"], (1, 4), (0, math.log(4))),
+    ],
+)
+def test_what_training_asked_for(overrides, natural, mapped):
+    seen = Viewer(config(*overrides)).seen()
+    assert seen[0] == natural
+    assert seen[1] == pytest.approx(mapped)
+
+
+@pytest.mark.parametrize(
+    ("train_length", "test_length", "lengths"),
+    [
+        (10, 50, [2, 5, 10, 20, 50]),
+        (5, 50, [1, 2, 5, 10, 50]),
+        (30, 50, [6, 15, 30, 50]),
+        (10, 12, [2, 5, 10, 12]),
+        (1, 1, [1]),
+        (20, 10, [4, 10]),
+    ],
+)
+def test_a_few_lengths_within_training_and_beyond(train_length, test_length, lengths):
+    assert few_lengths(train_length, test_length) == lengths
+
+
+def test_looking_leaves_the_model_and_gradients_alone():
+    viewer, model = untrained("encoding=learned")
+    before = [parameter.clone() for parameter in model.parameters()]
+    viewer.view(model)
+    viewer.read(model, "01", 5)
+    assert all(torch.equal(old, new) for old, new in zip(before, model.parameters(), strict=True))
+    assert all(parameter.grad is None for parameter in model.parameters())

@@ -1,0 +1,241 @@
+"""The command lines as a user meets them: what they print, what they refuse, and with which status."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REFUSED = {
+    "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from length, mean, sum"),
+    "an unknown encoding": (["encoding=rpoe"], "encoding=rpoe: unknown, did you mean rope.; choose from alibi"),
+    "an unknown map": (["outrep=cube"], "outrep=cube: unknown; choose from identity, log, power"),
+    "an unknown protocol": (["protocol=papr"], "protocol=papr: unknown, did you mean paper."),
+    "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
+    "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
+    "a key added by hand": (["+foo=1"], "foo=1: unknown key; choose from task"),
+    "a key of another member": (["encoding=nope", "+encoding.table=3"], "encoding.table=3: unknown key"),
+    "an odd head width for rope": (["encoding=rope", "model.heads=32"], "model.heads=32: .* even head width"),
+    "a width that heads do not divide": (["model.width=30"], "model.heads=4: must divide model.width=30"),
+    "no test length": (["test_length=0"], "test_length=0: must be greater than 0"),
+    "a negative training length": (["train_length=-3"], "train_length=-3: must be greater than 0"),
+    "tests beyond the learned table": (
+        ["encoding=learned", "encoding.table=40", "test_length=50"],
+        "test_length=50: encoding=learned has 40 positions, .* lengths up to 38",
+    ),
+    "training beyond the learned table": (
+        ["encoding=learned", "encoding.table=8", "test_length=5"],
+        "train_length=10: encoding=learned has 8 positions, .* lengths up to 6",
+    ),
+    "tests beyond the randomized span": (
+        ["encoding=randomized", "encoding.span=20", "test_length=50"],
+        "test_length=50: encoding=randomized has 20 positions, .* lengths up to 18",
+    ),
+    "a map whose domain the task leaves": (
+        ["task=sum", "outrep=rsqrt", "outrep.shift=0"],
+        r"outrep.shift=0: takes the targets of task=sum to \[0, 12\], which leaves the domain \(0, inf\)",
+    ),
+    "a negative learning rate": (["protocol.lr=-1"], "protocol.lr=-1: must be greater than 0"),
+    "a learning rate that is no number": (["protocol.lr=nan"], "protocol.lr=nan: must be a finite number"),
+    "an unknown optimizer": (["protocol.optimizer=lion"], "protocol.optimizer=lion: must be 'adam' or 'sgd'"),
+    "an unknown normalization": (["model.norm=batch"], "model.norm=batch: must be 'pre', 'post' or 'none'"),
+    "a probability above one": (["inputs.p=1.5"], "inputs.p=1.5: must be less than or equal to 1"),
+    "a fractional seed": (["seed=1.5"], "seed=1.5: must be a valid integer"),
+    "a truth value for a number": (["model.depth=true"], "model.depth=true: must be a valid integer"),
+    "nothing for a number": (["model.depth=null"], "model.depth=null: must be a valid integer"),
+    "power zero": (["outrep=power", "outrep.p=0"], "outrep.p=0: must not be 0"),
+    "too small a limit": (["task=length", "evaluation.largest=5"], "evaluation.largest=5: must be at least"),
+    "an encoding for the theory's model": (["model=linear", "encoding=rope"], "model=linear: .* choose encoding=nope"),
+    "a class that is not there": (["encoding.name=nowhere:X"], "encoding=nowhere:X: cannot be imported"),
+    "a class of another kind": (["encoding.name=math:sin"], "encoding=math:sin: must be a subclass of"),
+    "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
+    "a word without value": (["task"], "task: cannot be read; write key=value"),
+    "a key without name": (["=3"], "=3: Config group override must be a string or a list"),
+    "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
+    "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
+    "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
+    "a group taken away": (["~task"], "task: missing; must be given"),
+    "a length beyond any memory": (["test_length=1000000000000"], "test_length=1000000000000: must be less than"),
+    "a batch beyond any memory": (["protocol.batch=1000000000000"], "protocol.batch=1000000000000: must be less than"),
+    "a width beyond any memory": (["model.width=1000000000"], "model.width=1000000000: must be less than"),
+    "no folder for results": (["results="], "results=: must be the path of a folder"),
+    "a number for results": (["results=3"], "results=3: must be the path of a folder"),
+    "nothing for results": (["results=null"], "results=null: must be the path of a folder"),
+    "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
+    "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, quick, tmp_path, case):
+    arguments, message = REFUSED[case]
+    outcome = invoke("synthlab", *quick, *arguments)
+    lines = outcome.err.strip().splitlines()
+    assert outcome.status == 2
+    assert len(lines) == 1, outcome.err
+    assert re.match(f"error: .*{message}", lines[0]), lines[0]
+    assert outcome.out == ""
+    assert not (tmp_path / "runs").exists()
+
+
+def test_all_problems_are_reported_at_once(invoke, quick):
+    outcome = invoke("synthlab", *quick, "encoding=learned", "+encoding.tabel=4", "encoding.scale=-1", "model.depth=0")
+    assert outcome.status == 2
+    assert [line.split(":")[1].split("=")[0].strip() for line in outcome.err.splitlines()] == [
+        "encoding.scale",
+        "encoding.tabel",
+        "model.depth",
+    ]
+
+
+def test_an_unwritable_results_folder_is_refused(invoke, quick, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    outcome = invoke("synthlab", *quick, f"results={tmp_path}/file")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
+
+
+def test_a_record_cut_in_half_is_trained_anew_and_the_others_stay(invoke, quick, tmp_path):
+    assert invoke("synthlab", *quick, "-m", "seed=0,1").status == 0
+    folders = sorted((tmp_path / "runs").iterdir())
+    contents = {path: path.read_bytes() for path in folders[1].iterdir()}
+    half = folders[0] / "metrics.csv"
+    half.write_bytes(half.read_bytes()[: half.stat().st_size // 2])
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1")
+    assert outcome.status == 0
+    (aside,) = (tmp_path / "damaged").iterdir()
+    assert outcome.err.splitlines()[-1] == f"warning: {aside}: a damaged record, set aside here and trained anew"
+    assert {path: path.read_bytes() for path in folders[1].iterdir()} == contents
+    assert (folders[0] / "metrics.csv").exists()
+
+
+def test_a_damaged_record_of_a_single_run_is_trained_anew_with_a_warning_in_one_line(invoke, quick, tmp_path):
+    whole = invoke("synthlab", *quick)
+    (folder,) = (tmp_path / "runs").iterdir()
+    (folder / "status.json").unlink()
+    done = shell(sys.executable, "-m", "synthlab", *quick)
+    assert (done.returncode, done.stdout) == (0, whole.out)
+    assert done.stderr.startswith("warning: a damaged record was trained anew; it lies in ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", *quick, "task=length", "encoding=rope", "outrep=rsqrt", "seed=3")
+    assert outcome.status == 0
+    assert outcome.err == ""
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("1 run: task=length inputs=bernoulli encoding=rope outrep=rsqrt")
+    assert [line.split()[0] for line in lines[2:-4]] == ["1", "5", "10"]
+    folder = Path(lines[-2].removeprefix("record: "))
+    assert folder.parent == tmp_path / "runs"
+    assert (folder / "metrics.csv").exists()
+    again = invoke("synthlab", *quick, "task=length", "encoding=rope", "outrep=rsqrt", "seed=3")
+    assert again.out == outcome.out
+
+
+def test_a_sweep_trains_every_combination(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", *quick, "-m", "task=mean,sum", "seed=range(2)")
+    assert outcome.status == 0
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+
+
+def test_a_sweep_with_one_bad_run_trains_none(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", *quick, "-m", "encoding=nope,rope", "model.heads=4,32", "seed=0,1")
+    assert outcome.status == 2
+    assert len(outcome.err.splitlines()) == 1
+    assert "model.heads=32" in outcome.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_sweep_with_nowhere_to_write_is_refused(invoke, quick, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={tmp_path}/file")
+    assert outcome.status == 2
+    assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
+
+
+def test_a_sweep_takes_globs_and_flags_at_any_place(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", "task=glob(*)", "--config-dir", str(tmp_path), *quick, "-m")
+    assert outcome.status == 0, outcome.err
+    assert len(list((tmp_path / "runs").iterdir())) == 3
+
+
+def test_a_broken_file_of_the_users_own_is_refused_in_one_line(invoke, quick, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir(parents=True)
+    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed\n")
+    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, "encoding=mine")
+    assert outcome.status == 2
+    assert len(outcome.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["strength: 2.0\n", "# nothing\n", "only text\n"])
+@pytest.mark.parametrize("group", ["task", "encoding", "tracker"])
+def test_a_file_of_the_users_own_without_a_name_is_refused_in_one_line(invoke, quick, tmp_path, group, text):
+    (tmp_path / "own" / group).mkdir(parents=True)
+    (tmp_path / "own" / group / "mine.yaml").write_text(text)
+    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, f"{group}=mine")
+    assert outcome.status == 2
+    assert re.fullmatch(rf"error: {group}={{.*}}: must be a mapping with a name; choose from .*\n", outcome.err)
+
+
+def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
+    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none"]
+    outcome = invoke("synthlab", *quick, *explosive)
+    assert outcome.status == 1
+    assert re.search(r"seed 0 diverged: the loss was not finite at step \d+", outcome.out)
+
+
+def test_help_names_every_group_and_shows_examples(invoke):
+    outcome = invoke("synthlab", "--help")
+    assert outcome.status == 0
+    for text in (
+        "encoding: alibi, eabf, learned, nope",
+        "train_length: 10",
+        "python -m synthlab task=length encoding=rope",
+    ):
+        assert text in outcome.out
+
+
+def test_cfg_job_shows_the_whole_config(invoke):
+    outcome = invoke("synthlab", "--cfg", "job", "task=sum")
+    assert outcome.out.startswith("task:\n  name: sum\n")
+    assert "hydra" not in outcome.out
+
+
+def test_a_users_own_config_dir_adds_files(invoke, quick, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir(parents=True)
+    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: support.user_classes:Backwards\nstrength: 2.0\n")
+    own = ["--config-dir", str(tmp_path / "own")]
+    outcome = invoke("synthlab", *own, *quick, "encoding=mine")
+    assert outcome.status == 0
+    assert "encoding=support.user_classes:Backwards" in outcome.out
+    sweep = invoke("synthlab", *own, "-m", *quick, "encoding=mine,nope")
+    assert sweep.status == 0
+    assert "encoding=support.user_classes:Backwards" in outcome.out
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
+    everything = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
+
+
+COMPLETIONS = [("task=", {"task=mean", "task=length", "task=sum"}), ("model.wi", {"model.width="})]
+
+
+@pytest.mark.parametrize(("line", "expected"), COMPLETIONS)
+def test_tab_completion_works_and_does_not_import_torch(line, expected):
+    # The query that the completion of the shell sends; an import of torch would end it.
+    code = "import sys; sys.modules['torch'] = None; from synthlab.__main__ import main; main()"
+    line = f"synthlab {line}"
+    done = shell(sys.executable, "-c", code, "-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
+    assert set(done.stdout.split()) == expected, done.stderr
+
+
+def test_the_installed_command_and_the_module_are_the_same(tmp_path):
+    own = shell(str(Path(sys.executable).parent / "synthlab"), "task=maen")
+    module = shell(sys.executable, "-m", "synthlab", "task=maen")
+    assert (own.returncode, own.stderr) == (module.returncode, module.stderr)
+    assert own.returncode == 2

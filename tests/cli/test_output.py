@@ -1,0 +1,85 @@
+"""A full, a gone and a closed standard output: they cost what would have been printed, and nothing else."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.output_alignment import mechanism
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides
+from synthlab.output import say, tell
+
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+
+
+def gone():
+    """A stream whose reader has gone."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return open(writer, "w")
+
+
+def full():
+    """A stream on a full disk."""
+    return open("/dev/full", "w")
+
+
+LOST = [pytest.param(gone, id="gone"), pytest.param(full, id="full", marks=needs_full)]
+
+
+@pytest.mark.parametrize("make", LOST)
+def test_what_nobody_can_read_is_dropped(make, monkeypatch):
+    with make() as out, make() as err:
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        for _ in range(2):
+            say("a line", "another")
+            tell("a line")
+
+
+@needs_full
+def test_the_mechanism_ends_on_a_full_disk(monkeypatch):
+    monkeypatch.setattr(mechanism, "inverse_weights", lambda _: 2.0 + 3.0 * np.arange(1, 51)[None])
+    with full() as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        mechanism.main()
+
+
+@needs_full
+@pytest.mark.parametrize("arguments", [["--help"], ["--cfg", "job"], ["task=sum"], ["-m", "task=sum,mean"]])
+def test_a_full_disk_costs_no_status(invoke, quick, monkeypatch, arguments):
+    with full() as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert invoke("synthlab", *quick, *arguments).status == 0
+
+
+@needs_full
+def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp_path, monkeypatch):
+    with full() as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        outcome = invoke("experiments", "figure=1", "seeds=1", "workers=1", *quick)
+    assert (outcome.status, "Traceback" in outcome.err) == (0, False)
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize("closed", [[1], [2], [0, 1, 2]])
+def test_workers_train_though_streams_are_closed(tmp_path, closed):
+    def close():
+        for number in closed:
+            os.close(number)
+
+    given = [*as_overrides(QUICK), f"results={tmp_path}", "task=mean,sum", "train_length=4,5", "workers=2"]
+    command = [sys.executable, "-m", "synthlab", "-m", *given]
+    with open(tmp_path / "err", "w") as err:
+        done = subprocess.run(
+            command, stdout=subprocess.DEVNULL, stderr=err, preexec_fn=close, timeout=120, check=False
+        )
+    assert done.returncode == 0
+    assert len(list((tmp_path / "runs").iterdir())) == 4
+    lines = (tmp_path / "err").read_text().splitlines()
+    assert all(re.search(r"\d left", line) for line in lines), lines

@@ -1,0 +1,31 @@
+"""Commands where little is as usual: no docstrings, no working folder, no checkout."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("command", ["synthlab.collect", "synthlab.compare"])
+def test_commands_without_docstrings_explain_themselves(command):
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", command, "--help"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: python -m {command} ")
+
+
+@pytest.mark.parametrize("command", [["synthlab", "--help"], ["experiments", "figure=1"], ["language"], ["classroom"]])
+def test_a_working_folder_that_is_gone_is_said_in_one_line(tmp_path, command):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os, runpy, sys; sys.path.insert(0, {str(ROOT)!r}); os.rmdir(os.getcwd()); sys.argv = {command!r}; "
+    code += f"runpy.run_module({command[0]!r}, run_name='__main__', alter_sys=True)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=gone, capture_output=True, text=True, timeout=120, check=False
+    )
+    line = "error: the working folder is gone; change to one that is there\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)

@@ -1,0 +1,371 @@
+"""Each claim is judged on made-up records: one set in which it holds, and for each of its checks one that breaks it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.output_alignment.claims import CLAIMS
+from support.records import record
+from synthlab.regression.outrep import OUTREPS
+from synthlab.studies.verdicts import Check, Evidence, Interval, NoEvidence, Verdict, judge, median_interval
+
+LENGTHS = np.arange(1, 51)
+BEYOND = np.maximum(LENGTHS - 10, 0)
+
+
+def made(errors, seeds=3, losses=(0.1, 0.0001), **changed):
+    """Records with the mean squared errors ``errors`` (an array over lengths 1..50), a little apart by seed."""
+    made = []
+    for seed in range(seeds):
+        blank = record(seed, test_length=50, **changed)
+        columns = {
+            name: np.asarray(errors, dtype=float) * (1 + 0.01 * seed) for name in blank.metrics if name != "length"
+        }
+        training = pd.DataFrame({"step": [10, 20], "loss": losses})
+        made.append(replace(blank, metrics=pd.DataFrame({"length": LENGTHS, **columns}), training=training))
+    return made
+
+
+def verdict(claim: str, **series) -> Verdict:
+    [found] = judge(CLAIMS.values(), "Figure 1", [([claim], Evidence(series))])
+    return found
+
+
+def failing(found: Verdict) -> list[str]:
+    return [check.what for check in found.checks if check.answer == "fails"]
+
+
+MEAN = {"task": {"name": "mean"}, "outrep": {"name": "identity", "shift": 0.0}}
+LENGTH = {"task": {"name": "length"}, "outrep": {"name": "identity", "shift": 0.0}}
+SUM = {"task": {"name": "sum"}, "outrep": {"name": "identity", "shift": 0.0}}
+FLAT, SQUARE = np.full(50, 1e-6), 1e-3 + BEYOND**2.0
+RISING = np.where(LENGTHS > 10, 2e-4, 1e-6)
+
+
+def test_1a_and_each_way_to_break_it():
+    others = {name: made(RISING, **MEAN) for name in ("alibi", "rope", "learned")}
+    assert verdict("1a", nope=made(FLAT, **MEAN), **others).word == "holds"
+    assert failing(verdict("1a", nope=made(4e-5 * FLAT / FLAT, **MEAN), **others)) == ["NoPE: largest error"]
+    # from 1e-9 to 2e-5 is 2 times the paper's 1e-5: lower errors within are no fault
+    low = verdict("1a", nope=made(np.where(LENGTHS > 40, 2e-5, 1e-9), **MEAN), **others)
+    assert (low.word, low.checks[2].median) == ("holds", pytest.approx(2.02))  # the middle one of three seeds
+    steep = verdict("1a", nope=made(np.where(LENGTHS > 40, 3e-4, 2e-5), **MEAN), **others)
+    assert failing(steep) == [
+        "NoPE: largest error",
+        "NoPE: error / best constant's, largest",
+        "NoPE: largest error beyond training / within (1e-05 at least)",
+    ]
+    assert steep.checks[2].median == pytest.approx(15)
+    # 0.005 = 0.25 / 50 is what always answering 1/2 gives at length 50: no generalization, though it is small
+    trivial = verdict("1a", nope=made(0.25 / LENGTHS, **MEAN), **others)
+    assert trivial.word == "does not hold"
+    assert "NoPE: error / best constant's, largest" in failing(trivial)
+    assert trivial.checks[1].median == pytest.approx(1.01)
+    # what would be flat for NoPE is flat for RoPE: from 1e-9 to 5e-5, 5 times the paper's 1e-5
+    flat_rope = others | {"rope": made(np.where(LENGTHS > 10, 5e-5, 1e-9), **MEAN)}
+    found = verdict("1a", nope=made(FLAT, **MEAN), **flat_rope)
+    assert found.word == "holds in part"
+    assert failing(found) == ["RoPE: largest error beyond training / within (1e-05 at least)"]
+
+
+def test_5_compares_with_the_best_constant_under_uniform_counts():
+    uniform = MEAN | {"inputs": {"name": "uniform_count"}}
+    assert verdict("5", nope=made(FLAT, **uniform)).word == "holds"
+    # at length 1 the mean is 0 or 1: variance 1/4; for long sequences that of U(0, 1): 1/12
+    constant = verdict("5", nope=made((LENGTHS + 2) / (12 * LENGTHS), seeds=1, **uniform))
+    assert constant.checks[0].median == pytest.approx(1)
+    assert (LENGTHS + 2)[0] / 12 == 1 / 4
+    assert constant.word == "does not hold"  # though it is flat
+    # ten times 1e-5 within is flat up to 1e-3, from 1e-9 within up to 1e-4
+    for within, beyond, answer in [(1e-4, 9e-4, "holds"), (1e-9, 9e-5, "holds"), (1e-9, 1.1e-4, "fails")]:
+        errors = np.where(LENGTHS > 10, beyond, within)
+        assert verdict("5", nope=made(errors, seeds=1, **uniform)).checks[1].answer == answer
+
+
+def every_encoding(errors, **task):
+    """The same errors under each; nope's may be replaced."""
+    return {name: made(errors, **task) for name in ("nope", "alibi", "rope", "learned")}
+
+
+@pytest.mark.parametrize(("claim", "task"), [("1b", LENGTH), ("4a", SUM)])
+def test_explosions_and_what_is_none(claim, task):
+    exploding = every_encoding(SQUARE, **task)
+    assert verdict(claim, **exploding).word == "holds"
+    assert verdict(claim, **every_encoding(FLAT, **task)).word == "does not hold"
+    [found] = failing(verdict(claim, **exploding | {"nope": made(1 + BEYOND, **task)}))
+    assert "NoPE: largest error beyond training / within" in found
+
+
+def test_only_the_length_task_has_to_keep_rising():
+    # a plateau from length 20 on: the later two thirds of 11..50 have the same mean
+    levelled = {"nope": made(np.minimum(SQUARE, 100), **LENGTH)}
+    found = verdict("1b", **every_encoding(SQUARE, **LENGTH) | levelled)
+    assert failing(found) == ["length, NoPE: error in a third beyond training / in the next"]
+    levelled = {"nope": made(np.minimum(SQUARE, 100), **SUM)}
+    assert verdict("4a", **every_encoding(SQUARE, **SUM) | levelled).word == "holds"
+
+
+def test_the_trend_is_over_thirds_of_the_lengths_beyond_training():
+    # 40 lengths beyond training are 14, 13 and 13: means 1, 4 and 5
+    steps = np.repeat([0.01, 1.0, 4.0, 5.0], [10, 14, 13, 13])
+    assert Evidence({"a": made(steps, **LENGTH)}).trend("a") == pytest.approx([0.8, 0.8, 0.8])  # not 1/4
+    # every other length errs twice as much: half of the steps fall, the trend rises
+    noisy = SQUARE * np.where(LENGTHS % 2, 2, 1)
+    assert (Evidence({"a": made(noisy, **LENGTH)}).trend("a") < 0.5).all()
+    falling = Evidence({"a": made(np.where(LENGTHS > 37, 1.0, SQUARE), **LENGTH)})
+    assert (falling.trend("a") > 100).all()
+
+
+def maps(task, **scales):
+    return {name: made(SQUARE * scale, **task) for name, scale in scales.items()}
+
+
+def test_1c_and_each_way_to_break_it():
+    good = maps(LENGTH, identity=1, sqrt=0.5, log=0.3, rsqrt=0.1)
+    near = made(np.where(LENGTHS < 31, 0.01, SQUARE * 0.1), **LENGTH)
+    assert verdict("1c", **good | {"rsqrt": near}).word == "holds"
+    assert failing(verdict("1c", **good)) == ["1/sqrt(x): horizon"]
+    worse = good | {"rsqrt": near} | maps(LENGTH, sqrt=1.1)
+    assert failing(verdict("1c", **worse)) == ["sqrt(x) / plain"]
+    beaten = good | {"rsqrt": near} | maps(LENGTH, log=0.0001)
+    assert failing(verdict("1c", **beaten)) == ["1/sqrt(x) / log x"]
+
+
+def test_1c_plus_and_each_way_to_break_it():
+    good = maps(LENGTH, identity=1, rlog=0.3, reciprocal=0.2, rsqrt=0.1)
+    assert verdict("1c+", **good).word == "holds"
+    beaten = verdict("1c+", **good | maps(LENGTH, reciprocal=0.05))
+    assert (beaten.word, failing(beaten)) == ("holds in part", ["1/sqrt(x) / 1/x"])
+    assert beaten.checks[-2].median == pytest.approx(2)
+    assert failing(verdict("1c+", **good | maps(LENGTH, rlog=2))) == ["1/log(x+1) / plain"]
+    equal = verdict("1c+", **maps(LENGTH, identity=1, rlog=1, reciprocal=1, rsqrt=1))
+    assert equal.word == "does not hold"  # as good is not better
+
+
+def test_4b_wants_half_the_error_of_the_map_that_the_paper_recommends():
+    assert verdict("4b", **maps(SUM, identity=1, sqrt=0.9, log=0.8, rsqrt=0.4)).word == "holds"
+    assert failing(verdict("4b", **maps(SUM, identity=1, sqrt=1.1, log=0.8, rsqrt=0.4))) == ["sqrt(x) / plain"]
+    assert failing(verdict("4b", **maps(SUM, identity=1, sqrt=0.9, log=0.8, rsqrt=0.6))) == ["1/sqrt(x) / plain"]
+
+
+def trained_to(length: int, scale: float = 1.0):
+    errors = 1e-3 + np.maximum(LENGTHS - length, 0) ** 2.0
+    return made(errors * scale, train_length=length, **SUM)
+
+
+def test_3_compares_where_both_extrapolate():
+    good = {"train_length=5": trained_to(5), "train_length=10": trained_to(10), "train_length=20": trained_to(20)}
+    assert verdict("3", **good).word == "holds"
+    assert verdict("3", **dict(reversed(good.items()))).word == "holds"
+    # made 1.5 times worse than trained to 5 beyond length 10, and better within, which must not help it
+    worse = trained_to(10)
+    errors = np.where(LENGTHS > 10, 1.5 * (1e-3 + (LENGTHS - 5) ** 2.0), 1e-9)
+    worse = made(errors, train_length=10, **SUM)
+    found = verdict("3", **good | {"train_length=10": worse})
+    assert failing(found) == ["sum, train_length = 10 / train_length = 5"]
+    assert found.checks[0].median == pytest.approx(1.5)
+    solved = made(FLAT, train_length=20, **SUM)
+    assert len(failing(verdict("3", **good | {"train_length=20": solved}))) == 2  # no rising trend
+
+
+def trained(*losses: float, seeds: int = 3):
+    """Records of the mean task whose training losses, one every ten steps, are these."""
+    return made(FLAT, seeds=seeds, losses=losses, **MEAN)
+
+
+def test_slow_compares_the_losses_at_the_end():
+    fast, slow = trained(0.5, 0.001), trained(0.1, 0.004)
+    found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=fast)
+    assert (found.word, found.checks[0].median) == ("holds", pytest.approx(4))
+    assert verdict("slow", alibi=fast, nope=slow, rope=slow, learned=slow).word == "does not hold"
+    found = verdict("slow", alibi=slow, nope=fast, rope=fast, learned=trained(0.1, 0.005))
+    assert (found.word, failing(found)) == ("holds in part", ["ALiBi's final loss / learned's"])
+    lost = [replace(run, diverged_at=1) for run in fast[:2]]  # its third seed is left, which ALiBi lacks
+    found = verdict("slow", alibi=slow[:2], nope=[*lost, fast[2]], rope=fast, learned=fast)
+    assert found.missing == ["alibi and nope have no seed in common"]
+
+
+def test_the_loss_at_the_end_is_the_mean_over_a_tenth_of_the_steps():
+    # of 400 steps, those recorded after step 360: 370, 380, 390, 400 with mean 2.5; all others do not count
+    ending = pd.DataFrame({"step": np.arange(10, 401, 10), "loss": [9.0] * 36 + [1.0, 2.0, 3.0, 4.0]})
+    even = ending.assign(loss=0.5)
+    runs = {"a": ending, "b": even}
+    evidence = Evidence({name: [replace(run, training=curve) for run in trained(1, 1)] for name, curve in runs.items()})
+    assert evidence.loss_ratio("a", "b") == pytest.approx([5, 5, 5])
+
+
+@pytest.mark.parametrize(("power", "word"), [(2, "holds"), (1, "does not hold"), (3, "does not hold")])
+def test_q_finds_the_exponent_counted_from_the_training_length(power, word):
+    errors = BEYOND ** float(power) + 1e-12
+    found = verdict("q", **every_encoding(errors, **LENGTH))
+    assert (found.word, found.checks[0].median) == (word, pytest.approx(power, abs=1e-9))
+    errors = (LENGTHS - 5.0) ** power  # the same, trained on lengths up to 5
+    assert verdict("q", **every_encoding(errors, train_length=5, **LENGTH)).checks[0].median == pytest.approx(power)
+
+
+def test_q_does_not_look_for_another_origin():
+    # from 5.5 = (l_train + 1) / 2, equation 15: of (l - 5.5)^2 the exponent of l - 10 is, by two points at the ends,
+    # log((44.5 / 14.5)^2) / log(40 / 10) = 1.62, and least squares weight the crowded far lengths, where it is more
+    found = verdict("q", **every_encoding((LENGTHS - 5.5) ** 2, **LENGTH))
+    assert found.word == "does not hold"
+    assert 1.62 < found.checks[0].median < 1.75
+
+
+def test_every_claim_says_what_it_measures_and_is_judged_by_a_figure():
+    from support.figures import FIGURES, panels_of
+
+    for claim in CLAIMS.values():
+        assert all([claim.statement.endswith("."), claim.where, claim.quantity, claim.why])
+    used = {claim for name in FIGURES if name.isdigit() for panel in panels_of(name) for claim in panel.claims}
+    assert used == set(CLAIMS)
+
+
+# By the number of seeds, which order statistics cover the median, and how often: 1 - 2 P(Bin(n, 1/2) < k).
+INTERVALS = {
+    1: (1, 0.0),
+    2: (1, 0.5),
+    3: (1, 0.75),
+    4: (1, 0.875),
+    5: (1, 0.9375),
+    7: (1, 0.984375),  # k = 2: 1 - 2 (1 + 7) / 128 = 0.875, too little
+    8: (2, 0.9296875),  # 1 - 2 (1 + 8) / 256
+    10: (2, 0.978515625),  # 1 - 2 (1 + 10) / 1024; k = 3: 0.890625
+    20: (6, 0.958610534667969),  # 1 - 2 (1 + 20 + 190 + 1140 + 4845 + 15504) / 2^20; k = 7: 0.8847
+}
+
+
+@pytest.mark.parametrize("n", INTERVALS)
+def test_an_interval_of_order_statistics_by_hand(n):
+    k, coverage = INTERVALS[n]
+    values = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
+    assert median_interval(values) == (k, n + 1 - k, pytest.approx(coverage, abs=1e-12))
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 20])
+def test_how_often_an_interval_covers_and_a_check_errs(n):
+    """20,000 draws of a skewed distribution with median 1: the shares have standard errors of at most 0.0031."""
+    draws = np.random.default_rng(n).lognormal(0, 2, (20_000, n))
+    intervals = [median_interval(values) for values in draws]
+    coverage = intervals[0].coverage
+    covered = np.mean([found.low <= 1 <= found.high for found in intervals])
+    assert covered == pytest.approx(coverage, abs=4 * 0.0031)
+    # the worst case: the true median is the end of the range, which it then fails ("under 1") or fulfils ("at least 1")
+    outside = np.mean([Check("x", values, high=1.0).answer == "holds" for values in draws[:5000]])
+    inside = np.mean([Check("x", values, low=1.0).answer == "fails" for values in draws[:5000]])
+    assert outside == pytest.approx((1 - coverage) / 2, abs=4 * 0.0047)
+    assert inside == pytest.approx((1 - coverage) / 2, abs=4 * 0.0047)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "answer"),
+    [
+        ([1, 2, 3], {"low": 0.5}, "holds"),
+        ([1, 2, 3], {"low": 1}, "holds"),
+        ([1, 2, 3], {"low": 1.5}, "undecided"),
+        ([1, 2, 3], {"low": 3}, "undecided"),
+        ([1, 2, 3], {"low": 3.5}, "fails"),
+        ([1, 2, 3], {"high": 3.5}, "holds"),
+        ([1, 2, 3], {"high": 3}, "undecided"),  # 3 is not under 3
+        ([1, 2, 3], {"high": 1.5}, "undecided"),
+        ([1, 2, 3], {"high": 1}, "fails"),
+        ([1, 2, 3], {"low": 1.5, "high": 2.5}, "undecided"),  # reaches beyond both ends
+        ([1, 2, 3], {"low": 4, "high": 5}, "fails"),
+        ([1, 2, 3, 4, 5, 6, 7, 99], {"high": 8}, "holds"),  # of eight seeds from the second to the seventh
+        ([1, 2, 3, 4, 5, 6, 99, 99], {"high": 8}, "undecided"),
+        ([1, 2, np.inf], {"low": 0.5}, "holds"),
+        ([1, 2, np.inf], {"high": 9}, "undecided"),
+        ([np.inf] * 3, {"high": 9}, "fails"),
+        ([np.inf] * 3, {"low": 0.5}, "holds"),
+        ([-np.inf] * 3, {"high": 9}, "holds"),
+        ([1, 2, np.nan], {"low": 0.5}, "fails"),
+        ([1, 2, 3, 4, 5, 6, 7, np.nan], {"low": 0.5}, "fails"),
+        ([], {"high": 1}, "fails"),
+        ([2], {"high": 2}, "fails"),
+        ([1.9], {"high": 2}, "holds"),
+    ],
+)
+def test_a_check_is_answered_by_its_interval(values, bounds, answer):
+    check = Check("x", np.array(values, dtype=float), **bounds)
+    assert (check.answer, check.holds) == (answer, answer == "holds")
+
+
+def test_a_check_has_a_median_and_counts_its_seeds():
+    check = Check("x", np.array([0.5, 0.9, 40.0]), high=1.0)
+    assert (check.fulfilling, check.median, check.interval) == (2, 0.9, Interval(0.5, 40, 0.75))
+
+
+HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0, 3.0], [0.0, 2.0], [0.0]))
+
+
+@pytest.mark.parametrize(
+    ("checks", "word"),
+    [
+        ([HOLDS, HOLDS], "holds"),
+        ([HOLDS, FAILS], "holds in part"),
+        ([HOLDS, FAILS, OPEN], "holds in part"),
+        ([FAILS, FAILS], "does not hold"),
+        ([FAILS, OPEN], "does not hold"),
+        ([HOLDS, FAILS._replace(decisive=True)], "does not hold"),
+        ([HOLDS._replace(decisive=True), FAILS], "holds in part"),
+        ([HOLDS, OPEN._replace(decisive=True), FAILS], "holds in part"),
+        ([HOLDS, OPEN], "undecided"),
+        ([OPEN, OPEN], "undecided"),
+        ([], "not judged"),
+    ],
+)
+def test_a_verdict_follows_from_the_answers(checks, word):
+    found = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
+    assert found.word == word
+    assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not judged"
+    assert found.seeds == min((len(check.values) for check in checks), default=0)
+
+
+def enough(claim: str) -> dict[str, list]:
+    """Finished runs of all that the claim is about."""
+    about = {group: {"name": name} for group, name in CLAIMS[claim].about.items() if group != "outrep"}
+    about |= {"inputs": {"name": "bernoulli", "p": 0.5}} if about.get("inputs") == {"name": "bernoulli"} else {}
+    runs = {}
+    for name in CLAIMS[claim].series or ["train_length=5", "train_length=10"]:
+        member = {"outrep": {"name": name if name in OUTREPS else "identity", "shift": 1.0}}
+        length = int(name.partition("=")[2] or 10)
+        runs[name] = made(SQUARE, losses=(0.1, 0.0001), train_length=length, **about, **member)
+    return runs
+
+
+@pytest.mark.parametrize("claim", list(CLAIMS))
+def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
+    runs = enough(claim)
+    assert verdict(claim, **runs).word != "not judged"
+    for name in CLAIMS[claim].series:
+        assert verdict(claim, **{key: value for key, value in runs.items() if key != name}).missing == [
+            f"no runs of {name}"
+        ]
+        lost = verdict(claim, **runs | {name: [replace(run, diverged_at=1) for run in runs[name]]})
+        assert lost.missing == [f"no finished run of {name}"]
+    task = "sum" if CLAIMS[claim].about.get("task") != "sum" else "mean"
+    other = {"task": {"name": task}} if claim != "3" else {"encoding": {"name": "alibi"}}
+    first = next(iter(runs))
+    wrong = [replace(run, config=run.config.model_copy(update=other)) for run in runs[first]]
+    assert "the claim is about" in verdict(claim, **runs | {first: wrong}).missing[0]
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != "slow"])  # which is about training alone
+def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
+    runs = enough(claim)
+    short = {
+        name: [replace(r, config=r.config.model_copy(update={"test_length": 10}), metrics=r.metrics[:10]) for r in made]
+        for name, made in runs.items()
+    }
+    assert verdict(claim, **short).word == "not judged"
+
+
+def test_a_ratio_is_over_the_seeds_and_lengths_that_both_have():
+    a, b = made(SQUARE, **LENGTH), made(2 * SQUARE, **LENGTH)
+    b[1] = replace(b[1], diverged_at=3)
+    assert Evidence({"a": a, "b": b}).ratio("a", "b") == pytest.approx([0.5, 0.5])
+    with pytest.raises(NoEvidence, match="a and b have no seed or no length in common"):
+        Evidence({"a": a[1:2], "b": b}).ratio("a", "b")
+    infinite = made(np.where(LENGTHS == 30, np.inf, SQUARE), **LENGTH)
+    assert not Check("x", Evidence({"a": infinite, "b": a}).ratio("a", "b"), high=1e9).holds

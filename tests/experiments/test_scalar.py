@@ -1,0 +1,207 @@
+import itertools
+import math
+from functools import cache
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.long_short_alignment import scalar
+from experiments.long_short_alignment.scalar import (
+    OUTPUTS,
+    ScalarConfig,
+    least_length,
+    misalignment,
+    pairwise,
+    scaled,
+    suffix_lengths,
+    wasserstein,
+)
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.regression import family as regression
+from synthlab.regression.construction import resolve
+from synthlab.rng import stream
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.training.execution import execute, execute_together
+
+MIXED = [("task=mean",), ("task=length", "outrep=rsqrt"), ("task=sum", "seed=3")]
+VALUES = st.floats(-100, 100, width=32)
+TABLES = st.tuples(st.integers(1, 6), st.integers(1, 4)).flatmap(
+    lambda shape: st.lists(st.lists(VALUES, min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0])
+)
+
+
+def several(count: int):
+    """As many samples, of one size, drawn by hypothesis."""
+    return st.integers(1, 5).flatmap(
+        lambda size: st.tuples(*[st.lists(VALUES, min_size=size, max_size=size).map(double)] * count)
+    )
+
+
+def double(values) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@cache
+def config(*overrides: str) -> ScalarConfig:
+    return ScalarConfig.resolved(compose([*as_overrides(QUICK), *overrides]))
+
+
+def found(*overrides: str) -> dict[str, float]:
+    """The outputs of an untrained model."""
+    run = config(*overrides)
+    return scalar.evaluate_model(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
+
+
+def test_wasserstein_by_hand():
+    assert wasserstein(double([0, 1]), double([5, 2])) == 3  # 0 to 2, 1 to 5
+    assert wasserstein(double([3, 1, 2]), double([1, 2, 3])) == 0
+    assert wasserstein(double([0, 0, 0, 0]), double([1, 0, 1, 0])) == 0.5
+    assert pairwise(double([[0, 5], [1, 2]])).tolist() == [[0, 3], [3, 0]]
+
+
+@given(several(2))
+def test_wasserstein_is_the_best_assignment(samples):
+    a, b = samples
+    best = min((a - double(order)).abs().mean().item() for order in itertools.permutations(b.tolist()))
+    assert wasserstein(a, b).item() == pytest.approx(best, abs=1e-12)
+
+
+@given(several(3), VALUES)
+def test_wasserstein_is_a_distance_and_a_shift_its_size(samples, shift):
+    a, b, c = samples
+    assert wasserstein(a, a.flip(0)) == 0
+    assert wasserstein(a, b) == wasserstein(b, a)
+    assert wasserstein(a, c) <= wasserstein(a, b) + wasserstein(b, c) + 1e-12
+    assert wasserstein(a, a + shift).item() == pytest.approx(abs(shift), abs=1e-12)
+
+
+@given(TABLES)
+def test_pairs_are_those_of_two_and_scaled_they_are_bounded(rows):
+    z = double(rows)
+    table = pairwise(z)
+    for (i, a), (j, b) in itertools.product(enumerate(z.mT), repeat=2):
+        assert table[i, j].item() == pytest.approx(wasserstein(a, b).item(), abs=1e-12)
+    assert 0 <= scaled(table.mean().item(), z) <= 2 / math.sqrt(3) + 1e-9
+
+
+def test_samples_that_cannot_be_compared_are_refused():
+    for a, b in [([1.0], [1.0, 2.0]), ([], []), ([[1.0]], [[1.0]])]:
+        with pytest.raises(ValueError, match="must be as many, and one or more"):
+            wasserstein(double(a), double(b))
+    with pytest.raises(ValueError, match=r"values of shape \(0, 3\): must be a table"):
+        pairwise(torch.zeros(0, 3))
+
+
+def test_scale_and_offset_do_not_matter_and_constants_have_none():
+    z = torch.randn(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + torch.arange(3)
+    value = pairwise(z).mean().item()
+    for other in (1000 * z, -0.001 * z, z + 10):
+        assert scaled(pairwise(other).mean().item(), other) == pytest.approx(scaled(value, z))
+    assert scaled(0.0, torch.full((4, 3), 0.1)) == 0
+    rounded = torch.tensor([[5.5, 5.5], [5.5, 5.500001]])  # neighbours in single precision, about
+    assert rounded.std() > 0
+    assert scaled(pairwise(rounded).mean().item(), rounded) == 0
+
+
+@pytest.mark.parametrize(("length", "least"), [(1, 1), (2, 1), (3, 2), (10, 5), (11, 6)])
+def test_lengths_compared_begin_at_half_the_training_length(length, least):
+    assert least_length(length) == least
+    lengths = suffix_lengths(400, length, stream(0, "windows"))
+    assert lengths.shape == (2, 400)
+    assert lengths.unique().tolist() == list(range(least, length + 1))
+
+
+def test_all_four_by_hand():
+    def sums(x):
+        return x.cumsum(1).float()
+
+    x = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 1]])
+    z = sums(torch.cat((x, x), 1))  # only the first four are training lengths
+    # After 2, 3 and 4 symbols: 2 1, 3 1, 3 2. Between 2 and 3: 1/2, between 3 and 4: 1/2, between 2 and 4: 1.
+    between, deviation = 2 * 2 / 9, math.sqrt(28 / 6 - 2**2)
+    # The last 2 of 1110 and all of it: 1 and 3. The last 3 of 1001 and all of it: 1 and 2.
+    within, spread = 1.5, math.sqrt(15 / 4 - (7 / 4) ** 2)
+    measured = misalignment(z, sums, x, torch.tensor([[2, 3], [4, 4]]))
+    assert measured == pytest.approx((between, between / deviation, within, within / spread))
+
+
+@pytest.mark.parametrize(
+    ("outrep", "f"), [("identity", float), ("sqrt", math.sqrt), ("reciprocal", lambda k: 1 / k), ("log", math.log)]
+)
+def test_the_perfect_model_of_the_length_has_the_distances_of_the_map(outrep, f):
+    values = [f(k) for k in range(5, 11)]
+    between = sum(abs(a - b) for a in values for b in values) / 36
+    deviation = double(values).std(correction=0).item()
+    row = found("task=length", f"outrep={outrep}", "evaluation.sequences=2000", "test_length=10")
+    assert row["targets"] == pytest.approx(between)
+    assert row["targets_scaled"] == pytest.approx(between / deviation)
+    assert row["targets_suffix"] == pytest.approx(between, rel=0.05)  # of lengths drawn, not of all
+    assert row["targets_suffix_scaled"] == pytest.approx(between / deviation, rel=0.05)
+
+
+def test_the_perfect_model_of_the_mean_by_hand():
+    row = found("task=mean", "train_length=2", "evaluation.sequences=5000", "test_length=2")
+    # After one symbol 0 or 1; after two 0, 1/2 or 1, at 1/4, 1/2, 1/4: a quarter moves by 1/2 at either end.
+    assert row["targets"] == pytest.approx(0.25 / 2, rel=0.05)
+    assert row["targets_scaled"] == pytest.approx(0.125 / math.sqrt((1 / 4 + 1 / 8) / 2), rel=0.05)
+    # Half the pairs are of two lengths, and then 1/2 apart where the two symbols differ.
+    assert row["targets_suffix"] == pytest.approx(1 / 2 * 1 / 2 * 1 / 2, rel=0.05)
+
+
+@pytest.mark.parametrize("encoding", ["nope", "learned", "sinusoidal", "rope", "alibi", "t5", "randomized"])
+def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tmp_path):
+    run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
+    same = resolve(run.model_dump(exclude={"kind"}))
+    assert same.id != run.id  # runs of two kinds are two runs
+    plain = execute(same)
+    store = Store(tmp_path)
+    (record,) = ensure([run], store, progress=False)
+    assert record.metrics.equals(plain.metrics)
+    assert record.training.equals(plain.training)
+    assert list(record.outputs) == list(OUTPUTS)
+    assert torch.isfinite(torch.tensor(record.outputs.to_numpy())).all()
+    assert (record.outputs > 0).all(axis=None)
+    assert record.outputs.equals(execute(run).outputs)  # to the last bit, after it was written and read
+    assert isinstance(store.read(run.id).config, ScalarConfig)
+
+
+@pytest.mark.parametrize("encoding", ["learned", "randomized"])
+def test_outputs_do_not_depend_on_the_runs_beside(encoding):
+    runs = [config(f"encoding={encoding}", *own) for own in MIXED]
+    for record, run in zip(execute_together(runs), runs, strict=True):
+        assert record.outputs.equals(execute(run).outputs)
+
+
+def test_outputs_do_not_depend_on_workers(tmp_path):
+    runs = [config("encoding=randomized", *own) for own in MIXED]
+    for record, run in zip(ensure(runs, Store(tmp_path), 2, progress=False), runs, strict=True):
+        assert record.outputs.equals(execute(run).outputs)
+
+
+@pytest.mark.parametrize("encoding", ["nope", "randomized"])
+def test_tests_that_end_before_training_lengths_leave_misalignment_defined(encoding):
+    run = config(f"encoding={encoding}", "test_length=3")
+    metrics, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
+    assert metrics.equals(regression.evaluate_model(regression.build_models([run]), 0, run)[0])
+    assert torch.isfinite(torch.tensor(outputs.to_numpy())).all()
+
+
+def test_a_single_training_length_has_no_misalignment():
+    row = found("train_length=1")
+    assert row["wasserstein"] == row["wasserstein_scaled"] == row["suffix"] == row["targets"] == 0
+
+
+def test_a_linear_model_is_measured_too():
+    run = config("model=linear", "task=sum")
+    _, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
+    assert list(outputs) == list(OUTPUTS)
+
+
+def test_suffixes_are_the_same_for_every_model():
+    first, second = (found(f"seed={seed}", "task=sum") for seed in (0, 1))
+    assert first["targets_suffix"] == second["targets_suffix"]
+    assert first["suffix"] != second["suffix"]

@@ -1,0 +1,343 @@
+"""Studies, from the command line to their figures, tables and claims."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.long_short_alignment.analyses import ANALYSES, by_depth, differences
+from experiments.long_short_alignment.claims import CLAIMS, STUDIES, judged
+from experiments.long_short_alignment.run_table import Planned, losses, row
+from experiments.long_short_alignment.step_costs import STEPS, step_costs
+from experiments.long_short_alignment.studies import Study, all_heeded, plan, studies
+from support.small import SMALL, small
+from synthlab.config.composition import compose
+from synthlab.errors import InputError
+from synthlab.studies.verdicts import NoEvidence
+from synthlab.training.execution import execute
+
+EVERY = compose(["study=all"], name="language")["study"]
+# Tested up to five training lengths, which the numbers are.
+OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
+
+
+def left_open(study: Study) -> dict[str, str]:
+    """The overrides of what a study does not set itself."""
+    own = {*study.fixed, *(key for settings in (*study.arms.values(), *study.vary) for key in settings)}
+    return {key: override for key, override in OVERRIDES.items() if key not in own}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_study_of_the_configs_can_be_planned(name):
+    study = studies(EVERY)[name]
+    planned = plan(name, study, left_open(study), seeds=2)
+    assert len({config.id for config in planned.configs}) == len(planned.configs)
+    assert {config.seed for config in planned.configs} == {0, 1}
+    assert list(dict.fromkeys(planned.arms[config.id] for config in planned.configs)) == list(study.arms)
+    shown = [(planned.arms[config.id], planned.variants[config.id], config.seed) for config in planned.configs]
+    assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
+
+
+def test_table_1_is_over_25_trainings_or_more_and_studies_share_runs():
+    plans = {name: plan(name, study, left_open(study)) for name, study in studies(EVERY).items() if name != "scalar"}
+    assert len(set(plans["table1"].groups.values())) >= 25
+    assert set(plans["within"].arms) < set(plans["finetune"].arms)
+    assert {config.seed for config in plans["finetune"].configs} == set(range(5))
+    assert {config.seed for config in plans["recall"].configs} == set(range(3))
+
+
+def test_an_extension_switched_on_later_is_no_training_of_its_own():
+    spec = {"title": "t", "analysis": "plain", "vary": {"model.width": [8, 16], "extension": ["none", "pi"]}}
+    planned = plan("s", studies({"s": spec})["s"], {"model.heads": "model.heads=2"}, seeds=1)
+    assert list(planned.variants.values()) == [
+        f"{name}, model.width={width}" for width in (8, 16) for name in ("rope", "pi")
+    ]
+    assert list(planned.groups.values()) == [f"rope, model.width={width}" for width in (8, 8, 16, 16)]
+
+
+def test_settings_of_other_members_reach_the_runs_and_their_figures():
+    grid = studies({"grid": {"title": "t", "analysis": "plain"}})["grid"]
+    given = ["language=recall", "language.keys=8", "encoding=learned", "encoding.table=999"]
+    planned = plan("grid", grid, {override.split("=")[0]: override for override in given}, seeds=1)
+    assert planned.configs[0].language["keys"] == 8
+    assert planned.configs[0].encoding["table"] == 999
+    assert planned.overrides == " ".join(given)
+
+
+def test_numbers_take_no_account_of_what_only_language_models_have():
+    given = {"language": "language=recall", "alignment.alpha": "alignment.alpha=0.3", "outrep": "outrep=log"}
+    given |= {"protocol.steps": "protocol.steps=7", "evaluation.sequences": "evaluation.sequences=9"}
+    study = studies(EVERY)["scalar"]
+    del given["outrep"]
+    planned = plan("scalar", study, given, seeds=1)
+    assert planned.overrides == "protocol.steps=7 evaluation.sequences=9"
+    assert {config.protocol.steps for config in planned.configs} == {7}
+    with pytest.raises(InputError, match=re.escape("language=recall: no run of these studies has such a setting")):
+        all_heeded(given, [type(planned.configs[0])])
+
+
+def test_what_is_varied_has_a_name_of_its_own():
+    spec = {"title": "t", "analysis": "plain", "vary": {"model.width": [8, 16], "encoding": ["nope", "rope"]}}
+    planned = plan("s", studies({"s": spec})["s"], {"model.heads": "model.heads=2"}, seeds=1)
+    assert list(planned.variants.values()) == [
+        *("nope, model.width=8", "rope, model.width=8", "nope, model.width=16", "rope, model.width=16")
+    ]
+
+
+def test_curves_count_runs_not_tokens_as_seeds():
+    spec = {"title": "t", "analysis": "plain"}
+    planned = plan("s", studies({"s": spec})["s"], OVERRIDES | {"language": "language=hidden_markov"}, seeds=2)
+    records = [execute(config) for config in planned.configs]
+    analysis = ANALYSES.build({"name": "plain"})
+    runs = analysis.runs(records, planned)
+    assert set(analysis.panels(runs, records)["loss"].data["seeds"]) == {2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"analysis": "grand"}, "study.s.analysis=grand: unknown; choose from correlations"),
+        ({"analysis": {"name": "effect", "label": "x", "quantities": ["mse"]}}, "analysis.quantities=mse: unknown"),
+        ({"arm": {}}, "study.s.arm={}: unknown key, did you mean arms?"),
+        ({"title": 3}, "study.s.title=3: must be a valid string"),
+        ({"vary": {"encoding": ["rope", "rope"]}}, "study.s: the same run is there twice"),
+        ({"vary": []}, "study.s.vary=[]: "),
+        ({"analysis": {"nm": 1}}, "study.s.analysis={'nm': 1}: must be a mapping with a name"),
+        ({"fixed": {"seed": 3}}, "study.s: sets seed, which is the command line's; leave it out"),
+        ({"seeds": 0}, "study.s.seeds=0: must be greater than 0"),
+        ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
+        ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
+        (
+            {"analysis": "by_context", "arms": {"a": {}, "b": {"evaluation.seed": 1}}},
+            "test_length=16: study.s needs 4 times train_length=8 or more",
+        ),
+        ({"analysis": "by_context"}, "study.s.arms: has 1; study.s.analysis=by_context compares two or more"),
+        ({"analysis": "by_depth"}, "language=text: study.s asks for facts; choose recall"),
+    ],
+)
+def test_what_is_no_study_is_refused_in_a_line(changes, line):
+    overrides = OVERRIDES | {"test_length": "test_length=16"}
+    with pytest.raises(InputError, match=re.escape(line)):
+        plan("s", studies({"s": {"title": "t", "analysis": "plain"} | changes})["s"], overrides, seeds=1)
+
+
+def test_a_study_s_name_is_part_of_a_file_s_name():
+    with pytest.raises(InputError, match=re.escape("study.a/b: the name must consist of letters")):
+        studies({"a/b": {"title": "t", "analysis": "plain"}})
+    with pytest.raises(InputError, match="must be a mapping of studies"):
+        studies("table1")
+
+
+def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
+    arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "language=hidden_markov", f"results={tmp_path}"]
+    arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
+    first = invoke("language", *arguments)
+    assert (first.status, first.err.count("Traceback")) == (0, 0)
+    folder = tmp_path / "language" / "figures"
+    for name in ("finetune.png", "finetune_loss_4x.pdf", "finetune_loss_4x.csv", "finetune_runs.csv"):
+        assert (folder / name).stat().st_size > 0
+    assert set(STUDIES["finetune"]) == set(pd.read_csv(folder / "finetune_claims.csv")["claim"])
+    runs = pd.read_csv(folder / "finetune_runs.csv")
+    assert len(runs) == len(studies(EVERY)["finetune"].arms)
+    measured = ["loss_1x", "loss_4x", "calibrated_loss_4x", "accuracy_4x", "temperature", "sce"]
+    assert np.isfinite(runs[[*measured, "perfect_loss_4x", "excess_loss_4x"]]).all(axis=None)
+    assert "language=hidden_markov" in first.out
+    report = (folder / "report.html").read_text()
+    assert "Regularization with alpha 0.1 to 0.3" in report
+    monkeypatch.setattr("synthlab.language.pretraining.train", lambda *_: pytest.fail("it was trained"))
+    again = invoke("language", *arguments, "replot=true")
+    assert again.status == 0
+    assert again.out == first.out
+
+
+def test_replot_trains_nothing(invoke, tmp_path):
+    found = invoke("language", "study=distance", *SMALL, "replot=true", f"results={tmp_path}")
+    assert found.status == 2
+    assert re.search(r"^error: replot=true: (\d+) of \1 runs are not recorded", found.err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVERY)
+def test_every_study_at_small_size(name, invoke, tmp_path):
+    # Table 1 in two of its grids, with a small model in place of its own settings.
+    fewer = "study.table1.vary=[{encoding:[nope,rope,randomized],model.mlp_ratio:[2]},{encoding:[rope],extension:[pi]}]"
+    given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(studies(EVERY)[name]).values()
+    found = invoke("language", f"study={name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
+    assert (found.status, found.err.count("Traceback")) == (0, 0)
+    folder = tmp_path / "language" / "figures"
+    assert (folder / f"{name}.png").stat().st_size > 10_000
+    assert all(re.search(rf"^{claim} \(", found.out, re.M) for claim in STUDIES.get(name, []))
+    if name == "compute":
+        assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["seed=3"], "seed=3: studies take their seeds from 0 on; give seeds=N"),
+        (["seeds=0"], "seeds=0: must be greater than 0"),
+        (["study=table2"], "study=table2: unknown, did you mean table1?"),
+        (["alignment.beta=1"], "alignment.beta=1: unknown key; choose from alpha"),
+        (["language=text", "language.path=/nowhere"], "language.path=/nowhere: is not there"),
+        (["device=tpu"], "device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto"),
+        (["-m"], "-m: studies are not swept; give a grid: study=grid"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
+    given = {"study": ["study=grid"], "": []}["" if any(a.startswith("study") for a in arguments) else "study"]
+    found = invoke("language", *given, *SMALL, f"results={tmp_path}", *arguments)
+    assert found.status == 2
+    assert line in found.err
+    assert "Traceback" not in found.err
+    assert len(found.err.strip().splitlines()) == 1
+
+
+def runs(changes: dict[str, list[float]]) -> pd.DataFrame:
+    """Two seeds of each arm, whose losses at four training lengths are 3, or 3 and what ``changes`` says."""
+    return pd.DataFrame(
+        [
+            {"arm": arm, "baseline": arm == "alpha 0", "variant": "rope", "seed": seed, "loss_4x": 3.0 + change}
+            for arm, of_arm in ({"alpha 0": [0.0, 0.0]} | changes).items()
+            for seed, change in enumerate(of_arm)
+        ]
+    ).assign(loss_1x=2.0, excess=0.1, sce=3.0, calibrated_loss_4x=3.0, accuracy_4x=0.5, train_length=8)
+
+
+def test_differences_are_from_the_first_arm_s_run_of_the_same_seed():
+    rows = runs({"alpha 0.1": [-0.5, 0.25]})
+    rows.loc[rows["seed"] == 1, "loss_4x"] += 1
+    assert differences(rows, "loss_4x")["loss_4x"].tolist() == [0, 0, -0.5, 0.25]
+
+
+def by_alpha(*changes: list[float]) -> pd.DataFrame:
+    return runs({f"alpha {alpha}": change for alpha, change in zip(("0.1", "0.3", "0.5", "1"), changes, strict=False)})
+
+
+def test_claims_about_the_coefficient_by_hand():
+    def words(found: pd.DataFrame) -> dict[str, str]:
+        return {verdict.claim.id: verdict.word for verdict in judged("finetune", "by hand", found)}
+
+    found = by_alpha([-0.5, -0.1], [-0.2, -0.1], [0.5, 0.4], [1.0, 2.0])
+    trained = found["arm"] != "alpha 0"
+    found.loc[trained, ["sce", "accuracy_4x"]] -= [0.5, 0.1]
+    # The answers agree no better; what the loss loses is back at the right temperature.
+    assert words(found) == {
+        "A1": "holds",
+        "A2": "holds",
+        "A3": "holds",
+        "A1t": "holds",
+        "A1s": "does not hold",
+        "A3e": "does not hold",
+    }
+    worse = words(by_alpha([0.1, 0.1], [0.1, 0.2]))
+    assert worse["A1"] == "does not hold"
+    assert worse["A2"] == "not judged"
+    assert words(by_alpha([-0.1, 0.1], [-0.1, -0.2]))["A1"] == "undecided"  # seeds differ
+
+
+def test_equal_compute_is_held_against_both_counts():
+    arms = {"two, 5 % more steps": [-0.1, -0.1], "one, twice the steps": [-0.5, -0.5], "two, alpha 0.1": [-0.2, -0.2]}
+    (verdict,) = judged("compute", "by hand", runs(arms))
+    assert [check.median for check in verdict.checks] == pytest.approx([-0.1, 0.3])
+    assert verdict.word == "holds in part"
+
+
+def test_table_1_is_judged_by_correlations_over_models():
+    loss = np.array([2.0, 2.5, 3.0, 4.0])
+    rows = pd.DataFrame({"seed": [0, 0, 0, 0, 1, 1, 1, 1], "loss_to_4x": [*loss, *loss]})
+    rows = rows.assign(sce=2 * rows["loss_to_4x"], excess=-rows["loss_to_4x"], loss_1x=[1.0, 2, 2, 1, 2, 1, 1, 2])
+    (verdict,) = judged("table1", "by hand", rows)
+    assert [round(check.median, 6) for check in verdict.checks][0::2] == [1, -1]
+    assert verdict.word == "holds in part"
+
+
+def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
+    left = by_alpha([0.1, 0.1], [0.2, 0.2])
+    left = left[left["arm"] != "alpha 0"]
+    with pytest.raises(NoEvidence, match="no finished run of the arm that the others are held against"):
+        differences(left, "loss_4x")
+    assert {verdict.word for verdict in judged("finetune", "by hand", left)} == {"not judged"}
+
+
+def facts(recalled: dict[str, dict[float, float]], length: int = 8) -> pd.DataFrame:
+    """Runs, two seeds each, of which facts at some depths are recalled so often."""
+    rows = runs({arm: [0.0, 0.0] for arm in recalled if arm != "alpha 0"})
+    for depth in (0.0, 0.25, 0.5):
+        share = [recalled[arm][depth] for arm in rows["arm"]]
+        rows = rows.assign(**{f"accuracy@{length}@{depth:g}": share, f"answer_loss@{length}@{depth:g}": 0.3})
+    return rows
+
+
+def test_claims_about_facts_by_hand():
+    recalled = {
+        "alpha 0": {0.0: 0.9, 0.25: 0.9, 0.5: 0.9},
+        "alpha 0.1": {0.0: 0.89, 0.25: 0.5, 0.5: 0.5},
+        "alpha 0.5": {0.0: 0.8, 0.25: 0.9, 0.5: 1.0},
+    }
+    found = {verdict.claim.id: verdict for verdict in judged("recall", "by hand", facts(recalled))}
+    assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not judged"}
+    assert found["N1"].checks[0].median == pytest.approx(-0.01)
+    assert found["N2"].checks[0].median == pytest.approx(-0.05)
+    longer = {verdict.claim.id: verdict.word for verdict in judged("recall", "by hand", facts(recalled, 32))}
+    assert longer == {"N1": "not judged", "N2": "not judged", "N3": "does not hold"}
+    assert by_depth(facts(recalled))[["length", "depth"]].drop_duplicates().values.tolist() == [
+        [8, 0],
+        [8, 0.25],
+        [8, 0.5],
+    ]
+
+
+def test_claims_about_ranges_within_and_distances_by_hand():
+    arms = {"1 to l/4": [0.005, 0.0], "l/4 to l/2": [0.1, 0.1], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
+    answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", "by hand", runs(arms))}
+    assert answers == {"R1": ["holds", "holds"], "R2": ["undecided", "holds"]}
+    within = runs({"alpha 0.1": [0.0, 0.0]})
+    assert judged("within", "by hand", within)[0].word == "holds"
+    within.loc[within["arm"] == "alpha 0.1", "loss_1x"] = 2.1
+    (verdict,) = judged("within", "by hand", within)
+    assert verdict.checks[0].median == pytest.approx(0.1)
+    arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
+    (verdict,) = judged("distance", "by hand", runs(arms))
+    assert [check.holds for check in verdict.checks] == [False, True, True, True]
+
+
+def test_claims_about_numbers_by_hand():
+    error = np.array([-3.0, -2.0, -1.0, 0.0])
+    rows = pd.DataFrame(
+        {"seed": 0, "error_5x": error, "wasserstein_scaled": error**3, "targets_scaled": [1.0, 0, 2, 3]}
+    )
+    (verdict,) = judged("scalar", "by hand", rows.assign(wasserstein_within=error, error_within=-error))
+    assert [check.median for check in verdict.checks] == pytest.approx([1, 0.2, -1])
+
+
+def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
+    assert set(STUDIES) <= set(EVERY)
+    assert sorted(CLAIMS) == sorted(claim for claims in STUDIES.values() for claim in claims)
+    for claim in CLAIMS.values():
+        assert claim.where
+        assert claim.quantity
+        assert claim.why
+    with pytest.raises(NoEvidence):
+        CLAIMS["A1"].judge(runs({}))
+
+
+def test_losses_are_means_over_contexts():
+    record = execute(small("language=hidden_markov"))
+    found, metrics = losses(record), record.metrics
+    assert found["loss_1x"] == pytest.approx(metrics["loss"][:8].mean())
+    assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())
+    assert found["loss_to_4x"] == pytest.approx(metrics["loss"].mean())
+    assert found["perfect_loss_2x"] == pytest.approx(metrics["perfect"][8:16].mean())
+    assert found["calibrated_loss_4x"] == pytest.approx(metrics["calibrated"][24:32].mean())
+    assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
+    identity = record.config.id
+    told = row(record, Planned([], {identity: "an arm"}, {identity: "a model"}, {identity: "g"}, ""))
+    assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")
+
+
+def test_steps_with_the_regularizer_are_timed_against_those_without():
+    costs = step_costs(small("alignment.windows=2", "alignment.alpha=0.1"))
+    assert costs["step"].tolist() == list(STEPS)
+    assert costs["to_one_window"][0] == costs["to_two_windows"][1] == 1
+    assert (costs["milliseconds"] > 0).all()

@@ -1,0 +1,206 @@
+"""RoPE for longer contexts, by hand, by law and against another implementation."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.models import KINDS, LENGTH, alone, at, build, model, symbols
+from synthlab.errors import InputError
+from synthlab.models.encodings import Dims, Encoding
+
+FACTORED = ("pi", "ntk", "yarn")
+FACTORS = st.floats(1, 64)
+BASES = st.floats(2, 1e6)
+PAIRS = st.integers(2, 64)
+
+
+def one_head(pairs: int) -> Dims:
+    """The sizes of one model of one head of so many pairs of dimensions."""
+    return Dims(width=2 * pairs, heads=1)
+
+
+def frequencies(name: str, pairs: int, **changed) -> torch.Tensor:
+    return build(name, one_head(pairs), **changed).frequencies(2 * pairs)
+
+
+def turned(encoding: Encoding, pairs: int, position: int) -> torch.Tensor:
+    """The angle by which each pair of dimensions is turned."""
+    east = torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(pairs).view(1, 1, 1, 1, -1)
+    x, y = encoding.rotate(east, at(position)).view(pairs, 2).unbind(-1)
+    return torch.atan2(y, x)
+
+
+def products(encoding: Encoding, positions: torch.Tensor) -> torch.Tensor:
+    q, k = torch.randn(2, 1, 1, 6, 2, 4, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    q, k = (encoding.rotate(v, positions) for v in (q, k))
+    sharpness = encoding.sharpen(positions)
+    logits = torch.einsum("ebqhd,ebkhd->ebhqk", q, k)
+    return logits if sharpness is None else logits * sharpness[..., None, :, None]
+
+
+def test_angles_by_hand():
+    # Two pairs of base 10,000 turn by 1 and 1/100 a position.
+    assert turned(build("pi", one_head(2)), 2, 6).tolist() == pytest.approx([1.5, 0.015])
+    # 4^(4/2) = 16: base 160,000, whose root is 400.
+    assert turned(build("ntk", one_head(2)), 2, 3).tolist() == pytest.approx([3, 3 / 400])
+    # Four pairs turn by 1, 1/10, 1/100, 1/1000; the one that turns once in 64 tokens is 4 log(64 / 2 pi) / log(10,000)
+    # = 1.008, so that the ramp runs from 0 to 2: weights 0, 1/2, 1, 1 of what is divided by 4.
+    expected = [1, (0.1 + 0.025) / 2, 0.0025, 0.00025]
+    assert turned(build("yarn", one_head(4)), 4, 1).tolist() == pytest.approx(expected)
+    assert turned(build("eabf", one_head(2)), 2, 3).tolist() == pytest.approx([3, 3 / 500_000**0.5])
+
+
+def test_sharpness_by_hand():
+    positions = at(0, 63, 64, 255, 4095)
+    assert build("yarn").sharpen(positions).flatten().tolist() == pytest.approx([(1 + 0.1 * math.log(4)) ** 2] * 5)
+    # The token at position 63 sees 64, BOS and itself among them; 256 = 64^(4/3), 4096 = 64^2.
+    expected = [1, 1, math.log(65) / math.log(64), 4 / 3, 2]
+    assert build("eabf").sharpen(positions).flatten().tolist() == pytest.approx(expected)
+    assert build("pi").sharpen(positions) is build("ntk").sharpen(positions) is None
+
+
+@pytest.mark.parametrize("name", FACTORED)
+@given(pairs=PAIRS, base=BASES)
+def test_a_factor_of_one_is_plain_rope(name, pairs, base):
+    encoding = build(name, one_head(pairs), base=base, factor=1.0)
+    assert torch.equal(encoding.frequencies(2 * pairs), frequencies("rope", pairs, base=base))
+    assert encoding.sharpen(at(0, 9)) is None or (encoding.sharpen(at(0, 9)) == 1).all()
+
+
+@pytest.mark.parametrize("name", FACTORED)
+@given(pairs=PAIRS, base=BASES, factor=FACTORS)
+def test_frequencies_lie_between_those_of_rope_and_those_divided_by_the_factor(name, pairs, base, factor):
+    plain, mine = frequencies("rope", pairs, base=base), frequencies(name, pairs, base=base, factor=factor)
+    assert (mine <= plain * (1 + 1e-12)).all()
+    assert (mine >= plain / factor * (1 - 1e-12)).all()
+    assert (mine.diff() < 0).all()
+
+
+@given(pairs=PAIRS, base=BASES, position=st.integers(0, 10**6))
+def test_position_interpolation_by_4_makes_of_4p_what_rope_makes_of_p(pairs, base, position):
+    v = torch.randn(1, 1, 1, 1, 2 * pairs, generator=torch.Generator().manual_seed(0))
+    pi, rope = (build(name, one_head(pairs), base=base) for name in ("pi", "rope"))
+    assert torch.equal(pi.rotate(v, at(4 * position)), rope.rotate(v, at(position)))
+
+
+@given(pairs=PAIRS, base=BASES, factor=FACTORS)
+def test_ntk_leaves_the_highest_frequency_and_divides_the_lowest_by_the_factor(pairs, base, factor):
+    plain, ntk = frequencies("rope", pairs, base=base), frequencies("ntk", pairs, base=base, factor=factor)
+    assert ntk[0] == plain[0] == 1
+    assert ntk[-1].item() == pytest.approx(plain[-1].item() / factor)
+
+
+@given(pairs=PAIRS, base=BASES, factor=FACTORS, trained=st.integers(8, 10**6), fast=st.floats(2, 100))
+def test_yarn_leaves_what_turns_fast_and_divides_what_turns_slowly(pairs, base, factor, trained, fast):
+    plain = frequencies("rope", pairs, base=base)
+    yarn = frequencies("yarn", pairs, base=base, factor=factor, trained=trained, fast=fast)
+    turns = trained * plain / (2 * math.pi)
+    # The ramp starts and ends at whole numbers of pairs, those outside included. Its end stays below the width, beyond
+    # the last pair, however slow that is.
+    left, divided = turns > fast * base ** (1 / pairs), turns < base ** (-1 / pairs)
+    torch.testing.assert_close(yarn[left], plain[left])
+    torch.testing.assert_close(yarn[divided], plain[divided] / factor)
+
+
+def test_yarns_ramp_ends_by_hand():
+    # 16 pairs over 4096 tokens: pair 16 log(4096 / (32 * 2 pi)) / log(10,000) = 5.2 turns 32 times, pair 11.3 once.
+    ratio = frequencies("yarn", 16, trained=4096) / frequencies("rope", 16)
+    weights = [0] * 6 + [(pair - 5) / 7 for pair in range(6, 12)] + [1] * 4
+    assert ratio.tolist() == pytest.approx([1 - 0.75 * weight for weight in weights])
+
+
+@pytest.mark.parametrize(("trained", "left"), [(1, 1), (10**9, 4)])
+def test_yarns_ramp_is_a_step_where_all_pairs_turn_slowly_or_fast(trained, left):
+    ratio = frequencies("yarn", 4, trained=trained) / frequencies("rope", 4)
+    assert ratio.tolist() == pytest.approx([1.0] * left + [0.25] * (4 - left))
+
+
+@pytest.mark.parametrize("offset", [1, 7, 1000])
+@pytest.mark.parametrize("name", FACTORED)
+def test_logits_depend_on_position_differences_only(name, offset):
+    encoding, positions = build(name), at(0, 1, 2, 5, 9, 20)
+    torch.testing.assert_close(products(encoding, positions + offset), products(encoding, positions))
+    assert not torch.allclose(products(encoding, positions), products(build("rope"), positions))
+
+
+def test_eabf_is_rope_of_its_base_until_the_trained_length_and_sharper_beyond():
+    eabf, rope, positions = build("eabf"), build("rope", base=500_000.0), at(10, 40, 63, 64, 255, 999)
+    ratio = products(eabf, positions) / products(rope, positions)
+    expected = torch.tensor([1, 1, 1, math.log(65, 64), 4 / 3, math.log(1000, 64)], dtype=torch.float64)
+    torch.testing.assert_close(ratio, expected[:, None].expand(1, 1, 2, 6, 6).mT.mT)
+
+
+@pytest.mark.parametrize(("name", "changed"), [("pi", {}), ("ntk", {}), ("yarn", {}), ("eabf", {"base": 10_000.0})])
+def test_each_can_take_the_place_of_rope_in_a_trained_model(name, changed):
+    net, x = model("rope"), symbols()
+    plain, learned = net(x), net.state_dict()
+    net.encoding = build(name, Dims(16, 4), trained=4, **changed) if name == "eabf" else build(name, Dims(16, 4))
+    assert net.state_dict().keys() == learned.keys()
+    assert not torch.allclose(net(x), plain)
+    # A factor of one, or a trained length never passed, is the model as it was, to the last bit.
+    neutral = {"trained": 1000} if name == "eabf" else {"factor": 1.0}
+    net.encoding = build(name, Dims(16, 4), **changed, **neutral)
+    assert torch.equal(net(x), plain)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_packed_outputs_are_sharpened_as_those_of_each_prefix_alone(kind):
+    net, x = model("eabf", attention=kind), symbols()
+    net.encoding = build("eabf", Dims(16, 4), trained=3)  # most tokens stand beyond
+    positions = torch.arange(LENGTH + 2).expand(5, -1)
+    single = torch.stack([alone(net, 0, x[0, :, :k], positions[:, : k + 2]) for k in range(1, LENGTH + 1)], 1)
+    for packed in (net(x), net(x, positions[None])):  # over the menu, and without it
+        torch.testing.assert_close(packed[0], single, rtol=0, atol=1e-5 * max(1, single.abs().max().item()))
+    net.encoding = build("eabf", Dims(16, 4))
+    assert not torch.allclose(net(x)[0], single)
+
+
+def test_randomized_positions_are_sharpened_by_the_inner_encoding():
+    inner = {"name": "eabf", "base": 10_000.0, "trained": 16}
+    randomized, positions = build("randomized", inner=inner), at(3, 15, 255)
+    assert randomized.sharpen(positions).flatten().tolist() == pytest.approx([1, 1, 2])
+    assert build("randomized").sharpen(positions) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "changed", "message"),
+    [
+        ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
+        ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
+        ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
+        ("yarn", Dims(8, 2), {"base": 1.0}, "encoding.base=1.0: must be greater than 1"),
+        ("yarn", Dims(8, 2), {"trained": 0}, "encoding.trained=0: must be greater than 0"),
+        ("eabf", Dims(8, 2), {"trained": 1}, "encoding.trained=1: must be greater than or equal to 2"),
+        *(
+            (name, Dims(8, 2), {"factor": 0.5}, "encoding.factor=0.5: must be greater than or equal")
+            for name in FACTORED
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(name, dims, changed, message):
+    with pytest.raises(InputError, match=message):
+        build(name, dims, **changed)
+
+
+@pytest.mark.parametrize("trained", [64, 4096])
+@pytest.mark.parametrize("width", [4, 8, 64, 128])
+@pytest.mark.parametrize(("name", "theirs"), [("pi", "linear"), ("ntk", "dynamic"), ("yarn", "yarn")])
+def test_frequencies_equal_those_of_transformers(name, theirs, width, trained):
+    rope_utils = pytest.importorskip("transformers.modeling_rope_utils", reason="transformers is not installed")
+    from transformers import LlamaConfig
+
+    parameters = {"rope_type": theirs, "rope_theta": 10_000.0, "factor": 8.0}
+    if name == "yarn":
+        parameters |= {"original_max_position_embeddings": trained, "beta_slow": 1.0, "beta_fast": 32.0}
+    if name == "ntk":  # theirs takes what it multiplies the base by from the length of the sequence
+        parameters["factor"] = 1.0
+    config = LlamaConfig(
+        hidden_size=width, num_attention_heads=1, max_position_embeddings=trained, rope_parameters=parameters
+    )
+    expected, scale = rope_utils.ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=8 * trained)
+    mine = build(name, one_head(width // 2), factor=8.0, **({"trained": trained} if name == "yarn" else {}))
+    torch.testing.assert_close(mine.frequencies(width).float(), expected)
+    assert (1 if mine.sharpen(at(5)) is None else mine.sharpen(at(5)).item()) == pytest.approx(scale**2)

@@ -1,0 +1,116 @@
+"""The packed Transformers against an independent reading of the same weights, one model and one prefix at a time."""
+
+from functools import partial
+
+import pytest
+import torch
+
+from support.models import KINDS, LENGTH, NORMS, alone, build, model, symbols
+from synthlab.errors import InputError
+from synthlab.models import transformer
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.linear_attention import LinearAttention
+from synthlab.rng import stream
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth):
+    net, x = model(name, models=2, attention=kind, norm=norm, depth=depth), symbols(models=2)
+    draws = (stream(seed, "positions") for seed in range(2))
+    positions = torch.stack([net.encoding.positions(torch.full((5,), LENGTH), LENGTH + 2, draw) for draw in draws])
+    packed = net(x, positions)
+    prefixes = range(1, LENGTH + 1)
+    single = torch.stack(
+        [
+            torch.stack([alone(net, e, x[e, :, :k], positions[e, :, : k + 2]) for k in prefixes], 1)
+            for e in range(len(x))
+        ]
+    )
+    # Linear attention without normalization puts out hundreds; rounding grows in proportion.
+    close = partial(torch.testing.assert_close, rtol=0, atol=1e-5 * max(1, packed.abs().max().item()))
+    close(packed, single)
+    assert packed.std() > 1e-3  # equal, and not because all is constant
+    if not net.encoding.draws_positions:
+        close(net(x), single)  # over the menu
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_gradients_over_the_menu_equal_those_without_it(name, depth, monkeypatch):
+    def gradients() -> list[torch.Tensor]:
+        net = model(name, models=2, depth=depth)
+        net(symbols(models=2)).square().sum().backward()
+        return [parameter.grad for parameter in net.parameters()]
+
+    over = gradients()
+    monkeypatch.setattr(transformer, "MENU_LENGTH", 0)
+    for a, b in zip(over, gradients(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_no_readout_sees_what_comes_after_its_prefix(name, kind):
+    net, x = model(name, attention=kind), symbols()
+    changed = x.clone()
+    changed[..., 4:] = 1 - changed[..., 4:]
+    before, after = net(x), net(changed)
+    assert torch.equal(before[..., :4], after[..., :4])
+    assert not torch.allclose(before[..., 4:], after[..., 4:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_positions_the_order_of_symbols_is_lost_on_one_layer(kind):
+    x = torch.tensor([[[1, 0, 0, 1], [0, 1, 1, 0]]])
+    last = model(attention=kind, depth=1)(x)[0, :, -1]
+    assert last[0].item() == pytest.approx(last[1].item(), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(ENCODINGS) - {"nope"}))
+def test_every_encoding_tells_the_order_of_symbols(name):
+    x = torch.tensor([[[1, 0, 0, 0], [0, 0, 0, 1]]])
+    last = model(name, depth=1)(x)[0, :, -1]
+    assert abs(last[0].item() - last[1].item()) > 1e-4
+
+
+def test_the_seed_decides_the_weights_and_nothing_else_does():
+    first = model("learned").state_dict()
+    torch.rand(5)
+    second = model("learned").state_dict()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_initial_weights_have_the_stated_scale():
+    net = model(width=64, heads=4, init_scale=0.5)
+    assert net.tokens.std().item() == pytest.approx(1, abs=0.1)
+    assert net.blocks[0].mlp[0].weight.std().item() == pytest.approx(0.5 / 8, rel=0.05)
+    assert net.blocks[0].mlp[0].bias.abs().max() == 0
+
+
+@pytest.mark.parametrize(("width", "heads"), [(16, 3), (8, 16)])
+def test_heads_that_do_not_divide_the_width_are_refused(width, heads):
+    expected = f"model.heads={heads}: must divide model.width={width}; choose from 1, 2, 4, 8"
+    with pytest.raises(InputError, match=expected):
+        model(width=width, heads=heads)
+
+
+@pytest.mark.parametrize("bos", [False, True])
+def test_linear_attention_equals_its_sum_over_symbols(bos):
+    net = LinearAttention(partial(build, "nope"), [stream(0, "initial")], head_dim=3, bos=bos, init_scale=1.0)
+    x, vectors = symbols()[0], {0: [0.0, 0.0], 1: [1.0, 0.0], "bos": [0.0, 1.0]}
+    vectors = {name: torch.tensor([[pair]]) for name, pair in vectors.items()}
+    got = net(x[None])[0]
+    for row in range(len(x)):
+        for k in range(1, LENGTH + 1):
+            seen = (["bos"] if bos else []) + x[row, :k].tolist()
+            query = net.queries(vectors[x[row, k - 1].item()])
+            terms = [(query @ net.keys(vectors[s]).mT * net.values(vectors[s])) for s in seen]
+            assert got[row, k - 1].item() == pytest.approx(torch.stack(terms).sum().item() / len(seen), abs=1e-5)
+
+
+def test_linear_attention_takes_no_position_encoding():
+    with pytest.raises(InputError, match="model=linear: .* choose encoding=nope"):
+        LinearAttention(partial(build, "rope"), [stream(0, "initial")], head_dim=2, bos=False, init_scale=1.0)

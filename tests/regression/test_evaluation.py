@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+
+from support.models import model
+from synthlab.metrics import METRICS, horizon
+from synthlab.models.layers import Member
+from synthlab.regression import evaluation
+from synthlab.regression.evaluation import evaluate, readouts
+from synthlab.regression.inputs import Bernoulli
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS
+from synthlab.rng import stream
+
+
+class Constant(Member):
+    """Answers the same everywhere."""
+
+    encoding = model().encoding
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def __call__(self, x, positions=None):
+        return torch.full(x.shape, self.value)
+
+
+def tried(value: float, outrep: str, length: int = 4, **changed) -> dict:
+    how = {"test_length": length, "sequences": 16, "seed": 0, "largest": 100.0} | changed
+    return evaluate(Constant(value), TASKS["length"](), Bernoulli(p=0.5), OUTREPS[outrep](shift=0.0), **how)
+
+
+def test_metrics_by_hand_for_a_constant_answer():
+    metrics = tried(3.0, "identity")
+    assert set(metrics) == set(METRICS)
+    assert metrics["mse"].tolist() == [4, 1, 0, 1]
+    assert metrics["mse_rep"].tolist() == [4, 1, 0, 1]
+    assert metrics["bias"].tolist() == [2, 1, 0, -1]
+    assert metrics["relative_error"].tolist() == pytest.approx([2, 0.5, 0, 0.25])
+    assert metrics["clipped"].tolist() == [0, 0, 0, 0]
+
+
+def test_metrics_by_hand_through_a_map():
+    metrics = tried(0.5, "rsqrt")  # 1/sqrt(4)
+    assert metrics["mse"].tolist() == pytest.approx([9, 4, 1, 0])
+    assert metrics["mse_rep"].tolist() == pytest.approx([(0.5 - k**-0.5) ** 2 for k in range(1, 5)])
+
+
+def test_outputs_without_an_answer_are_clipped_and_counted():
+    metrics = tried(-0.2, "rsqrt")
+    assert metrics["clipped"].tolist() == [1, 1, 1, 1]
+    assert metrics["bias"].tolist() == pytest.approx([99, 98, 97, 96])
+
+
+def test_every_model_meets_the_same_sequences():
+    def count_ones(seed: int) -> np.ndarray:
+        how = {"test_length": 9, "sequences": 32, "seed": seed, "largest": 100.0}
+        return evaluate(Constant(0.0), TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), **how)["bias"]
+
+    assert count_ones(1).tolist() == count_ones(1).tolist()
+    assert count_ones(1).tolist() != count_ones(2).tolist()
+
+
+@pytest.mark.parametrize("name", ["nope", "randomized"])
+def test_parts_give_what_one_pass_gives(name, monkeypatch):
+    net, x = Member(model(name), 0), Bernoulli(p=0.5).draw(20, 8, stream(0, "evaluation"))
+    whole = readouts(net, x, stream(0, "evaluation_positions"))
+    monkeypatch.setattr(evaluation, "ENTRIES", 3 * 8**2)
+    torch.testing.assert_close(readouts(net, x, stream(0, "evaluation_positions")), whole)
+
+
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [([0.01, 0.04, 0.05, 0.01], 2), ([0.06, 0.01], 0), ([0.01, 0.02], 2), ([0.01, float("nan")], 1)],
+)
+def test_the_horizon_ends_before_the_first_error_of_five_percent(errors, expected):
+    assert horizon(np.array(errors)) == expected

@@ -1,0 +1,73 @@
+import inspect
+
+import pytest
+import torch
+
+from support.models import model
+from synthlab.regression.inputs import Bernoulli
+from synthlab.regression.objective import STEPS, SYMBOLS, Examples, PrefixRegression, length_weights, weighted_mse
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS
+
+
+def test_length_weights_by_hand():
+    assert length_weights("uniform", 4).tolist() == [0.25] * 4
+    assert length_weights("proportional", 4).tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
+    assert length_weights("longest", 4).tolist() == [0, 0, 0, 1]
+
+
+def test_weighted_mse_by_hand():
+    output, target = torch.tensor([[[1.0, 2.0], [0.0, 4.0]]] * 2), torch.tensor([[[0.0, 0.0], [0.0, 1.0]]] * 2)
+    # squared errors 1, 4 / 0, 9; weights 1/4, 3/4; mean of 3.25 and 6.75; weights 1, 0; mean of 1 and 0
+    assert weighted_mse(output, target, torch.tensor([[[0.25, 0.75]], [[1.0, 0.0]]])).tolist() == [5.0, 0.5]
+    assert weighted_mse(output, target, torch.tensor([[[1.0, 0.0], [0.0, 1.0]]] * 2)).tolist() == [5.0, 5.0]
+
+
+def test_unequal_shapes_are_refused_not_broadcast():
+    unwatched = inspect.unwrap(weighted_mse)  # as it is without the tests' own watch over shapes
+    with pytest.raises(ValueError, match=r"output has shape \(1, 2, 3\), target \(1, 1, 3\): must be equal"):
+        unwatched(torch.zeros(1, 2, 3), torch.zeros(1, 1, 3), torch.ones(1, 1, 3))
+
+
+def objective(name: str, net) -> PrefixRegression:
+    task, outrep = TASKS[name](), OUTREPS["identity"](shift=0.0)
+    weights = length_weights("uniform", 6)
+    return PrefixRegression(net, [Examples(task, Bernoulli(p=0.5), outrep, 8, weights, seed=0)])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_call_draws_a_new_batch_and_the_seed_repeats_them(name):
+    net = model()
+    first, again = objective(name, net), objective(name, net)
+    losses = [first().item() for _ in range(3)]
+    assert losses == [again().item() for _ in range(3)]
+    assert len(set(losses)) > 1
+
+
+def test_where_positions_are_drawn_each_row_is_an_example_of_one_length():
+    class OneReadout(torch.nn.Module):
+        """Answers with the number of distinct positions it was given, at every prefix."""
+
+        encoding = model("randomized").encoding
+
+        def forward(self, x, positions):
+            counts = torch.tensor([len(set(row)) for row in positions[0].tolist()], dtype=torch.float32)
+            return counts[None, :, None].expand(x.shape)
+
+    # A prefix of k symbols has k + 2 positions, so the length task is answered with an error of 2 at every row.
+    assert objective("length", OneReadout())().item() == 4.0
+
+
+def test_batches_follow_one_another_in_the_run_s_own_stream():
+    examples = [Examples(TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 4, torch.ones(3) / 3, 0)] * 2
+    x, targets = examples[0].draw()
+    assert x.shape == targets.shape == (STEPS, 4, 3)
+    assert torch.equal(targets, x.cumsum(-1).float())
+    assert not torch.equal(x, examples[1].draw()[0])
+    assert len({tuple(batch.flatten().tolist()) for batch in x}) > STEPS // 2
+
+
+def test_large_batches_are_drawn_a_few_at_a_time():
+    outrep = OUTREPS["identity"](shift=0.0)
+    for batch, steps in ((SYMBOLS // 30, 3), (SYMBOLS, 1)):
+        assert Examples(TASKS["sum"](), Bernoulli(p=0.5), outrep, batch, torch.ones(10) / 10, 0).steps() == steps

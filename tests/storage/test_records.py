@@ -1,0 +1,179 @@
+import json
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.records import CONFIG, record, unmeasured
+from synthlab import load_records
+from synthlab.analysis.record_list import Records
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.regression.config import RunConfig
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
+
+
+def same(a: Record, b: Record) -> bool:
+    frames = a.metrics.equals(b.metrics) and a.training.equals(b.training)
+    return frames and (a.config, a.diverged_at, a.environment) == (b.config, b.diverged_at, b.environment)
+
+
+def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    assert same(store.read(kept.config.id), kept)
+    assert list(store.ids()) == [kept.config.id]
+    assert store.find(CONFIG.with_seed(7)) is None
+
+
+def test_outputs_come_back_where_there_are_any(tmp_path):
+    store, plain = Store(tmp_path), record()
+    store.write(plain)
+    assert store.read(plain.config.id).outputs is None
+    outputs = pd.DataFrame({"zero": [1 / 3, -2e-17], "one": [np.pi, 4.0]})
+    store.write(replace(record(seed=1), outputs=outputs))
+    kept = store.read(record(seed=1).config.id)
+    pd.testing.assert_frame_equal(kept.outputs, outputs, check_exact=True)
+    (store.runs / kept.config.id / "outputs.csv").unlink()
+    with pytest.raises(InputError, match="damaged record"):
+        store.read(kept.config.id)
+
+
+def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
+    store, kept = Store(tmp_path), unmeasured()
+    store.write(kept)
+    found = store.read(kept.config.id)
+    assert same(found, kept)
+    assert found.outputs.equals(kept.outputs)
+    table = load_records(tmp_path)
+    assert np.isnan(table["mse"][1])
+    assert table["mse"][2] == -np.inf
+    assert table["horizon"][0] == 1  # length 1 alone is known to be near
+
+
+def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
+    text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
+    assert text.splitlines()[-1] == "errors that are not numbers are left out (seed 1, 2)"
+    assert "left out" not in str(Records([record(0), record(1)]))
+
+
+def test_a_diverged_record_comes_back(tmp_path):
+    store, kept = Store(tmp_path), record(diverged_at=3)
+    store.write(kept)
+    found = store.find(kept.config)
+    assert (found.status, found.diverged_at, len(found.metrics)) == ("diverged", 3, 0)
+
+
+def test_a_second_write_leaves_the_first_and_no_litter(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    before = (store.runs / kept.config.id / "status.json").read_bytes()
+    store.write(Record(kept.config, kept.metrics, kept.training, environment={"torch": "another"}))
+    assert (store.runs / kept.config.id / "status.json").read_bytes() == before
+    assert [path.name for path in store.runs.iterdir()] == [kept.config.id]
+
+
+def test_a_half_written_record_is_none(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    (store.runs / kept.config.id).rename(store.runs / f".partial-{kept.config.id}-00000000")
+    assert store.find(kept.config) is None
+    assert list(store.ids()) == []
+    store.write(kept)  # and does not hinder the next attempt
+    assert store.find(kept.config) is not None
+
+
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "status.json"])
+@given(data=st.data())
+def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
+    store, kept = Store(tmp_path_factory.mktemp("store")), record()
+    store.write(kept)
+    path = store.runs / kept.config.id / name
+    whole = path.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    if data.draw(st.booleans()):
+        path.write_bytes(whole[:at])
+    else:
+        flipped = bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))])
+        path.write_bytes(whole[:at] + flipped + whole[at + 1 :])
+    with pytest.raises(InputError, match="damaged record") as caught:
+        store.read(kept.config.id)
+    assert str(store.runs / kept.config.id) in str(caught.value)
+    assert len(caught.value.lines) == 1
+    assert "\n" not in caught.value.lines[0]
+    shutil.rmtree(store.root)
+
+
+def test_a_record_under_another_runs_name_is_damaged(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    other = kept.config.with_seed(5)
+    shutil.copytree(store.runs / kept.config.id, store.runs / other.id)
+    with pytest.raises(InputError, match="holds the run"):
+        store.find(other)
+
+
+def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    store.write(record(0))
+    (store.runs / "notes.txt").write_text("mine")
+    assert len(load_records(tmp_path)) == CONFIG.test_length
+    monkeypatch.setattr(RunConfig, "results_version", 99)
+    assert list(store) == []
+    assert load_records(tmp_path).empty
+
+
+def test_what_an_interrupted_run_left_long_ago_is_swept_away(tmp_path):
+    store = Store(tmp_path)
+    old, new = store.runs / ".partial-old", store.runs / ".partial-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    store.tidy()
+    assert not old.exists()
+    assert new.exists()  # it may be another process's, at work right now
+
+
+@pytest.mark.parametrize("results", [None, 3, "", ["a"]])
+def test_results_must_be_a_folder(results):
+    with pytest.raises(InputError, match="results=.*: must be the path of a folder"):
+        Store(results)
+
+
+def test_a_record_is_text_throughout(tmp_path):
+    store, kept = Store(tmp_path), record()
+    store.write(kept)
+    for path in (store.runs / kept.config.id).iterdir():
+        path.read_text(encoding="utf-8")  # text, all of it
+    assert json.loads((store.runs / kept.config.id / "status.json").read_text())["status"] == "finished"
+
+
+@pytest.mark.parametrize("where", ["file", "file/below"])
+def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, where):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match=r"results=.*file.*: cannot be written \(.*\); give a folder"):
+        Store(tmp_path / where).make_writable()
+
+
+def test_load_records_gives_one_tidy_table(tmp_path):
+    store = Store(tmp_path)
+    for seed in (0, 1):
+        store.write(record(seed))
+    store.write(record(2, diverged_at=3))
+    table = load_records(tmp_path)
+    assert len(table) == 2 * CONFIG.test_length + 1
+    assert {"id", "task", "encoding", "outrep", "outrep.shift", "model.width", "seed", "length", *METRICS} <= set(table)
+    assert set(table["task"]) == {"length"}
+    assert table["diverged_at"].dropna().tolist() == [3]
+    assert np.isclose(table[(table["seed"] == 1) & (table["length"] == 2)]["mse"].item(), 1.002 / 3)
+
+
+def test_no_records_are_an_empty_table(tmp_path):
+    assert load_records(tmp_path / "nowhere").empty
+    assert repr(Records()) == "no records"

@@ -1,0 +1,199 @@
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from experiments.output_alignment.figures import Panel, drawn_data
+from support.records import record
+from synthlab.analysis.curves import STYLES, draw_lines
+from synthlab.metrics import METRICS
+from synthlab.studies.figure_files import Drawn, Folder
+from synthlab.studies.plots import PLOTS, Series, label
+
+
+def made(value: float, seeds=2, **changed) -> list:
+    """Records whose every metric at length k is value k (1 + seed)."""
+    runs = []
+    for seed in range(seeds):
+        blank = record(seed, **changed)
+        lengths = blank.metrics["length"]
+        columns = dict.fromkeys(METRICS, float(value) * lengths * (1 + seed))
+        runs.append(replace(blank, metrics=pd.DataFrame({"length": lengths, **columns})))
+    return runs
+
+
+def power(p: float) -> dict:
+    return {"outrep": {"name": "power", "p": p, "shift": 0.0}}
+
+
+def named(name: str) -> dict:
+    return {"outrep": {"name": name, "shift": 0.0}}
+
+
+def axes_of(plot, drawn):
+    axes = Figure().add_subplot()
+    plot.draw(axes, drawn.assign(metric="mse", train_length=10, overrides="", left_out=""))
+    return axes
+
+
+def test_a_series_is_called_by_what_was_chosen():
+    assert label({"encoding": "rope"}) == "rope"
+    assert label({"train_length": 5}) == "train_length=5"
+    assert label({"encoding": "rope", "protocol.steps": 5}) == "encoding=rope protocol.steps=5"
+
+
+def test_training_is_the_median_loss_by_step():
+    runs = [
+        replace(r, training=pd.DataFrame({"step": [10, 20], "loss": [1.0 + s, 0.1]})) for s, r in enumerate(made(1, 3))
+    ]
+    runs.append(record(9, diverged_at=4))
+    drawn = PLOTS.build({"name": "training"}).data([Series({"encoding": "nope"}, runs)], "mse")
+    assert drawn.to_dict("records") == [
+        {"series": "nope", "step": 10, "median": 2.0, "low": 1.0, "high": 3.0, "seeds": 3},
+        {"series": "nope", "step": 20, "median": 0.1, "low": 0.1, "high": 0.1, "seeds": 3},
+    ]
+    axes = axes_of(PLOTS.build({"name": "training"}), drawn)
+    assert axes.get_xlabel() == "training step"
+
+
+def test_against_has_a_line_for_each_combination_of_the_other_settings():
+    grid = [
+        Series({"model.depth": depth, "train_length": length}, made(length * depth, train_length=length))
+        for depth in (1, 2)
+        for length in (5, 10)
+    ]
+    plot = PLOTS.build({"name": "against", "x": "train_length", "lengths": [12]})
+    drawn = plot.data(grid, "mse")
+    assert drawn[["series", "train_length", "median"]].values.tolist() == [
+        ["model.depth=1", 5, 5 * 12 * 1.5],
+        ["model.depth=1", 10, 10 * 12 * 1.5],
+        ["model.depth=2", 5, 10 * 12 * 1.5],
+        ["model.depth=2", 10, 20 * 12 * 1.5],
+    ]
+    axes = axes_of(plot, drawn)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["layers = 1", "layers = 2"]
+    assert list(axes.get_lines()[1].get_ydata()) == [180, 360]
+    both = PLOTS.build({"name": "against", "x": "train_length", "lengths": [6, 12]}).data(grid[:2], "mse")
+    assert both["series"].unique().tolist() == ["model.depth=1 length=6", "model.depth=1 length=12"]
+
+
+def test_powers_puts_the_named_maps_where_they_belong():
+    grid = [
+        Series({"outrep": "rlog"}, made(5, **named("rlog"))),
+        Series({"outrep": "identity"}, made(4, **named("identity"))),
+        Series({"outrep": "rsqrt"}, made(2, **named("rsqrt"))),
+        Series({"outrep": "power", "outrep.p": -2.0}, made(1, **power(-2.0))),
+    ]
+    plot = PLOTS.build({"name": "powers", "lengths": [2]})
+    drawn = plot.data(grid, "mse")
+    assert drawn["map"].tolist() == ["power", "rsqrt", "identity", "rlog"]
+    assert drawn["p"].tolist()[:3] == [-2.0, -0.5, 1.0]
+    assert drawn["p"].isna().tolist() == [False, False, False, True]
+    assert drawn["median"].tolist() == [3.0, 6.0, 12.0, 15.0]
+    axes = axes_of(plot, drawn)
+    assert list(axes.get_lines()[0].get_xdata())[:3] == [-2.0, -0.5, 1.0]
+
+
+def test_heat_holds_the_horizon_of_every_combination():
+    def reaching(length):
+        return [
+            replace(
+                r, metrics=r.metrics.assign(relative_error=[0.0 if k <= length else 1.0 for k in r.metrics["length"]])
+            )
+            for r in made(1)
+        ]
+
+    def both(encoding, name):
+        member = {"encoding": {"name": encoding}, **named(name)}
+        return [
+            replace(r, config=record(k, **member).config) for k, r in enumerate(reaching(4 if name == "log" else 12))
+        ]
+
+    grid = [
+        Series({"encoding": encoding, "outrep": name}, both(encoding, name))
+        for encoding in ("nope", "alibi")
+        for name in ("log", "identity")
+    ]
+    plot = PLOTS.build({"name": "heat", "rows": "encoding", "columns": "outrep"})
+    drawn = plot.data(grid, "mse")
+    assert drawn[["encoding", "outrep", "median"]].values.tolist() == [
+        ["nope", "log", 4],
+        ["nope", "identity", 12],
+        ["alibi", "log", 4],
+        ["alibi", "identity", 12],
+    ]
+    axes = axes_of(plot, drawn)
+    assert [text.get_text() for text in axes.texts] == ["4", "12+", "4", "12+"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["NoPE", "ALiBi"]
+    gap = axes_of(plot, drawn.iloc[:3])
+    assert [text.get_text() for text in gap.texts] == ["4", "12+", "4", "-"]
+
+
+@pytest.mark.parametrize(
+    "plot",
+    [
+        {"name": "curves"},
+        {"name": "training"},
+        {"name": "against", "x": "train_length", "lengths": [2]},
+        {"name": "powers", "lengths": [2]},
+        {"name": "heat", "rows": "encoding", "columns": "outrep"},
+    ],
+)
+def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
+    chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
+    series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
+    data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
+    assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
+
+
+def test_curves_of_several_training_lengths_are_ringed_where_each_ends():
+    series = [Series({"train_length": n}, made(1, train_length=n)) for n in (5, 10)]
+    plot = PLOTS.build({"name": "curves"})
+    drawn = plot.data(series, "mse").assign(metric="mse")
+    axes = Figure().add_subplot()
+    plot.draw(axes, drawn)
+    rings = axes.get_lines()[-1]
+    assert list(zip(rings.get_xdata(), rings.get_ydata(), strict=True)) == [(5, 7.5), (10, 15)]
+    assert len(axes.patches) == 2
+    assert "each curve is ringed where its training lengths end" in plot.note(drawn)
+
+
+def test_markers_of_close_lines_are_staggered_and_can_be_left_out():
+    drawn = pd.DataFrame({"series": ["nope", "rope"], "x": [1, 1], "median": 1.0, "low": 1.0, "high": 1.0, "seeds": 1})
+    for every, expected in ((7, [(0, 7), (1, 7)]), (0.2, [(0, 0.2), (0.1, 0.2)]), (0, [[], []])):
+        axes = Figure().add_subplot()
+        draw_lines(axes, drawn, "x", every)
+        assert [line.get_markevery() for line in axes.get_lines()] == expected
+        assert to_hex(axes.get_lines()[1].get_color()) == STYLES["rope"].colour.lower()
+
+
+def test_what_diverged_is_said_on_the_figure(tmp_path):
+    found = [
+        ("", Series({"protocol.lr": 0.1}, [*made(1, 2), record(7, diverged_at=2)])),
+        ("", Series({"protocol.lr": 9.0}, [record(s, diverged_at=1) for s in range(3)])),
+    ]
+    panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
+    data = drawn_data(panel, found, "")
+    note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
+    assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
+    [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
+    assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes
+
+
+def test_powers_of_maps_that_are_none_stand_beside_the_scale():
+    grid = [Series({"outrep": "rlog"}, made(5, **named("rlog")))]
+    plot = PLOTS.build({"name": "powers", "lengths": [2]})
+    axes = axes_of(plot, plot.data(grid, "mse"))
+    assert len(axes.get_lines()) > 0
+
+
+def test_a_metric_with_signs_has_an_axis_with_signs():
+    drawn = pd.DataFrame({"series": "nope", "x": [1, 2], "median": [-1.0, 1.0], "low": -2.0, "high": 2.0, "seeds": 1})
+    scales = []
+    for values in (drawn, drawn.assign(low=0.0, high=0.0, median=0.0), drawn.assign(low=0.0, high=1.0, median=0.5)):
+        axes = Figure().add_subplot()
+        draw_lines(axes, values, "x")
+        scales.append(axes.get_yscale())
+    assert scales == ["symlog", "linear", "log"]

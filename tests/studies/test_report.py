@@ -1,0 +1,179 @@
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.output_alignment.claims import CLAIMS
+from experiments.output_alignment.figures import ABOUT
+from support.quick import QUICK
+from support.records import record
+from synthlab.config.composition import as_overrides
+from synthlab.studies.report import (
+    Picture,
+    deviations,
+    spread,
+    told,
+    verdict_lines,
+    verdict_table,
+    wanted,
+    write_report,
+)
+from synthlab.studies.verdicts import Check, Verdict
+
+CHECKS = [
+    Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
+    Check("d", np.array([3.0, 3.0, 3.0]), low=2.0),
+    Check("e", np.array([1.0, 3.0, 2.5, 4.0]), low=2.0),
+]
+
+
+class Page(HTMLParser):
+    """The tags of a page, the addresses it names, its text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.addresses, self.text, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.addresses += [value for key, value in attributes if key in ("src", "href")]
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.mark.slow
+def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tmp_path):
+    arguments = [*as_overrides(QUICK), "test_length=20", "figure=1", "seeds=1", "workers=1", f"results={tmp_path}"]
+    outcome = invoke("experiments", *arguments)
+    assert outcome.status == 0
+    text = (tmp_path / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert all(address.startswith(("data:", "#")) for address in page.addresses)
+    assert not re.search(r"https?://|@import|url\(", text)
+    words = "".join(page.text)
+    for claim in ("1a", "1b", "1c", "1c+", "slow", "q"):
+        assert f"{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
+        assert CLAIMS[claim].statement in words
+    for row in deviations(ABOUT.deviations):
+        assert row["why"] in words
+    for name in ("figure1a.csv", "figure1c_plus.csv"):
+        assert f'download="{name}"' in text
+    assert "protocol.steps" in words
+    assert "figure=1 seeds=1" in words
+    table = pd.read_csv(tmp_path / "claims.csv")
+    assert set(table["claim"]) == {"1a", "1b", "1c", "1c+", "slow", "q"}
+
+
+def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):
+    (tmp_path / "f.png").write_bytes(b"picture")
+    picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"])
+    verdict = Verdict(CLAIMS["1a"], "Figure <1>", CHECKS, [])
+    lost = record(1, diverged_at=7)
+    write_report(tmp_path / "report.html", [picture], [verdict], [record(0), lost], "python -m 'x>y'", ABOUT)
+    text = (tmp_path / "report.html").read_text()
+    assert "<script>" not in text
+    assert "a &lt;b&gt; &amp; c" in text
+    assert f"{lost.config.id} (step 7)" in text
+    assert Page(text).open == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_report_without_claims_says_so(tmp_path):
+    write_report(tmp_path / "report.html", [], [], [record(0)], "x", ABOUT)
+    assert "None of the claims is judged on these figures." in (tmp_path / "report.html").read_text()
+
+
+def test_the_page_says_how_far_the_seeds_decide(tmp_path):
+    one = [Check("x", np.array([2.0]), low=1.0)]
+    verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one)]
+    write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
+    words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
+    assert "◐ holds in part" in words
+    assert "~ undecided at 3 seeds" in words  # the fewest of any check
+    assert "✓ holds (one run)" in words
+    # of each check: the answer, the median with its interval, the coverage, what is needed, the seeds that agree
+    assert "✗ fails a <b> & c 1.5 [0.5, 2.5] 75 % under 0.5 0 of 3" in words
+    assert "~ undecided e 2.75 [1, 4] 88 % at least 2 3 of 4" in words
+    assert "✓ holds x 2 0 % at least 1 1 of 1" in words
+
+
+def test_verdicts_in_lines_and_as_a_table():
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [])
+    assert verdict_lines([verdict]) == [
+        "1a (Figure 1): holds in part, 1 of 3 checks hold",
+        "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
+        "    undecided: e: 2.75 [1, 4], needed at least 2",
+    ]
+    first, second, third = verdict_table([verdict]).to_dict("records")
+    assert first == {
+        "claim": "1a",
+        "figure": "Figure 1",
+        "verdict": "holds in part",
+        "check": "a <b> & c",
+        "median": 1.5,
+        "least": 0.5,
+        "greatest": 2.5,
+        "needed": "under 0.5",
+        "answer": "fails",
+        "low": 0.5,
+        "high": 2.5,
+        "coverage": 0.75,
+        "seeds": 3,
+        "agree": 0,
+    }
+    assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
+    missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
+    assert verdict_lines([missing]) == ["1a (Figure 1): not judged, no finished run of nope"]
+    assert verdict_table([missing])["check"].tolist() == ["no finished run of nope"]
+    assert verdict_table([]).columns.tolist() == verdict_table([verdict]).columns.tolist()
+
+
+def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest():
+    # of eight seeds from the second least to the second greatest: 1 - 2 (1 + 8) / 256
+    check = Check("x", np.array([9.0, 1, 2, 3, 4, 5, 6, 7]), high=8.0)
+    [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
+    assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 7, 9, 0.9296875]
+    assert (row["answer"], row["agree"], spread(check)) == ("holds", 7, "4.5 [2, 7]")
+
+
+@pytest.mark.parametrize(
+    ("word", "seeds", "said"),
+    [
+        ("holds", 5, "holds"),
+        ("holds", 1, "holds (one run)"),
+        ("does not hold", 1, "does not hold (one run)"),
+        ("undecided", 5, "undecided at 5 seeds"),
+        ("undecided", 2.0, "undecided at 2 seeds"),
+        ("not judged", 0, "not judged"),
+        ("not judged", float("nan"), "not judged"),
+    ],
+)
+def test_a_verdict_says_where_seeds_are_few(word, seeds, said):
+    assert told(word, seeds) == said
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (Check("x", np.array([2.0]), low=1.75, high=2.25), ("2", "1.75 to 2.25")),
+        (Check("x", np.array([1e-6, 3e-6]), high=3e-5), ("2e-06 [1e-06, 3e-06]", "under 3e-05")),
+        (Check("x", np.array([]), low=35), ("nan", "at least 35")),
+    ],
+)
+def test_numbers_in_words(check, words):
+    assert (spread(check), wanted(check)) == words
+
+
+def test_deviations_are_whole():
+    for row in deviations(ABOUT.deviations):
+        assert set(row) == {"what", "paper", "here", "why"}
+        assert all(isinstance(value, str) and value and "TODO" not in value for value in row.values())

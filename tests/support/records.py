@@ -1,0 +1,35 @@
+"""Records made up for tests."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.metrics import METRICS
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Record
+
+CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
+
+
+def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **changed) -> Record:
+    """A made-up record: no training behind it."""
+    config = resolve(CONFIG.model_dump() | changed).with_seed(seed)
+    lengths = range(1, config.test_length + 1) if diverged_at is None else []
+    columns = {name: [scale * (0.001 * k + seed) / 3 for k in lengths] for name in METRICS}
+    return Record(
+        config=config,
+        metrics=pd.DataFrame({"length": lengths, **columns}),
+        training=pd.DataFrame({"step": [2, 4], "loss": [1 / 3, 0.1]}),
+        diverged_at=diverged_at,
+        environment={"torch": "2"},
+    )
+
+
+def unmeasured(seed: int = 0) -> Record:
+    """A record whose error is NaN at length 2 and infinite at length 3, as a map of the user's own can make it."""
+    kept = record(seed)
+    kept.metrics.loc[1, ["mse", "relative_error"]], kept.metrics.loc[2, ["mse", "bias"]] = np.nan, -np.inf
+    return replace(kept, outputs=pd.DataFrame({"zero": [np.nan, np.inf], "one": [1.0, -np.inf]}))

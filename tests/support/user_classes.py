@@ -1,0 +1,157 @@
+"""Classes as users bring them: sound ones, and some that fail, end the program, or kill their process."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
+
+from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings import Dims
+from synthlab.models.layers import stacked
+from synthlab.regression.outrep import Identity
+from synthlab.regression.tasks import TASKS, Length, Task
+from synthlab.sweeps.trackers import Track, Tracker
+
+
+class Broken(Task):
+    """A user's own task that fails as long as the file named in the environment is there."""
+
+    def span(self, length):
+        return TASKS["length"]().span(length)
+
+    def targets(self, x):
+        if os.path.exists(os.environ["BROKEN"]):
+            raise ZeroDivisionError("over\n  and under")
+        return TASKS["length"]().targets(x)
+
+
+class Exits(Task):
+    """A user's own task that ends the program."""
+
+    def span(self, length):
+        return TASKS["length"]().span(length)
+
+    def targets(self, x):
+        sys.exit(0)
+
+
+class Unmade(Task):
+    """A user's own task that cannot be made."""
+
+    def __init__(self):
+        raise ValueError("no such file")
+
+    def span(self, length):
+        return 0.0, 1.0
+
+    def targets(self, x):
+        return x
+
+
+class Log(Tracker):
+    """A line in a file for each run that begins to train."""
+
+    def __init__(self, path: str):
+        self.path = path
+
+    def begin(self, config):
+        with open(self.path, "a") as file:
+            file.write(f"{config.id}\n")
+        return Quiet()
+
+
+class Quiet(Track):
+    def point(self, step, loss):
+        pass
+
+    def end(self, record, error=None):
+        pass
+
+
+class Unknowing(Identity):
+    """A user's own map whose inverse knows no answer."""
+
+    def f_inverse(self, z):
+        return torch.full_like(z, float("nan"))
+
+
+class Backwards(Encoding):
+    """A user's own encoding, named in the config by its path."""
+
+    def __init__(self, dims: Dims, /, strength: float = 1.0):
+        super().__init__()
+        self.strength = strength
+
+    def bias(self, query, key):
+        return (self.strength * (query - key)).unsqueeze(-3)
+
+
+class Bare(Encoding):
+    def __init__(self, dims, /, strength=1.0):
+        super().__init__()
+
+
+class Half(Task):
+    def targets(self, x):
+        return x / 2
+
+
+class Stubborn(Encoding):
+    """A user's own encoding that knows of one model only."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+        self.vector = torch.nn.Parameter(torch.zeros(dims.width))
+
+
+class Idle(Encoding):
+    """A user's own encoding with a parameter that is frozen and one that nothing depends on."""
+
+    def __init__(self, dims: Dims, /):
+        super().__init__()
+        self.unused = stacked(dims.models, 3)
+        self.frozen = torch.nn.Parameter(torch.zeros(dims.models, dims.width), requires_grad=False)
+
+    def initialise(self, generators):
+        torch.nn.init.ones_(self.unused)
+
+    def embed(self, h, positions):
+        return h + self.frozen[:, None, None]
+
+
+class DoubleLength(Length):
+    """A user's own task in double precision."""
+
+    def targets(self, x):
+        return super().targets(x).double()
+
+
+class TensorSpan(Length):
+    def span(self, length):
+        return torch.tensor([1, length])
+
+
+class Deadly(Task):
+    """A task that kills whoever trains it, unless that is the sweep's own process."""
+
+    def span(self, length):
+        return TASKS["length"]().span(length)
+
+    def targets(self, x):
+        if "popen_loky" in Path("/proc/self/cmdline").read_text():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return TASKS["length"]().targets(x)
+
+
+class DeadlyJob(Task):
+    """A task that kills whoever trains it, unless that is the sweep's own process."""
+
+    def span(self, length):
+        return TASKS["length"]().span(length)
+
+    def targets(self, x):
+        if b"\0-m\0synthlab\0" not in Path("/proc/self/cmdline").read_bytes():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return TASKS["length"]().targets(x)

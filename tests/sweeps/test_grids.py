@@ -1,0 +1,155 @@
+"""A sweep's overrides stand for the runs that Hydra would make of each combination."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import resolve
+from synthlab.sweeps import grids
+from synthlab.sweeps.grids import grid
+
+CHOICES = {
+    "task": ["mean", "length", "sum"],
+    "encoding": ["nope", "rope", "learned", "randomized"],
+    "outrep": ["identity", "rsqrt", "power"],
+    "model": ["transformer"],
+    "model.width": ["32", "64"],
+    "model.norm": ["pre", "'post'"],
+    "protocol": ["lab", "classroom", "paper"],
+    "protocol.lr": ["1e-3", "0.003", "1"],
+    "train_length": ["5", "10"],
+    "seed": ["0", "3", "7"],
+    "evaluation.largest": ["500", "1e3"],
+}
+
+
+def alone(overrides: dict[str, list[str]]) -> set[str]:
+    """The identities of the runs of all combinations, each composed by Hydra."""
+    jobs = product(*([f"{key}={value}" for value in values] for key, values in overrides.items()))
+    return {resolve(compose(list(job))).id for job in jobs}
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(
+    st.lists(st.sampled_from(sorted(CHOICES)), min_size=1, max_size=4, unique=True).flatmap(
+        lambda keys: st.fixed_dictionaries(
+            {key: st.lists(st.sampled_from(CHOICES[key]), min_size=1, max_size=2, unique=True) for key in keys}
+        )
+    )
+)
+def test_combinations_are_those_that_hydra_makes_whatever_the_order(overrides):
+    made = grid([f"{key}={','.join(values)}" for key, values in overrides.items()])
+    assert {config.id for config in made.configs} == alone(overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "runs"),
+    [
+        (["seed=range(5)"], 5),
+        (["encoding=glob(*)"], len(ENCODINGS)),
+        (["encoding=glob([no*,r*])", "seed=range(2)"], 6),
+        (["seed=0,1", "seed=2"], 1),  # the last one holds, as on any command line
+        (["seed=choice(1,2,1)"], 2),  # each run once
+        (["model={width:64},{width:32}"], 2),
+        (["train_length=5,10", "test_length='${train_length}'"], 2),
+        (["+encoding.strength=1.0,2.0", "encoding.name=support.user_classes:Backwards"], 2),
+        (["outrep=power", "outrep.p=-1,-0.5,null"], 2),
+        ([], 1),
+    ],
+)
+def test_whatever_hydra_can_sweep_over(overrides, runs):
+    if "outrep.p=-1,-0.5,null" in overrides:
+        with pytest.raises(InputError, match="outrep.p=null: must be"):
+            grid(overrides)
+    else:
+        assert len(grid(overrides).configs) == runs
+
+
+def test_most_combinations_are_made_without_hydra(monkeypatch):
+    composed = []
+    monkeypatch.setattr(grids, "compose", lambda *given: composed.append(given) or compose(*given))
+    made = grid([*as_overrides(QUICK), "task=mean,sum", "encoding=glob(*)", "model.width=32,64", "seed=range(30)"])
+    assert len(made.configs) == 2 * len(ENCODINGS) * 2 * 30
+    assert len(composed) < 20
+    sample = made.configs[777]
+    assert sample == resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).model_copy(
+        update={"encoding": sample.encoding, "model": sample.model, "seed": sample.seed}
+    )
+
+
+def test_settings_that_are_no_part_of_a_run_come_along(tmp_path):
+    made = grid(["seed=0,1", f"results={tmp_path}", "retry=failed", "workers=3"])
+    assert (made.settings["results"], made.settings["retry"]) == (str(tmp_path), "failed")
+    assert made.settings["workers"] == 3
+    assert made.settings["tracker"] == {"name": "none"}
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["results=a,b"], "results=a,b: must be one for the whole sweep"),
+        (["device=cpu,cuda"], "device=cpu,cuda: must be one for the whole sweep"),
+        (["seed=range(1000000000)"], "seed=range.1000000000.: 1,000,000,000 runs; a sweep has at most 100,000"),
+        (["seed=range(1000)", "train_length=range(1,1000)"], "999,000 runs; a sweep has at most"),
+        (["seed=range(0,10,0)"], "seed=range.0,10,0.: "),
+        (["task=mean,nope", "seed=range(3)"], "task=nope: unknown; choose from length, mean, sum"),
+        (["task=mean", "seed=0,-1"], "seed=-1: must be greater than or equal to 0"),
+        (["encoding=nope,rope", "model.heads=4,32"], "model.heads=32: encoding RoPE needs an even head width"),
+    ],
+)
+def test_a_sweep_with_anything_wrong_is_refused(overrides, message):
+    with pytest.raises(InputError, match=message) as caught:
+        grid(overrides)
+    assert all("\n" not in line for line in caught.value.lines)
+
+
+def test_every_problem_of_every_combination_is_named_once():
+    with pytest.raises(InputError) as caught:
+        grid(["task=maen,summ,mean", "seed=range(3)", "protocol.lr=-1,1e-3"])
+    assert len(caught.value.lines) == len(set(caught.value.lines))
+    assert {line.split(":")[0] for line in caught.value.lines} == {"task=maen", "task=summ", "protocol.lr=-1"}
+
+
+def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path):
+    (tmp_path / "protocol").mkdir()
+    (tmp_path / "protocol" / "mine.yaml").write_text("defaults: [lab, _self_]\nname: mine\nsteps: ${train_length}\n")
+    path = [f"file://{tmp_path}"]
+    for protocols in ("mine", "lab,mine"):
+        made = grid([f"protocol={protocols}", "seed=range(2)", "train_length=10,20"], path)
+        mine = [config for config in made.configs if config.protocol.name == "mine"]
+        assert len(mine) == 4
+        assert all(config.protocol.steps == config.train_length for config in mine)
+
+
+def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
+    folder = "o'dd, {folder} ü"
+    (tmp_path / folder / "encoding").mkdir(parents=True)
+    (tmp_path / folder / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
+    made = grid(["encoding=nope,rope,steep"], [f"file://{tmp_path / folder}"])
+    assert [config.encoding for config in made.configs] == [
+        {"name": "nope"},
+        {"name": "rope", "base": 10000.0},
+        {"name": "rope", "base": 100.0},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["seed=range(5,5)"], r"seed=range\(5,5\): stands for no value"),
+        (["encoding=glob(zzz*)"], r"encoding=glob\(zzz\*\): stands for no value"),
+        (["~results"], "results: missing; must be given"),
+        (["~tracker"], "tracker: missing; must be given"),
+        (["seed=0,1180591620717411303424"], "seed=1180591620717411303424: must be less than"),
+    ],
+)
+def test_a_sweep_over_nothing_or_without_a_setting_is_refused(overrides, message):
+    with pytest.raises(InputError, match=message):
+        grid(overrides)

@@ -1,0 +1,230 @@
+"""Real sweeps through every launcher: their records are those that the sweep's own workers make."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from synthlab.config.composition import compose
+from synthlab.errors import InputError
+from synthlab.regression.construction import resolve
+from synthlab.storage.store import Store
+from synthlab.sweeps import launchers as jobs
+from synthlab.sweeps.launchers import EXTRAS, Batches, Launcher, batched
+from synthlab.training.ensembles import seconds
+
+SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
+RUNS = 12
+
+
+def sweep(results: Path, *more: str, **environment: str) -> subprocess.CompletedProcess:
+    words = [sys.executable, "-m", "synthlab", "-m", *SWEEP, f"results={results}", *more]
+    everything = {**os.environ, **environment, "OMP_NUM_THREADS": "1"}
+    cwd = Path(__file__).parents[1]
+    return subprocess.run(words, cwd=cwd, env=everything, capture_output=True, text=True, timeout=300, check=False)
+
+
+def numbers(results: Path) -> dict[str, dict[str, bytes]]:
+    """All files of all records but those that say when and where."""
+    runs = {identity: results / "runs" / identity for identity in Store(results).ids()}
+    return {
+        identity: {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "status.json"}
+        for identity, folder in runs.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory) -> dict[str, dict[str, bytes]]:
+    """What one process makes of the sweep."""
+    results = tmp_path_factory.mktemp("serial")
+    done = sweep(results, "workers=1")
+    assert done.returncode == 0, done.stderr
+    return numbers(results)
+
+
+# A SLURM of one machine: it runs what is submitted, and loses the node of the array's tasks in FAKE_LOST.
+FAKE_SLURM = """
+    import os, pathlib, re, subprocess, sys
+    name, root, words = pathlib.Path(sys.argv[0]).name, pathlib.Path(os.environ["FAKE_SLURM"]), sys.argv[1:]
+    lost = os.environ.get("FAKE_LOST", "").split()
+    if name == "sbatch":
+        script = pathlib.Path(words[-1]).read_text()
+        pathlib.Path(root, "script").write_text(script)
+        array = re.search(r"--array=0-(\\d+)", script)
+        tasks = range(int(array[1]) + 1) if array else [None]
+        for task in tasks:
+            key = "77" if task is None else f"77_{task}"
+            state = root / f"{key}.state"
+            state.write_text("RUNNING")
+            if str(task or 0) in lost:
+                state.write_text("NODE_FAIL")
+                continue
+            ids = {"SLURM_JOB_ID": str(77 + (task or 0)), "SLURM_NTASKS": "1", "SLURM_JOB_NUM_NODES": "1"}
+            ids |= {"SLURM_NODEID": "0", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_JOB_NODELIST": "fake"}
+            ids |= {} if task is None else {"SLURM_ARRAY_JOB_ID": "77", "SLURM_ARRAY_TASK_ID": str(task)}
+            shell = f"bash {words[-1]}.kept; echo COMPLETED > {state}"
+            pathlib.Path(words[-1] + ".kept").write_text(script)
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+            subprocess.Popen(["bash", "-c", shell], env={**os.environ, **ids, "KEY": key}, **quiet)
+        print("Submitted batch job 77")
+    elif name == "srun":
+        options = {word.split("=")[0] for word in words if word.startswith("--")}
+        while words[0].startswith("--"):
+            words = words[1:] if words[0] in ("--unbuffered",) or "=" in words[0] else words[2:]
+        os.execvp(words[0], words)
+    elif name == "sacct":
+        print("JobID|State|NodeList")
+        for state in root.glob("*.state"):
+            print(f"{state.stem}|{state.read_text().strip()}|fake")
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path) -> dict[str, str]:
+    """The environment in which there is a SLURM."""
+    tools, root = tmp_path / "tools", tmp_path / "slurm"
+    tools.mkdir()
+    root.mkdir()
+    for name in ("sbatch", "srun", "sacct", "scancel", "scontrol", "squeue"):
+        (tools / name).write_text(f"#!{sys.executable}\n{textwrap.dedent(FAKE_SLURM)}")
+        (tools / name).chmod(0o755)
+    return {"PATH": f"{tools}:{os.environ['PATH']}", "FAKE_SLURM": str(root)}
+
+
+def needs(launcher: str) -> None:
+    extra, module = EXTRAS[launcher]
+    try:
+        found = find_spec(module)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        pytest.skip(f"needs the extra {extra}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", *EXTRAS])
+def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial, launcher, slurm):
+    if launcher != "basic":
+        needs(launcher)
+    results = tmp_path / "re sults, odd=name"  # jobs find their files whatever the folder is called
+    results = tmp_path / "results" if launcher in ("basic", "submitit_slurm") else results  # sbatch takes no spaces
+    given = f"results='{results}'"
+    done = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, "batches.minutes=0.001", **slurm)
+    assert done.returncode == 0, done.stderr
+    assert numbers(results) == serial
+    assert f"{RUNS} done, 0 failed, 0 skipped, 0 left" in done.stderr
+    assert "Traceback" not in done.stderr
+    if launcher != "basic":
+        (jobs_folder,) = results.glob("sweeps/*/*/jobs")
+        batches = [json.loads(path.read_text())["runs"] for path in jobs_folder.iterdir()]
+        assert sum(map(len, batches)) == RUNS
+        assert len(batches) == (2 if launcher != "submitit_local" else min(2, os.cpu_count() or 1))
+    again = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, **slurm)
+    assert again.returncode == 0, again.stderr
+    assert f"0 done, 0 failed, {RUNS} skipped, 0 left" in again.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", EXTRAS)
+def test_a_failing_run_costs_no_other_through_any_launcher(tmp_path, launcher, slurm):
+    needs(launcher)
+    flag = tmp_path / "flag"
+    flag.touch()
+    done = sweep(
+        *(
+            tmp_path,
+            f"hydra/launcher={launcher}",
+            "task.name=mean,support.user_classes:Broken",
+            "encoding=nope",
+            "seed=0,1",
+        ),
+        **{**slurm, "BROKEN": str(flag)},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "2 done, 2 failed, 0 skipped, 0 left" in done.stderr
+    assert done.stderr.count("ZeroDivisionError: over and under") == 2
+    assert len(list(Store(tmp_path).ids())) == 2
+
+
+@pytest.mark.slow
+def test_a_lost_node_is_told_and_the_same_sweep_again_makes_the_rest(tmp_path, serial, slurm):
+    needs("submitit_slurm")
+    launcher = ["hydra/launcher=submitit_slurm", "batches.minutes=0.001"]
+    done = sweep(tmp_path, *launcher, **slurm, FAKE_LOST="1")
+    assert done.returncode == 1, done.stderr
+    assert "failed: submitit_slurm ended early (UncompletedJobError: " in done.stderr
+    kept = set(Store(tmp_path).ids())
+    assert 0 < len(kept) < RUNS
+    assert f"missing: {RUNS - len(kept)} of {RUNS} runs; the same command goes on from there" in done.stderr
+    again = sweep(tmp_path, *launcher, **slurm)
+    assert again.returncode == 0, again.stderr
+    assert numbers(tmp_path) == serial
+    script = Path(slurm["FAKE_SLURM"], "script").read_text()
+    for line in ("--cpus-per-task=1", "--mem=2GB", "--time=120", "--signal=USR2@60"):
+        assert f"#SBATCH {line}" in script
+    assert "export OMP_NUM_THREADS=1" in script
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "ray"])
+def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
+    needs(launcher)
+    deadly = ["task.name=mean,support.user_classes:DeadlyJob", "encoding=nope", "seed=0,1", "batches.minutes=0.001"]
+    deadly += ["hydra.launcher.n_jobs=2"] if launcher == "joblib" else []  # of one, it makes no process
+    done = sweep(tmp_path, f"hydra/launcher={launcher}", *deadly)
+    for _ in range(5):
+        if "0 left" in done.stderr.splitlines()[-1] or "failed: 2 of 4" in done.stderr:
+            break
+        done = sweep(tmp_path, f"hydra/launcher={launcher}", *deadly)
+    assert "failed: 2 of 4 runs" in done.stderr, done.stderr
+    assert done.stderr.count("its worker was killed twice") == 2
+    assert len(list(Store(tmp_path).ids())) == 2
+
+
+def test_runs_are_cut_into_jobs_of_the_length_asked_for():
+    kinds = [resolve(compose([f"encoding={name}"])) for name in ("nope", "rope")]
+    configs = [kind.with_seed(seed) for seed in range(40) for kind in kinds]
+    total = sum(seconds([each]) for each in configs)
+    assert len(batched(configs, Batches(minutes=1000.0, at_most=None))) == 1
+    many = batched(configs, Batches(minutes=0.5, at_most=None))
+    assert 2 <= len(many) <= total / 30 + 1
+    assert sorted(each.id for part in many for each in part) == sorted(each.id for each in configs)
+    assert len(batched(configs, Batches(minutes=0.5, at_most=2))) == 2
+    assert len(batched(configs, Batches(minutes=0.001, at_most="cores"))) <= (os.cpu_count() or 1)
+
+
+@pytest.mark.parametrize("launcher", EXTRAS)
+def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(monkeypatch, launcher):
+    monkeypatch.setattr(jobs, "_is_installed", lambda module: False)
+    extra, _ = EXTRAS[launcher]
+    with pytest.raises(InputError, match=f"^hydra/launcher={launcher}: is not installed; pip install -e '..{extra}.'$"):
+        Launcher([f"hydra/launcher={launcher}"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["hydra/launcher=slurm"], "hydra/launcher=slurm: unknown"),
+        (["hydra.launcher.n_jbos=3"], "hydra.launcher.n_jbos=3: unknown key"),
+        (["batches.minutes=0"], "batches.minutes=0: must be greater than 0"),
+        (["batches.at_most=0"], "batches.at_most"),
+        (["batches.at_most=every"], "batches.at_most"),
+    ],
+)
+def test_settings_of_launchers_are_checked_before_anything_is_trained(given, message):
+    with pytest.raises(InputError, match=message):
+        Launcher(given)
+
+
+@pytest.mark.parametrize("launcher", EXTRAS)
+def test_every_launchers_settings_compose_and_can_be_overridden(launcher):
+    needs(launcher)
+    chosen = Launcher([f"hydra/launcher={launcher}", "batches.minutes=7"])
+    assert chosen.batches.minutes == 7
+    assert not chosen.is_basic
+    assert Launcher([]).is_basic

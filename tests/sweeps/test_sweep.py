@@ -1,0 +1,421 @@
+"""Many runs in one store: resumed, retried, failing, damaged, and two sweeps at once."""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from support.processes import needs_proc
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.regression.construction import resolve
+from synthlab.regression.tasks import TASKS
+from synthlab.storage import leases as leases_module
+from synthlab.storage.files import Folder
+from synthlab.storage.leases import Holder, Leases
+from synthlab.storage.store import Store
+from synthlab.sweeps.ranking import ranked, render, row
+from synthlab.sweeps.sweep import Sweep, ensure
+from synthlab.sweeps.trackers import tracker_of
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+@pytest.fixture
+def flag(tmp_path, monkeypatch) -> Path:
+    """A file that makes runs of ``Broken`` fail."""
+    path = tmp_path / "flag"
+    path.touch()
+    monkeypatch.setenv("BROKEN", str(path))
+    return path
+
+
+def test_a_failed_run_has_a_status_and_a_traceback_and_the_others_are_trained(tmp_path, flag):
+    store = Store(tmp_path)
+    good, bad = [config(f"seed={seed}") for seed in (0, 1)], config("task.name=support.user_classes:Broken")
+    with pytest.raises(RunsFailed) as caught:
+        ensure([good[0], bad, good[1]], store, progress=False)
+    assert caught.value.lines[0].startswith("failed: 1 of 3 runs")
+    assert caught.value.lines[1].endswith(f"{bad.id} seed=0: ZeroDivisionError: over and under")
+    assert all(store.find(each) is not None for each in good)
+    assert list(store.ids("failed")) == [bad.id]
+    failure = store.failure(bad)
+    assert failure.config == bad
+    assert failure.traceback.startswith("Traceback (most recent call last)")
+    assert "in targets" in failure.traceback
+    assert json.loads((tmp_path / "failed" / bad.id / "status.json").read_text())["status"] == "failed"
+    assert Leases(store.files).latest() == {}
+
+    flag.unlink()  # mended: from Python it is tried again without being told to
+    assert len(ensure([bad], store, progress=False)) == 1
+    assert list(store.ids("failed")) == []
+
+
+def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
+    store, bad = Store(tmp_path), config("task.name=support.user_classes:Broken")
+
+    def swept(retry):
+        sweep = Sweep([bad, config()], store, keep=row)
+        sweep.prepare(retry)
+        sweep.train()
+        return sweep.end()
+
+    assert list(swept("none").failures) == [bad.id]
+    before = (tmp_path / "failed" / bad.id / "status.json").stat().st_mtime_ns
+    flag.unlink()
+    assert list(swept("none").failures) == [bad.id]
+    assert (tmp_path / "failed" / bad.id / "status.json").stat().st_mtime_ns == before
+    outcome = swept("failed")
+    assert (outcome.failures, outcome.missing, len(outcome.kept)) == ({}, 0, 2)
+    with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
+        swept("all")
+
+
+def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
+    first, second, store = config("seed=0"), config("seed=1"), Store(tmp_path)
+    whole = ensure([first, second], store, progress=False)
+    untouched = (store.runs / second.id / "status.json").stat().st_mtime_ns
+    damaged = store.runs / first.id / "metrics.csv"
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{first.id}-"):
+        again = ensure([first, second], store, progress=False)
+    assert again[0].metrics.equals(whole[0].metrics)
+    assert (store.runs / second.id / "status.json").stat().st_mtime_ns == untouched
+    (aside,) = (tmp_path / "damaged").iterdir()
+    assert len((aside / "metrics.csv").read_bytes()) == 100
+
+
+def test_records_can_lie_in_an_object_store():
+    store = Store("memory://sweeps/results")
+    configs = [config(f"seed={seed}") for seed in range(3)]
+    made = ensure(configs, store, progress=False)
+    assert [record.config.seed for record in made] == [0, 1, 2]
+    assert sorted(store.ids()) == sorted(each.id for each in configs)
+    store.files.write(f"runs/{configs[0].id}/metrics.csv", b"length,mse\n")
+    with pytest.warns(UserWarning, match="memory:/"):
+        again = ensure(configs, store, progress=False)
+    assert again[0].metrics.equals(made[0].metrics)
+    with pytest.raises(InputError, match="results=memory:.*must be a folder of this machine"):
+        store.root  # noqa: B018
+
+
+def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
+    store, configs = Store(tmp_path), [config(f"seed={seed}") for seed in range(3)]
+    sweep = Sweep(configs, store, keep=lambda record: record)
+    done = threading.Event()
+    with Leases(store.files).held([configs[0].id]):
+        sweep.train(wait=False)
+        assert set(store.ids()) == {each.id for each in configs[1:]}
+        waiting = threading.Thread(target=lambda: (sweep.train(), done.set()))
+        waiting.start()
+        assert not done.wait(0.3)
+    assert done.wait(60)
+    waiting.join()
+    assert sweep.end().missing == 0
+
+
+SWEEP = ["task=mean,length", "seed=range(6)", "protocol.steps=60", "protocol.batch=8", "evaluation.sequences=8"]
+
+
+def command(*arguments: str, **kwargs) -> subprocess.Popen:
+    """A sweep in a process of its own, this folder on its path."""
+    words = [sys.executable, "-m", "synthlab", "-m", *SWEEP, *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(words, cwd=Path(__file__).parents[1], **pipes, **kwargs)
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once_train_each_run_once(tmp_path):
+    log = f"+tracker.path={tmp_path / 'log'}"
+    both = [command(f"results={tmp_path}", "tracker.name=support.user_classes:Log", log, "workers=2") for _ in range(2)]
+    ended = [(process.communicate(timeout=300), process.returncode) for process in both]
+    assert [status for _, status in ended] == [0, 0], ended
+    begun = (tmp_path / "log").read_text().split()
+    assert len(begun) == len(set(begun)) == 12
+    assert all("12 done, 0 failed, 0 skipped, 0 left" in errors for (_, errors), _ in ended)
+    tables = [out.split("records:")[0] for (out, _), _ in ended]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.slow
+def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp_path):
+    outcome = invoke(
+        "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
+    )
+    assert outcome.status == 0, outcome.err
+    lines = outcome.out.splitlines()
+    assert lines[0] == "median over seeds at the longest test length: the best 10 of 44"
+    assert lines[1].split() == [
+        "task",
+        "encoding",
+        "outrep",
+        *["seeds", "horizon", "relative", "error", "mse", "training", "loss"],
+    ]
+    worst = lines.index("the worst 5, from the last")
+    errors = [
+        float(re.search(r"([\d.]+)%", line)[1]) for line in [*lines[2:12], *reversed(lines[worst + 2 : worst + 7])]
+    ]
+    assert errors == sorted(errors)
+    assert lines[-2] == f"records: {tmp_path}/runs"
+    ranking, runs = re.findall(r"\S+\.csv", lines[-1])
+    assert len(pd.read_csv(ranking)) == 44
+    assert len(pd.read_csv(runs)) == 88
+    assert "88 done, 0 failed, 0 skipped, 0 left" in outcome.err
+    again = invoke(
+        "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
+    )
+    assert "0 done, 0 failed, 88 skipped, 0 left" in again.err
+    assert again.out.splitlines()[:-1] == lines[:-1]
+
+
+def test_a_sweep_goes_on_after_failures_and_names_them(invoke, quick, tmp_path, flag):
+    arguments = [*quick, "-m", "workers=1", "task.name=mean,support.user_classes:Broken", "seed=0,1"]
+    outcome = invoke("synthlab", *arguments)
+    assert outcome.status == 1
+    assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
+    assert f"failed: 2 of 4 runs; each one's traceback is in {tmp_path}/failed/ID" in outcome.err
+    assert len(re.findall(r"^  [0-9a-f]{16} seed=[01]: ZeroDivisionError: over and under$", outcome.err, re.M)) == 2
+    assert "Traceback" not in outcome.err + outcome.out
+    flag.unlink()
+    assert invoke("synthlab", *arguments).status == 1  # what failed is left alone
+    mended = invoke("synthlab", *arguments, "retry=failed")
+    assert mended.status == 0, mended.err
+    assert "2 done, 0 failed, 2 skipped, 0 left" in mended.err
+
+
+def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
+    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e-3,1e30", "protocol.steps=30", "model.norm=none"]
+    outcome = invoke("synthlab", *quick, *explosive, "-m", "workers=1")
+    assert outcome.status == 1
+    assert re.search(r"^diverged: 1 of 2 runs, the first [0-9a-f]{16} at step \d+;", outcome.err, re.M)
+    assert "diverged" in outcome.out.splitlines()[1]
+
+
+def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_path, monkeypatch):
+    assert invoke("synthlab", *quick, "-m", "seed=0,1").status == 0
+
+    def read_only(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("synthlab.storage.files.Folder.write", read_only)
+    again = invoke("synthlab", *quick, "-m", "seed=0,1")
+    assert again.status == 0
+    assert "cannot be written (Read-only file system); the records are kept" in again.err
+    more = invoke("synthlab", *quick, "-m", "seed=0,1,2")
+    assert more.status == 2
+    assert more.err.strip().startswith("error: results=")
+
+
+def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
+    written = []
+    write = Store.write
+
+    def until_full(store, record):
+        written.append(record)
+        if len(written) > 2:
+            with store.writing():
+                raise OSError(28, "No space left on device")
+        write(store, record)
+
+    monkeypatch.setattr(Store, "write", until_full)
+    outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].startswith(
+        f"error: results={tmp_path}: cannot be written (No space left on dev"
+    )
+    monkeypatch.undo()
+    assert len(list(Store(tmp_path).ids())) == 2
+    assert Leases(Store(tmp_path).files).latest() == {}
+
+
+def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
+    write = Folder.write
+
+    def full(files, path, data):
+        if path.startswith("leases/"):
+            raise OSError(28, "No space left on device")
+        write(files, path, data)
+
+    monkeypatch.setattr(Folder, "write", full)
+    outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
+    assert outcome.status == 2
+    assert outcome.err.splitlines()[-1].startswith(f"error: results={tmp_path}: cannot be written (No space left on")
+
+
+def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_path):
+    records = ensure(
+        [config(f"task={task}", f"seed={seed}") for task in TASKS for seed in (0, 1, 2)], Store(tmp_path), 1
+    )
+    rows = [row(record) for record in records]
+    for each in rows:
+        each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]] + 0.01 * each["seed"]
+    ranking = ranked(rows)
+    assert list(ranking["task"]) == ["mean", "sum", "length"]
+    assert list(ranking["relative_error"]) == pytest.approx([0.11, 0.21, 0.31])
+    assert list(ranking["seeds"]) == [3, 3, 3]
+    for each in rows:
+        if each["task"] == "mean":
+            each |= {"status": "diverged", "relative_error": float("nan")}
+    assert list(ranked(rows)["task"]) == ["sum", "length", "mean"]
+    assert "diverged" in render(ranked(rows))
+
+
+def test_errors_that_are_not_numbers_are_recorded_once_and_rank_last(invoke, quick, tmp_path):
+    given = [*quick, "-m", "seed=0,1", "outrep.name=identity,support.user_classes:Unknowing", "workers=1"]
+    first = invoke("synthlab", *given)
+    assert first.status == 0, first.err
+    assert [line.split()[0] for line in first.out.splitlines()[2:4]] == ["identity", "support.user_classes:Unknowing"]
+    again = invoke("synthlab", *given)
+    assert "0 done, 0 failed, 4 skipped, 0 left" in again.err
+    assert not (tmp_path / "damaged").exists()
+
+
+def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_the_others(tmp_path):
+    rows = [
+        row(record)
+        for record in ensure([config(f"seed={s}", f"task={t}") for s in (0, 1, 2) for t in TASKS], Store(tmp_path))
+    ]
+    for each in rows:
+        each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]]
+        if each["task"] == "mean" and each["seed"]:
+            each["relative_error"] = float("nan")
+    ranking = ranked(rows)
+    assert list(ranking["task"]) == ["sum", "length", "mean"]
+    assert list(ranking["relative_error"]) == [0.2, 0.3, float("inf")]
+
+
+def test_a_tracker_of_the_users_own_follows_a_sweep(invoke, quick, tmp_path):
+    log = [f"+tracker.path={tmp_path}/log", "tracker.name=support.user_classes:Log"]
+    assert invoke("synthlab", *quick, "-m", "seed=0,1", *log).status == 0
+    assert len((tmp_path / "log").read_text().split()) == 2
+    with pytest.raises(InputError, match="tracker=nowhere: unknown; choose from none, wandb, tensorboard"):
+        tracker_of({"name": "nowhere"})
+
+
+def test_a_task_that_ends_the_program_is_a_failed_run_and_ends_nothing(invoke, quick, tmp_path):
+    outcome = invoke("synthlab", *quick, "-m", "workers=1", "task.name=mean,support.user_classes:Exits", "seed=0,1")
+    assert outcome.status == 1
+    assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
+    assert outcome.err.count("SystemExit: 0") == 2
+
+
+@pytest.mark.parametrize("sweep", [["-m", "seed=0,1"], []])
+def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep):
+    outcome = invoke("synthlab", *quick, "task.name=support.user_classes:Unmade", *sweep)
+    assert outcome.status == 2
+    assert outcome.err == "error: task=support.user_classes:Unmade: cannot be made (ValueError: no such file)\n"
+
+
+@needs_proc
+def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_other_with_it(tmp_path, monkeypatch):
+    store, runs = Store(tmp_path), [config("task.name=support.user_classes:Deadly"), config()]
+    leases = Leases(store.files)
+    for run in runs:  # as the worker that one of them killed leaves it
+        leases._take(run.id, 0, Holder(leases_module._machine(), 0, "-", 0, "-"))
+    sweep = Sweep(runs, store, keep=row)
+    sweep.train()
+    outcome = sweep.end()
+    assert "killed twice" in outcome.failures[runs[0].id].error
+    assert list(outcome.kept) == [runs[1].id]
+    assert leases.latest() == {}
+    again = Sweep(runs, store, keep=row)
+    again.prepare(retry="failed")
+    again.train()  # in this process, which that task does not kill
+    assert (again.end().failures, list(again.end().kept)) == ({}, [run.id for run in runs])
+
+
+def test_a_combination_without_a_setting_that_others_have_is_in_the_table(invoke, quick, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir(parents=True)
+    (tmp_path / "own" / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
+    own = ["--config-dir", str(tmp_path / "own")]
+    outcome = invoke("synthlab", *quick, *own, "-m", "encoding=nope,rope,steep", "seed=0,1")
+    assert outcome.status == 0, outcome.err
+    ranking = pd.read_csv(re.search(r"\S+ranking\.csv", outcome.out)[0])
+    assert sorted(zip(ranking["encoding"], ranking["encoding.base"].fillna(0.0), ranking["seeds"], strict=True)) == [
+        ("nope", 0.0, 2),
+        ("rope", 100.0, 2),
+        ("rope", 10000.0, 2),
+    ]
+
+
+def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
+    store, run = Store(tmp_path), config()
+    ensure([run], store, progress=False)
+    (store.runs / run.id / "metrics.csv").write_text("")
+    with Leases(store.files).held([run.id]):  # another one is at it
+        assert Sweep([run], store, keep=row).end().damaged == []
+    assert store.holds(run)
+    assert len(Sweep([run], store, keep=row).end().damaged) == 1
+    assert not store.holds(run)
+
+
+def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
+    store, run = Store(tmp_path), config()
+    ensure([run], store, progress=False)
+
+    def broken(*_):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Folder, "read", broken)
+    with pytest.raises(StoreError, match=f"{run.id}: cannot be read .Input/output error."):
+        Sweep([run], store, keep=row).prepare()
+    monkeypatch.undo()
+    assert store.holds(run)
+
+
+def test_a_damaged_failure_is_reported(invoke, tmp_path, flag):
+    store, bad = Store(tmp_path), config("task.name=support.user_classes:Broken")
+    with pytest.raises(RunsFailed):
+        ensure([bad], store, progress=False)
+    status = tmp_path / "failed" / bad.id / "status.json"
+    status.write_text(status.read_text().replace('"seed": 0', '"seed": 7'))
+    collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
+    assert collected.status == 1
+    assert (
+        f"damaged: {tmp_path}/failed/{bad.id}: damaged record (status.json does not have its checksum)" in collected.err
+    )
+    assert (
+        "what is known of it is damaged"
+        in invoke(
+            "synthlab",
+            *[*as_overrides(QUICK)],
+            "-m",
+            f"results={tmp_path}",
+            "task.name=support.user_classes:Broken",
+            "seed=0",
+        ).err
+    )
+
+
+@pytest.mark.slow
+def test_whatever_nobody_reads_a_sweep_is_trained_and_written(tmp_path, quick):
+    words = [sys.executable, "-m", "synthlab", *quick, "-m", "seed=0,1", "workers=1"]
+    for number, streams in enumerate((">/dev/full 2>/dev/full", "2>&-", ">&-", "| true")):
+        results = tmp_path / str(number)
+        shell = f"{' '.join(words)} results={results} {streams}"
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 120), (streams, done)
+        assert "Traceback" not in done.stderr
+        assert len(list(Store(results).ids())) == 2
+        assert len(list(results.glob("sweeps/*/*/ranking.csv"))) == 1
+
+
+def test_threads_may_compose_and_train_at_once(tmp_path):
+    made = []
+    threads = [
+        threading.Thread(target=lambda seed=seed: made.append(config(f"seed={seed}", "encoding=rope")))
+        for seed in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(each.seed for each in made) == [0, 1, 2, 3]

@@ -1,0 +1,453 @@
+import json
+import math
+import os
+import pickle
+import pty
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose, conf_dir
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS, horizon
+from synthlab.regression.construction import resolve
+from synthlab.storage.records import Record
+from synthlab.sweeps.trackers import TRACKERS, Followed, Track, Tracker, outcome, tracker_of
+from synthlab.training.execution import execute_together
+
+SETTINGS = {
+    "none": {},
+    "wandb": {"project": "lab", "mode": "offline", "group": "tests"},
+    "tensorboard": {},
+}
+
+
+class Notes(Tracker):
+    """A user's own tracker: what it was told, by run; it breaks at the calls named in ``breaks``."""
+
+    seen: dict[str, list] = {}  # noqa: RUF012
+
+    def __init__(self, breaks: str = "", once: int = 1):
+        self.breaks, self.at_once = breaks, once
+
+    def begin(self, config):
+        self.told(config.id, "begin")
+        return Note(self, config.id)
+
+    def told(self, run: str, call: str, *what):
+        self.seen.setdefault(run, []).append((call, *what))
+        if call in self.breaks.split():
+            raise OSError("the disk\nis full")
+
+
+class Note(Track):
+    def __init__(self, notes: Notes, run: str):
+        self.notes, self.run = notes, run
+
+    def point(self, step, loss):
+        self.notes.told(self.run, "point", step, loss)
+
+    def end(self, record, error=None):
+        self.notes.told(self.run, "end", record, error)
+
+
+OWN = f"{__name__}:Notes"
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    Notes.seen.clear()
+
+
+def configs(*overrides: str, seeds: int = 3):
+    config = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log", *overrides]))
+    return [config.with_seed(seed) for seed in range(seeds)]
+
+
+def followed(tracker, stack) -> list[Record]:
+    """The records of a stack that ``tracker`` follows."""
+    with tracker.following(stack) as tracks:
+        records = execute_together(stack, tracks.observe)
+        tracks.end(records)
+    return records
+
+
+def same(a: Record, b: Record) -> bool:
+    return a.config == b.config and a.metrics.equals(b.metrics) and a.training.equals(b.training)
+
+
+def tracker(name: str, folder: Path) -> Followed:
+    if name != "none":
+        pytest.importorskip(name, reason=f"needs the extra {name}")
+    return tracker_of({"name": name, **({} if name == "none" else {"folder": str(folder)}), **SETTINGS[name]})
+
+
+@pytest.mark.parametrize("once", [1, 4])
+def test_points_arrive_at_every_record_every_and_records_at_the_end(once):
+    stack = configs("protocol.steps=6", "protocol.record_every=2")
+    records = followed(tracker_of({"name": OWN, "once": once}), stack)
+    assert all(same(record, alone) for record, alone in zip(records, execute_together(stack), strict=True))
+    assert set(Notes.seen) == {config.id for config in stack}
+    for record in records:
+        begin, *points, end = Notes.seen[record.config.id]
+        assert begin == ("begin",)
+        assert points == [("point", *row) for row in record.training.itertuples(index=False)]
+        assert [step for _, step, _ in points] == [2, 4, 6]
+        assert end[1] is record
+        assert end[2] is None
+
+
+def test_a_run_that_diverges_has_no_more_points():
+    stack = configs("protocol.optimizer=sgd")
+    stack = [stack[0], resolve(stack[1].model_dump() | {"protocol": {**stack[1].protocol.model_dump(), "lr": 1e30}})]
+    records = followed(tracker_of({"name": OWN}), stack)
+    assert [record.status for record in records] == ["finished", "diverged"]
+    for record in records:
+        points = Notes.seen[record.config.id][1:-1]
+        assert len(points) == len(record.training)
+        assert all(math.isfinite(loss) for _, _, loss in points)
+    assert outcome(records[1]) == {"status": "diverged", "diverged_at": records[1].diverged_at}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of\nmemory"), KeyboardInterrupt()])
+def test_a_run_that_breaks_off_ends_without_a_record(error):
+    stack, told = configs(), tracker_of({"name": OWN})
+    with pytest.raises(type(error)), told.following(stack):
+        raise error
+    said = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
+    for config in stack:
+        assert Notes.seen[config.id] == [("begin",), ("end", None, said[type(error).__name__])]
+
+
+def test_what_ended_does_not_end_again():
+    stack = configs(seeds=1)
+    with tracker_of({"name": OWN}).following(stack) as tracks:
+        tracks.end([None], "why")
+    assert Notes.seen[stack[0].id] == [("begin",), ("end", None, "why")]
+
+
+@pytest.mark.parametrize("once", [1, 4])
+@pytest.mark.parametrize("call", ["begin", "point", "end"])
+def test_a_tracker_that_fails_costs_no_run_and_says_so_once(capsys, call, once):
+    stack, failing = configs(), tracker_of({"name": OWN, "breaks": call, "once": once})
+    records = [followed(failing, stack), followed(pickle.loads(pickle.dumps(failing)), stack)]
+    assert all(same(record, alone) for record, alone in zip(records[0], execute_together(stack), strict=True))
+    said = f"tracker={OWN}: given up (OSError: the disk is full); runs go on without it\n"
+    assert capsys.readouterr() == ("", said)
+    if once == 1:
+        assert sum(told[0] == call for run in Notes.seen.values() for told in run) == 1
+
+
+def test_another_tracker_is_not_given_up_with_the_first(capsys):
+    for _ in range(2):
+        followed(tracker_of({"name": OWN, "breaks": "begin"}), configs(seeds=1))
+    assert capsys.readouterr().err.count("given up") == 2
+
+
+def test_the_outcome_is_in_a_few_numbers():
+    (record,) = execute_together(configs(seeds=1))
+    ended = outcome(record)
+    assert list(ended) == ["status", "horizon", *(f"last_{name}" for name in METRICS)]
+    assert ended["horizon"] == horizon(record.metrics["relative_error"].to_numpy())
+    assert ended["last_mse"] == record.metrics["mse"][record.config.test_length - 1]
+    assert outcome(None, "why") == {"status": "failed", "error": "why"}
+    assert outcome(replace(record, diverged_at=3)) == {"status": "diverged", "diverged_at": 3}
+
+
+@pytest.mark.parametrize(
+    ("config", "line"),
+    [
+        (
+            {"name": "wandbb"},
+            "tracker=wandbb: unknown, did you mean wandb?; choose from none, wandb, tensorboard",
+        ),
+        (
+            {"name": "tensorboard", "foldr": "x", "folder": "x"},
+            "tracker.foldr=x: unknown key, did you mean folder?; choose from folder",
+        ),
+        (
+            {"name": "wandb", "project": "p", "folder": "x", "mode": "of"},
+            "tracker.mode=of: must be 'online', 'offline' or 'disabled'",
+        ),
+        ({"name": "none", "folder": "x"}, "tracker.folder=x: unknown key; there are none but name"),
+        (
+            {"folder": "x"},
+            "tracker={'folder': 'x'}: must be a mapping with a name; choose from none, wandb, tensorboard",
+        ),
+        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.Tracker"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(config, line):
+    with pytest.raises(InputError) as refused:
+        tracker_of(config)
+    assert refused.value.lines == (line,)
+
+
+@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
+@pytest.mark.parametrize("there", ["nothing", "a folder of that name"])
+def test_a_missing_package_is_refused_before_training(name, there, monkeypatch, tmp_path):
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    spec = find_spec(name) if there != "nothing" else None
+    monkeypatch.setattr("synthlab.sweeps.trackers.find_spec", lambda package: spec)
+    with pytest.raises(InputError) as refused:
+        tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})
+    line = f"tracker={name}: needs the package {name}; pip install -e '.[{name}]'"
+    assert refused.value.lines == (line,)
+
+
+def test_every_tracker_has_a_config_file_whose_keys_are_its_arguments():
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in (conf_dir() / "tracker").glob("*.yaml")}
+    assert set(files) == set(TRACKERS)
+    for name, file in files.items():
+        assert file["name"] == name
+        assert TRACKERS.complete(file) == file
+
+
+@pytest.mark.parametrize(("name", "folder"), [("wandb", "here"), ("tensorboard", "here/tensorboard")])
+def test_a_tracker_keeps_its_files_in_the_results_folder(name, folder):
+    file = OmegaConf.load(conf_dir() / "tracker" / f"{name}.yaml")
+    assert OmegaConf.create({"results": "here", "tracker": file}).tracker.folder == folder
+
+
+@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
+def test_a_folder_of_another_machine_is_refused(name, monkeypatch):
+    monkeypatch.setattr("synthlab.sweeps.trackers._need", lambda package: None)
+    with pytest.raises(InputError) as refused:
+        tracker_of({"name": name, "folder": "s3://lab/results", **SETTINGS[name]})
+    assert refused.value.lines == ("tracker.folder=s3://lab/results: must be a folder of this machine; name one",)
+
+
+@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
+def test_a_folder_that_cannot_be_written_costs_no_run(name, tmp_path, capfd):
+    (tmp_path / "file").write_text("")
+    records = followed(tracker(name, tmp_path / "file"), configs(seeds=2))
+    assert [record.status for record in records] == ["finished", "finished"]
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert err.startswith(f"tracker={name}: given up (")
+    assert err.count("\n") == 1
+
+
+def accumulator(folder: Path):
+    """What a TensorBoard has read of a run by now."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    return EventAccumulator(str(folder), size_guidance={"scalars": 0, "tensors": 0}).Reload()
+
+
+def events(folder: Path):
+    """A run's scalars by tag, as (step, value), its text by tag, its settings, and whether it is said to have
+    succeeded."""
+    from tensorboard.plugins.hparams import metadata
+
+    read = accumulator(folder)
+    scalars = {tag: [(event.step, event.value) for event in read.Scalars(tag)] for tag in read.Tags()["scalars"]}
+    words = {tag: read.Tensors(tag)[-1].tensor_proto.string_val for tag in read.Tags()["tensors"]}
+    text = {tag.removesuffix("/text_summary"): word[0].decode() for tag, word in words.items() if word}
+    content = read.PluginTagToContent("hparams")
+    start = metadata.parse_session_start_info_plugin_data(content[metadata.SESSION_START_INFO_TAG])
+    settings = {key: getattr(value, value.WhichOneof("kind")) for key, value in start.hparams.items()}
+    return scalars, text, settings, metadata.SESSION_END_INFO_TAG in content
+
+
+def test_tensorboard_shows_each_run_of_a_stack(tmp_path, capfd):
+    records = followed(tracker("tensorboard", tmp_path), configs())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(record.config.id for record in records)
+    for record in records:
+        scalars, text, settings, succeeded = events(tmp_path / record.config.id)
+        curve = [(row.step, pytest.approx(row.loss)) for row in record.training.itertuples()]
+        assert scalars["train/loss"] == curve
+        for name in METRICS:
+            values = zip(record.metrics["length"], record.metrics[name], strict=True)
+            assert scalars[f"test/{name}"] == [(length, pytest.approx(value)) for length, value in values]
+        assert scalars["summary/horizon"] == [(0, outcome(record)["horizon"])]
+        assert scalars["summary/last_mse"] == [(0, pytest.approx(outcome(record)["last_mse"]))]
+        assert text == {"status": "finished"}
+        assert succeeded
+        expected = {
+            key: value if isinstance(value, str) else pytest.approx(value) for key, value in record.settings().items()
+        }
+        assert settings == expected
+    assert capfd.readouterr() == ("", "")
+
+
+def test_tensorboard_shows_a_run_anew_without_its_first_attempt(tmp_path):
+    following, stack = tracker("tensorboard", tmp_path), configs(seeds=1)
+    folder = tmp_path / stack[0].id
+    with following.following(stack) as tracks:
+        tracks.observe(2, [5.0])
+        tracks.observe(100, [4.0])
+        tracks.end([None], "killed")
+    scalars, text, _, succeeded = events(folder)
+    assert scalars == {"train/loss": [(2, 5.0), (100, 4.0)]}
+    assert text == {"status": "failed", "error": "killed"}
+    assert not succeeded
+    watching = accumulator(folder)
+    (record,) = followed(following, stack)
+    assert min(folder.iterdir()).stat().st_size == 0
+    watching.Reload()
+    for read in (watching, accumulator(folder)):
+        curve = [(event.step, event.value) for event in read.Scalars("train/loss")]
+        assert curve == [(row.step, pytest.approx(row.loss)) for row in record.training.itertuples()]
+    assert events(folder)[1] == {"status": "finished"}
+
+
+def offline(folder: Path) -> dict[str, list[list]]:
+    """What wandb has written for wandb sync: the records of each attempt at a run, by the run's id."""
+    written: dict[str, list[list]] = {}
+    for path in sorted((folder / "wandb").glob("offline-run-*/*.wandb")):
+        # W&B's own process may write a little longer than the call that ends a run takes.
+        for _ in range(200):
+            records = transactions(path.read_bytes())
+            if records and records[-1].WhichOneof("record_type") == "exit":
+                break
+            time.sleep(0.05)
+        written.setdefault(path.stem.removeprefix("run-"), []).append(records)
+    return written
+
+
+def transactions(data: bytes) -> list:
+    """The records in wandb's log: LevelDB's format, of which no more than the first block of 32 KiB is read."""
+    from wandb.proto.wandb_internal_pb2 import Record as Written
+
+    position, records = 7, []
+    while position + 7 <= len(data):
+        _, length, kind = struct.unpack_from("<IHB", data, position)
+        start, position = position + 7, position + 7 + length
+        assert kind == 1
+        assert position < 32_768
+        if position <= len(data):
+            records.append(Written.FromString(data[start:position]))
+    return records
+
+
+def items(entries) -> dict:
+    return {entry.key or "/".join(entry.nested_key): json.loads(entry.value_json) for entry in entries}
+
+
+def history(records) -> list[dict]:
+    rows = [items(record.history.item) for record in records if record.WhichOneof("record_type") == "history"]
+    return [{key: value for key, value in row.items() if not key.startswith("_")} for row in rows]
+
+
+def test_wandb_shows_each_run_of_a_stack(tmp_path, capfd):
+    records = followed(tracker("wandb", tmp_path), configs())
+    written = offline(tmp_path)
+    assert set(written) == {record.config.id for record in records}
+    for record in records:
+        (told,) = written[record.config.id]
+        (run,) = (each.run for each in told if each.WhichOneof("record_type") == "run")
+        assert (run.run_id, run.project, run.run_group) == (record.config.id, "lab", "tests")
+        config = items(run.config.update)
+        config.pop("_wandb")
+        assert config == record.config.model_dump()
+        rows = history(told)
+        curve = [row for row in rows if "train/loss" in row]
+        assert curve == [{"step": row.step, "train/loss": row.loss} for row in record.training.itertuples()]
+        tests = record.metrics.rename(columns={name: f"test/{name}" for name in METRICS})
+        assert [row for row in rows if "length" in row] == tests.to_dict("records")
+        axes = {
+            each.metric.name or each.metric.glob_name: each.metric.step_metric
+            for each in told
+            if each.WhichOneof("record_type") == "metric"
+        }
+        assert axes["train/*"] == "step"
+        assert axes["test/*"] == "length"
+        summary: dict = {}
+        for each in told:
+            if each.WhichOneof("record_type") == "summary":
+                summary |= items(each.summary.update)
+        assert {key: summary[key] for key in (*outcome(record), "error")} == {**outcome(record), "error": None}
+        (end,) = (each.exit.exit_code for each in told if each.WhichOneof("record_type") == "exit")
+        assert end == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_wandb_keeps_attempts_at_a_run_under_one_id(tmp_path):
+    following, stack = tracker("wandb", tmp_path), configs(seeds=1)
+    with pytest.raises(RuntimeError), following.following(stack):
+        raise RuntimeError("gone")
+    followed(following, stack)
+    (attempts,) = offline(tmp_path).values()
+    ends = [each.exit.exit_code for told in attempts for each in told if each.WhichOneof("record_type") == "exit"]
+    assert ends == [1, 0]
+
+
+def test_wandb_can_be_disabled(tmp_path):
+    pytest.importorskip("wandb", reason="needs the extra wandb")
+    disabled = tracker_of({"name": "wandb", "project": "lab", "folder": str(tmp_path), "mode": "disabled"})
+    assert len(followed(disabled, configs(seeds=2))) == 2
+    assert offline(tmp_path) == {}
+
+
+def alone(tmp_path: Path, code: str, mode: str, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE):
+    """A Python of its own that runs ``code``, while two runs are followed in W&B by nobody who is logged in."""
+    pytest.importorskip("wandb", reason="needs the extra wandb")
+    program = """
+        import os, sys
+        from synthlab.regression.construction import resolve
+        from synthlab.config.composition import compose
+        from synthlab.sweeps.trackers import tracker_of
+        run = resolve(compose([]))
+        about = {"name": "wandb", "project": "lab", "folder": sys.argv[1], "mode": sys.argv[2]}
+        with tracker_of(about).following([run, run.with_seed(1)]) as tracks:
+            tracks.observe(10, [1.0, 2.0])
+            {code}
+    """
+    (tmp_path / "home").mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program).replace("{code}", code), str(tmp_path / "results"), mode],
+        env={key: value for key, value in os.environ.items() if not key.startswith(("WANDB_", "XDG_"))}
+        | {"HOME": str(tmp_path / "home")},
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+    )
+
+
+def services(process: subprocess.Popen) -> list:
+    """W&B's own processes that ``process`` has started."""
+    found = psutil.process_iter(["cmdline"])
+    return [each for each in found if f"--pid {process.pid} " in " ".join([*(each.info["cmdline"] or []), ""])]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("code", "status"), [("pass", 0), ("os._exit(9)", 9), ("os.kill(os.getpid(), 9)", -9)])
+def test_wandb_leaves_nothing_behind_but_its_folder(tmp_path, code, status):
+    process = alone(tmp_path, code, "offline")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (status, "", "")
+    _, alive = psutil.wait_procs(services(process), timeout=20)
+    assert alive == []
+    assert [path.name for path in tmp_path.rglob("*") if path.parent in (tmp_path / "home", tmp_path / "results")] == [
+        "wandb"
+    ]
+    assert len(list(tmp_path.glob("results/wandb/offline-run-*/*.wandb"))) == 2
+
+
+@pytest.mark.slow
+def test_wandb_does_not_ask_who_is_not_logged_in(tmp_path):
+    terminal, theirs = pty.openpty()
+    process = alone(tmp_path, "tracks.end([None, None])", "online", stdin=theirs, stderr=theirs)
+    assert process.communicate(timeout=120)[0] == ""
+    said = os.read(terminal, 10_000).decode()
+    os.close(terminal)
+    os.close(theirs)
+    assert process.returncode == 0
+    assert said.startswith("tracker=wandb: given up (UsageError: No API key configured")
+    assert said.count("\n") == 1

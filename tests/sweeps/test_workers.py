@@ -1,0 +1,63 @@
+import pytest
+import torch
+
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import resolve
+from synthlab.sweeps import workers
+from synthlab.training.devices import find_device
+from synthlab.training.execution import execute
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+def test_a_device_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert find_device("auto") == find_device("cpu") == "cpu"
+    with pytest.raises(InputError, match="^device=cuda: there is none on this machine; choose cpu or auto$"):
+        find_device("cuda")
+    with pytest.raises(InputError, match="^device=tpu: unknown.*choose from cpu, cuda, auto$"):
+        find_device("tpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert find_device("auto") == find_device("cuda") == "cuda"
+
+
+@needs_cuda
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_gpu_gives_the_same_numbers_up_to_rounding(encoding):
+    run = config(f"encoding={encoding}", "protocol.steps=5")
+    here, there = execute(run), execute(run, device="cuda")
+    torch.testing.assert_close(
+        torch.tensor(here.metrics.to_numpy()), torch.tensor(there.metrics.to_numpy()), rtol=1e-3, atol=1e-4
+    )
+    assert there.environment["device"] != "cpu"
+
+
+def test_computing_leaves_the_number_of_threads_as_it_was():
+    before = torch.get_num_threads()
+    with workers.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
+
+
+def test_a_sweep_over_devices_is_refused_before_any_training(invoke, quick, tmp_path):
+    refused = invoke("synthlab", "-m", "device=cpu,tpu", *quick)
+    assert refused.status == 2
+    assert refused.err == "error: device=cpu,tpu: must be one for the whole sweep\n"
+    assert not list(tmp_path.glob("runs/*"))
+
+
+@pytest.mark.parametrize("program", ["synthlab", "experiments"])
+def test_an_unknown_device_is_refused_in_one_line(invoke, quick, tmp_path, program):
+    refused = invoke(program, "device=tpu", *quick)
+    assert (refused.status, refused.err) == (
+        2,
+        "error: device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto\n",
+    )
+    assert not list(tmp_path.iterdir())

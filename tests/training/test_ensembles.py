@@ -1,0 +1,172 @@
+"""Runs side by side say what each says alone, to the last bit."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import build_models, resolve
+from synthlab.training.ensembles import stack_size, stacks
+from synthlab.training.exactness import exact_parts, is_exact
+from synthlab.training.execution import execute, execute_together
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+def says(record) -> tuple:
+    tables = (record.metrics, record.training, record.outputs)
+    return record.config, record.diverged_at, *(None if table is None else table.to_csv() for table in tables)
+
+
+MIXED = [
+    ("task=length", "outrep=rsqrt", "seed=3"),
+    ("task=mean", "protocol.lr=0.02"),
+    ("task=sum", "inputs=uniform_count", "length_distribution=proportional"),
+    ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
+    ("task=length", "outrep=log", "seed=1"),
+]
+LIKE_YARN = ("pi", "ntk", "eabf")  # one of RoPE's variants will do each time
+SHAPES = [
+    *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_YARN),
+    *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_YARN),
+    ("model.depth=2", "encoding=alibi"),
+    ("model.width=36", "protocol.batch=3", "train_length=7"),
+    ("model.attention=linear", "model.norm=post"),
+    ("train_length=30", "test_length=40", "protocol.batch=5"),
+    ("model=linear",),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
+def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
+    configs = [config("protocol.steps=20", *shape, *own) for own in MIXED]
+    assert is_exact(configs)
+    for record, run in zip(execute_together(configs), configs, strict=True):
+        assert record.status == "finished"
+        assert says(record) == says(execute(run))
+
+
+@pytest.mark.slow
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(
+    encoding=st.sampled_from(["nope", "learned", "alibi", "t5"]),
+    head=st.sampled_from([1, 2, 3, 4, 5, 8, 10]),
+    heads=st.integers(1, 4),
+    ratio=st.sampled_from([0.03, 0.5, 1.5, 4.0]),
+    depth=st.integers(1, 2),
+    batch=st.integers(1, 9),
+    length=st.integers(1, 30),
+    runs=st.integers(2, 7),
+)
+def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads, ratio, depth, batch, length, runs):
+    model = {"width": head * heads, "heads": heads, "mlp_ratio": ratio, "depth": depth}
+    lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
+    shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
+    configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
+    for stack in (part for whole in stacks(configs, 1) for part in exact_parts(whole)):
+        assert [says(record) for record in execute_together(stack)] == [says(execute(run)) for run in stack]
+
+
+def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
+    configs = [config(f"seed={seed}") for seed in range(3)]
+    assert [len(part) for part in exact_parts(configs)] == [3]
+    monkeypatch.setattr("synthlab.training.exactness.is_exact", lambda configs: False)
+    assert [len(part) for part in exact_parts(configs)] == [1, 1, 1]
+    assert [len(part) for part in exact_parts(configs, "cuda")] == [3]
+    assert exact_parts([]) == []
+
+
+def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
+    configs = [config("encoding=learned", f"seed={seed}") for seed in range(3)]
+
+    def built(given):
+        stack = build_models(given)
+        if len(given) > 1:
+            stack.tokens.data[-1, 0, 0] = stack.tokens.data[-1, 0, 0].nextafter(torch.tensor(9.0))
+        return stack
+
+    assert is_exact(configs)
+    monkeypatch.setattr("synthlab.regression.family.build_models", built)
+    monkeypatch.setattr("synthlab.training.exactness._exact", {})
+    assert not is_exact(configs)
+
+
+def test_parameters_that_are_frozen_or_unused_are_left_as_they_are():
+    configs = [config("encoding.name=support.user_classes:Idle", f"seed={seed}") for seed in range(2)]
+    assert is_exact(configs)
+    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
+
+
+def test_a_task_in_double_precision_changes_nothing_beside_it():
+    configs = [config("task.name=support.user_classes:DoubleLength"), config("task=mean")]
+    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
+
+
+def test_runs_of_two_shapes_are_no_stack():
+    with pytest.raises(ValueError, match="2 runs differ in shape"):
+        execute_together([config(), config("model.depth=2")])
+
+
+def test_a_run_that_diverges_in_a_stack_is_recorded_as_alone():
+    wild = ("protocol.optimizer=sgd", "model.norm=none", "protocol.steps=30", "task=length")
+    configs = [config(*wild, f"protocol.lr={lr}") for lr in ("1e-3", "1e30", "1e-4")]
+    together = execute_together(configs)
+    assert [record.status for record in together] == ["finished", "diverged", "finished"]
+    for record, run in zip(together, configs, strict=True):
+        assert says(record) == says(execute(run))
+
+
+def test_stacks_hold_runs_of_one_shape_and_lose_none():
+    grid = [(n, w, lr) for n in ("nope", "rope") for w in (16, 32) for lr in ("1e-3", "1e-2")]
+    configs = [
+        config(f"encoding={n}", f"model.width={w}", f"protocol.lr={lr}", f"seed={seed}")
+        for n, w, lr in grid
+        for seed in range(3)
+    ]
+    for count in (1, 2, 3, 16):
+        plan = stacks(configs, count)
+        assert sorted(run.id for stack in plan for run in stack) == sorted(run.id for run in configs)
+        assert all(len({run.shape for run in stack}) == 1 for stack in plan)
+    assert len(stacks(configs, 1)) == 4
+
+
+def test_no_worker_is_left_without_a_stack():
+    configs = [config(f"seed={seed}") for seed in range(7)]
+    assert stack_size(configs[0]) > 7
+    assert [len(stacks(configs, count)) for count in (1, 2, 3, 7, 20)] == [1, 2, 3, 7, 7]
+    assert [len(stack) for stack in stacks(configs, 2)] == [4, 3]
+
+
+def test_large_runs_are_stacked_less_and_long_ones_come_first():
+    large = [config("protocol.batch=2000", f"seed={seed}") for seed in range(3)]
+    small = [config(f"seed={seed}") for seed in range(3)]
+    assert [len(stack) for stack in stacks([*small, *large], 1)] == [1, 1, 1, 3]
+    long = config("protocol.steps=5000")
+    assert stacks([*small, long], 1)[0] == [long]
+
+
+def test_what_shares_a_shape_differs_in_no_arithmetic():
+    base = config()
+    for own in MIXED:
+        assert config(*own).shape == base.shape
+    for other in ("model.width=64", "encoding=t5", "protocol.steps=9", "protocol.momentum=0.5", "train_length=9"):
+        assert config(other).shape != base.shape
+
+
+def test_a_parameter_without_a_dimension_of_models_is_refused():
+    with pytest.raises(InputError, match=r"Stubborn: parameter vector has shape \(32,\); must begin with the number"):
+        config("encoding.name=support.user_classes:Stubborn")
+
+
+def test_a_stack_is_built_from_each_runs_own_seed():
+    configs = [config("encoding=learned", f"seed={seed}") for seed in (4, 9)]
+    together = build_models(configs)
+    for index, run in enumerate(configs):
+        for name, values in build_models([run]).named_parameters():
+            assert torch.equal(values[0], together.get_parameter(name)[index])

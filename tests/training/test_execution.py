@@ -1,0 +1,147 @@
+import inspect
+
+import numpy as np
+import pytest
+import torch
+
+import synthlab
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.outrep import OUTREPS
+from synthlab.regression.tasks import TASKS
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.training.execution import execute
+
+run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
+
+
+def config(*overrides: str):
+    return resolve(compose([*as_overrides(QUICK), *overrides]))
+
+
+def files(folder) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_same_config_gives_the_same_bytes(tmp_path, encoding):
+    run = config("task=length", f"encoding={encoding}")
+    for name in ("first", "second"):
+        Store(tmp_path / name).write(execute(run))
+    first, second = (files(tmp_path / name / "runs" / run.id) for name in ("first", "second"))
+    assert first == second
+    assert set(first) == {"metrics.csv", "training.csv"}
+
+
+def test_a_record_says_which_vector_instructions_made_it():
+    found = execute(config()).environment["instructions"]
+    assert found == torch.backends.cpu.get_cpu_capability()
+
+
+def test_another_seed_gives_other_numbers():
+    assert not execute(config("seed=0")).metrics.equals(execute(config("seed=1")).metrics)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("outrep", OUTREPS)
+def test_every_task_trains_with_every_map(task, outrep):
+    record = execute(config(f"task={task}", f"outrep={outrep}"))
+    assert record.status == "finished"
+    assert np.isfinite(record.metrics).all().all()
+
+
+def test_the_distribution_of_training_lengths_is_heeded():
+    uniform, longest = (execute(config(f"length_distribution={name}")) for name in ("uniform", "longest"))
+    assert not uniform.training.equals(longest.training)
+
+
+def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
+    ensure([config(f"seed={seed}") for seed in (0, 1)], Store(tmp_path), progress=False)
+    trained = []
+    monkeypatch.setattr("synthlab.regression.family.build_models", lambda c: trained.extend(c) or build_models(c))
+    records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], Store(tmp_path), progress=False)
+    assert [run.seed for run in trained] == [2]
+    assert [record.config.seed for record in records] == [2, 1, 0, 2]
+
+
+def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
+    configs = [config(f"seed={seed}", "encoding=t5") for seed in range(3)]
+    alone = ensure(configs, Store(tmp_path / "one"), workers=1, progress=False)
+    together = ensure(configs, Store(tmp_path / "two"), workers=2, progress=False)
+    for a, b in zip(alone, together, strict=True):
+        assert a.metrics.equals(b.metrics)
+        assert a.training.equals(b.training)
+
+
+def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
+    run, models = config("encoding=learned", "train_length=5"), []
+    monkeypatch.setattr(
+        "synthlab.regression.family.build_models", lambda c: models.append(build_models(c)) or models[0]
+    )
+    execute(run)
+    before, after = (stack.encoding.vectors[0] for stack in (build_models([run]), models[0]))
+    assert (before[7:] == after[7:]).all()
+    assert (before[:7] != after[:7]).any(1).all()
+
+
+def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
+    run = config("task=length", "protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
+    record = ensure([run], Store(tmp_path), progress=False)[0]
+    assert record.status == "diverged"
+    assert 1 < record.diverged_at <= 30
+    assert len(record.metrics) == 0
+    assert Store(tmp_path).find(run).diverged_at == record.diverged_at
+
+
+def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
+    where = {"results": tmp_path, "progress": False}
+    records = run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
+    assert [record.config.seed for record in records] == [0, 1]
+    assert "2 runs: task=length" in repr(records)
+    records.plot(path=tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+
+
+def test_run_takes_numpy_seeds_and_a_mapping_for_a_group(tmp_path):
+    rope = {"name": "rope", "base": 3.0}
+    records = run(encoding=rope, seeds=np.arange(2), results=tmp_path, progress=False, **QUICK)
+    assert [record.config.seed for record in records] == [0, 1]
+    assert records[0].config.encoding == rope
+
+
+def test_a_class_without_annotations_serves_and_an_unfinished_one_is_refused():
+    assert config("encoding.name=support.user_classes:Bare").encoding["strength"] == 1.0
+    with pytest.raises(InputError, match="task=support.user_classes:Half: lacks span"):
+        config("task.name=support.user_classes:Half")
+
+
+def test_run_takes_a_class_of_the_users_own(tmp_path):
+    records = run(encoding="support.user_classes:Backwards", results=tmp_path, progress=False, **QUICK)
+    assert records[0].config.encoding == {"name": "support.user_classes:Backwards", "strength": 1.0}
+    with pytest.raises(InputError, match=r"encoding\.strenght=2: unknown key, did you mean strength"):
+        resolve(compose(["encoding.name=support.user_classes:Backwards", "+encoding.strenght=2"]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "maen"}, "task=maen: unknown, did you mean mean"),
+        ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
+        ({"seeds": 2.5}, "seeds=2.5: must be a number of seeds"),
+        ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
+        ({"seeds": True}, "seeds=True: must be a number of seeds"),
+        ({"workers": 0}, "workers=0: must be a whole number"),
+        ({"encoding": {"name": "rope", "bsae": 3.0}}, "encoding.bsae=3.0: unknown key, did you mean base"),
+        ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
+        ({"wdith": 3}, "wdith=3: unknown key"),
+        ({"seeds": [-1]}, "seed=-1: must be greater than or equal to 0"),
+    ],
+)
+def test_run_refuses_bad_settings(tmp_path, settings, message):
+    with pytest.raises(InputError, match=message):
+        run(results=tmp_path, progress=False, **settings)
+    assert not (tmp_path / "runs").exists()
