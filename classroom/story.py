@@ -19,7 +19,7 @@ from synthlab.regression.construction import resolve
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import flat
 from synthlab.studies.pages import template
-from synthlab.sweeps.workers import worked
+from synthlab.sweeps.workers import map_ensembles
 from synthlab.training.devices import one_thread
 from synthlab.training.ensembles import seconds
 from synthlab.training.execution import fit
@@ -88,7 +88,7 @@ def _name(series: str, config: RunConfig) -> str:
 def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
     """Train each run, look at what became of it, and say so by the run's identity. Raises RunsFailed."""
     plan = sorted(([config] for config in configs), key=seconds, reverse=True)
-    found = {look.config.id: look for look in worked(_look, plan, workers)}
+    found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
     lost = [
         f"lessons: a run diverged at step {look.diverged_at}: {' '.join(as_overrides(flat(look.config.model_dump())))}"
         for look in found.values()

@@ -19,7 +19,7 @@ from synthlab.regression.construction import build_models, data, resolve
 from synthlab.regression.evaluation import evaluate
 from synthlab.regression.family import make_objective
 from synthlab.rng import stream
-from synthlab.training.ensembles import stack_size
+from synthlab.training.ensembles import ensemble_size
 from synthlab.training.execution import execute, fit
 
 REPEATS = 5  # timings behind a median
@@ -45,7 +45,7 @@ def examples_per_second(overrides: list[str], seconds: float, models: int | None
     """Of the lab's own loop on one thread, data and optimizer included, in a stack of the size that a sweep takes."""
     torch.set_num_threads(1)
     config = config_of(*overrides)
-    models = models or stack_size(config, device)
+    models = models or ensemble_size(config, device)
     batch = config.protocol.batch * config.train_length * models
     rates, steps = [], 10
     while len(rates) < REPEATS:
@@ -95,7 +95,7 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
     single-precision products there."""
     torch.set_num_threads(1)
     config = config_of(*overrides)
-    configs = stacked(config, stack_size(config))
+    configs = stacked(config, ensemble_size(config))
     objective = make_objective(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()

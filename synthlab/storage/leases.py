@@ -21,11 +21,11 @@ from typing import NamedTuple
 
 from synthlab.storage.files import Files, listing
 
-RENEWED = 5  # seconds between a holder's signs of life
+RENEWED = 5  # seconds between heartbeats
 SILENT = 120  # seconds without one after which a holder counts as dead
-FOLDER, SIGNS = "leases", "leases/holders"
+FOLDER, HEARTBEATS = "leases", "leases/holders"
 _LEASE = re.compile(r"([0-9a-f]{16})\.(\d+)")
-_AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now, by its sign of life
+_AT_WORK: dict[str, tuple["Leases", "Held"]] = {}  # what this process holds now, by its heartbeat
 
 
 class Lease(NamedTuple):
@@ -73,7 +73,7 @@ class Held:
         return list(self.numbers)
 
     def sign(self) -> bytes:
-        """What the holder's sign of life says."""
+        """The content of the holder's heartbeat."""
         about = {"holder": self.holder.__dict__, "runs": self.identities, "share": self.share}
         return json.dumps(about).encode()
 
@@ -89,7 +89,7 @@ class Leases:
         """Hold the leases of those of the runs that nobody else holds."""
         holder, stop = Holder.myself(), threading.Event()
         held = Held(holder)
-        sign = f"{SIGNS}/{holder.name}"
+        sign = f"{HEARTBEATS}/{holder.name}"
         self.files.write(sign, held.sign())
         renewal = threading.Thread(target=self._renew, args=(sign, held, stop), daemon=True)
         renewal.start()
@@ -106,7 +106,7 @@ class Leases:
         finally:
             stop.set()
             renewal.join()
-            self._let_go(sign, held.numbers)
+            self._release(sign, held.numbers)
 
     def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
         """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
@@ -123,9 +123,9 @@ class Leases:
     def share(self, identities: Collection[str]) -> float:
         """How much of the work on those of the runs that are in training is done, counted in runs."""
         done: dict[str, float] = {}
-        for name in self.files.names(SIGNS):
+        for name in self.files.names(HEARTBEATS):
             with suppress(OSError, ValueError, TypeError, KeyError):
-                sign = json.loads(self.files.read(f"{SIGNS}/{name}"))
+                sign = json.loads(self.files.read(f"{HEARTBEATS}/{name}"))
                 if self._is_alive(Holder(**sign["holder"])):
                     done |= dict.fromkeys(set(identities) & set(sign["runs"]), sign["share"])
         return float(sum(done.values()))
@@ -136,7 +136,7 @@ class Leases:
             holder = self._read(f"{FOLDER}/{name}")
             if holder is not None and (holder.machine, holder.parent) == (_machine(), parent):
                 self._remove(f"{FOLDER}/{name}")
-                self._remove(f"{SIGNS}/{holder.name}")
+                self._remove(f"{HEARTBEATS}/{holder.name}")
 
     def tidy(self, over: Collection[str]) -> None:
         """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
@@ -145,9 +145,9 @@ class Leases:
                 for number in range(lease.number + 1):
                     self._remove(_name(identity, number))
         with suppress(OSError):
-            for name in self.files.names(SIGNS):
-                if self._is_silent(f"{SIGNS}/{name}"):
-                    self._remove(f"{SIGNS}/{name}")
+            for name in self.files.names(HEARTBEATS):
+                if self._is_silent(f"{HEARTBEATS}/{name}"):
+                    self._remove(f"{HEARTBEATS}/{name}")
 
     def _take(self, identity: str, number: int, holder: Holder) -> bool:
         return self.files.create(_name(identity, number), json.dumps({"holder": holder.__dict__}).encode())
@@ -163,7 +163,7 @@ class Leases:
     def _is_alive(self, holder: Holder) -> bool:
         if holder.machine == _machine():  # then one can see, whatever it says: it may have been asleep
             return not holder.is_gone()
-        return not self._is_silent(f"{SIGNS}/{holder.name}")
+        return not self._is_silent(f"{HEARTBEATS}/{holder.name}")
 
     def _read(self, path: str) -> Holder | None:
         try:
@@ -177,7 +177,7 @@ class Leases:
         if last is None:
             return True
         # By the clock of whoever keeps the files: those of two machines may differ.
-        probe = f"{SIGNS}/.clock-{secrets.token_hex(4)}"
+        probe = f"{HEARTBEATS}/.clock-{secrets.token_hex(4)}"
         self.files.write(probe, b"")
         now = self.files.modified(probe)
         self._remove(probe)
@@ -188,7 +188,7 @@ class Leases:
             with suppress(OSError):  # a full disk; what cannot be recorded will say so
                 self.files.write(sign, held.sign())
 
-    def _let_go(self, sign: str, numbers: Mapping[str, int]) -> None:
+    def _release(self, sign: str, numbers: Mapping[str, int]) -> None:
         # The latest goes last: who looks meanwhile sees a lease, or a record.
         for identity, number in numbers.items():
             for older in range(number + 1):
@@ -201,10 +201,10 @@ class Leases:
             self.files.remove(path)
 
 
-def let_go() -> None:
-    """Give up all that this process holds, as far as that can still be done: it is about to end."""
+def release_all() -> None:
+    """Release every lease of this process, which is about to end, as far as that can still be done."""
     for sign, (leases, held) in list(_AT_WORK.items()):
-        leases._let_go(sign, held.numbers)
+        leases._release(sign, held.numbers)
 
 
 def _name(identity: str, number: int) -> str:

@@ -23,7 +23,7 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.sweeps.workers import leave_with
-from synthlab.training.ensembles import seconds, stacks
+from synthlab.training.ensembles import plan_ensembles, seconds
 
 # The launchers that conf/launcher sets up: the extra that installs each, and the module that shows whether it is there.
 EXTRAS = {
@@ -120,7 +120,7 @@ def job(config: Any) -> None:
 def batched(configs: list[RunConfig], batches: Batches, device: str = "cpu") -> list[list[RunConfig]]:
     """``configs`` in batches of about ``batches.minutes`` of work for one core each, or of more where they would be
     more than ``batches.at_most``; the runs of a stack stay together."""
-    plan = stacks(configs, 1, device)
+    plan = plan_ensembles(configs, 1, device)
     total = sum(map(seconds, plan)) / 60
     number = max(1, round(total / batches.minutes))
     at_most = (os.cpu_count() or 1) if batches.at_most == "cores" else batches.at_most

@@ -1,4 +1,4 @@
-"""Train the runs of a stack and record them; skip what is already recorded."""
+"""Train the runs of an ensemble and record them; skip what is already recorded."""
 
 from collections.abc import Sequence
 from traceback import walk_tb
@@ -9,19 +9,21 @@ from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Followed, tracker_of
-from synthlab.training.exactness import exact_parts
+from synthlab.training.exactness import exact_ensembles
 from synthlab.training.execution import environment, execute_together
 
 UNTRACKED = tracker_of({"name": "none"})
 
 
-def train_and_keep(configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED) -> None:
-    """Train those runs of a stack that nobody else trains or has trained, and record them. A stack that raises an error
-    is trained again run by run, so that only those that raise it alone are recorded as failed."""
+def train_and_record(
+    configs: Sequence[Config], store: Store, device: str = "cpu", tracker: Followed = UNTRACKED
+) -> None:
+    """Train those runs of an ensemble that no other process trains or has trained, and record them. If the ensemble
+    raises an error, each run is trained again alone, and those that raise it alone are recorded as failed."""
     with store.writing(), Leases(store.files).held(config.id for config in configs) as held:
         leased = [config for config in configs if config.id in held.identities]
         mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
-        for part in exact_parts(mine, device):
+        for part in exact_ensembles(mine, device):
             _train(part, store, device, tracker, held)
 
 

@@ -21,11 +21,11 @@ from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.progress import Progress
 from synthlab.sweeps.ranking import failure_lines
-from synthlab.sweeps.runs import UNTRACKED, train_and_keep
+from synthlab.sweeps.runs import UNTRACKED, train_and_record
 from synthlab.sweeps.trackers import Followed, tracker_of
-from synthlab.sweeps.workers import apart, worked
+from synthlab.sweeps.workers import in_subprocess, map_ensembles
 from synthlab.training.devices import find_device
-from synthlab.training.ensembles import stacks
+from synthlab.training.ensembles import plan_ensembles
 from synthlab.training.execution import environment
 from synthlab.training.memory import check_trainable
 
@@ -96,7 +96,7 @@ class Sweep(Generic[Kept]):
             self.store.check_shared()
         if wait:  # a job records the runs that do not fit, each as failed
             check_trainable(self.missing(), device)
-        work = partial(train_and_keep, store=self.store, device=device, tracker=tracker)
+        work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
             while missing := self.missing():
                 began = time.monotonic()
@@ -146,7 +146,7 @@ class Sweep(Generic[Kept]):
         """Train the runs in ensembles; False if a worker was killed. The leases then tell which runs it held. Raises
         BrokenExecutor for workers that are killed before they hold any."""
         try:
-            for _ in worked(work, stacks(configs, workers, device), workers):
+            for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
                 pass
         except BrokenExecutor:
             if not self.leases.latest({config.id for config in configs}):
@@ -157,7 +157,7 @@ class Sweep(Generic[Kept]):
     def _train_alone(self, config: Config, work: Any) -> None:
         """Train a run in a process of its own, and record it as failed if that is killed."""
         try:
-            apart(work, [config])
+            in_subprocess(work, [config])
         except BrokenExecutor:
             if not self.store.holds(config):
                 error = RuntimeError("its worker was killed twice, perhaps for want of memory")

@@ -8,13 +8,13 @@ from functools import cache
 from typing import TypeVar
 
 from synthlab.config.base import Config
-from synthlab.storage.leases import let_go
+from synthlab.storage.leases import release_all
 
 Done = TypeVar("Done")
 
 
-def worked(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:
-    """What ``work`` makes of each stack of ``plan``, as it finishes, in at most ``workers`` processes."""
+def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]], workers: int) -> Iterator[Done]:
+    """The results of ``work`` on each ensemble of ``plan``, as they finish, from at most ``workers`` processes."""
     workers = min(workers, len(plan))
     if workers == 1:
         yield from map(work, plan)
@@ -26,8 +26,8 @@ def worked(work: Callable[[list[Config]], Done], plan: list[list[Config]], worke
     yield from parallel(delayed(_watched)(work, configs, os.getpid()) for configs in plan)
 
 
-def apart(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
-    """What ``work`` makes of one stack in a process of its own: raises BrokenExecutor if that is killed."""
+def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
+    """The result of ``work`` on one ensemble, from a process of its own. Raises BrokenExecutor if that is killed."""
     from joblib.externals.loky import ProcessPoolExecutor  # unlike the standard library's, for scripts as they come
 
     with ProcessPoolExecutor(max_workers=1) as executor:
@@ -41,12 +41,12 @@ def _watched(work: Callable[[list[Config]], Done], configs: list[Config], parent
 
 @cache
 def leave_with(parent: int) -> None:
-    """End this worker when its parent is gone: one that is killed cannot tell its workers to stop."""
+    """End this worker when its parent is gone: a parent that was killed could not tell its workers to stop."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(1)
-        let_go()  # this worker does not die of its runs
+        release_all()  # no run of this worker is to blame
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

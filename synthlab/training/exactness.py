@@ -18,7 +18,7 @@ TRIED, TRIAL_STEPS = 5, 8  # models and training steps in a trial
 _exact: dict[tuple[str, int], bool] = {}  # what trials in this process found, by shape and number of models
 
 
-def exact_parts(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
+def exact_ensembles(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
     """A stack as it can be trained here: whole where it is exact, which on a GPU is not asked, else run by run."""
     if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
         return [[config] for config in configs]

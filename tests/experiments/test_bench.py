@@ -12,7 +12,7 @@ from experiments.bench import __main__ as bench
 from experiments.bench import probes
 from experiments.bench.baselines import Causal
 from synthlab.regression.construction import build_models
-from synthlab.training.ensembles import stack_size
+from synthlab.training.ensembles import ensemble_size
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])
@@ -68,7 +68,7 @@ def test_unknown_arguments_are_refused(monkeypatch, capsys, arguments):
 
 
 def test_default_runs_are_stacked():
-    assert stack_size(probes.config_of()) > stack_size(probes.config_of(*bench.LARGE)) > 4
+    assert ensemble_size(probes.config_of()) > ensemble_size(probes.config_of(*bench.LARGE)) > 4
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from synthlab.storage import leases
 from synthlab.storage.files import files_at
-from synthlab.storage.leases import FOLDER, SIGNS, Holder, Leases, let_go
+from synthlab.storage.leases import FOLDER, HEARTBEATS, Holder, Leases, release_all
 
 RUN, OTHER = "0" * 16, "1" * 16
 
@@ -29,7 +29,7 @@ def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | Non
     lease = {"holder": holder.__dict__}
     sign = {"holder": holder.__dict__, "runs": [identity], "share": 0.9}
     taken.files.write(f"{FOLDER}/{identity}.{number}", json.dumps(lease).encode())
-    taken.files.write(f"{SIGNS}/{holder.name}", json.dumps(sign).encode())
+    taken.files.write(f"{HEARTBEATS}/{holder.name}", json.dumps(sign).encode())
     return holder
 
 
@@ -40,7 +40,7 @@ def test_a_lease_is_held_by_one_until_it_is_given_up(taken):
         with taken.held([RUN]) as second:
             assert second.identities == []
     assert taken.latest() == {}
-    assert taken.files.names(SIGNS) == []
+    assert taken.files.names(HEARTBEATS) == []
     with taken.held([RUN]) as third:
         assert third.identities == [RUN]
 
@@ -72,7 +72,7 @@ def test_a_dead_lease_is_tidied_away_with_those_before_it(taken):
 def test_a_sleeping_holder_on_this_machine_keeps_its_leases(tmp_path):
     taken = Leases(files_at(tmp_path))
     with taken.held([RUN]):
-        for path in (tmp_path / SIGNS).iterdir():
+        for path in (tmp_path / HEARTBEATS).iterdir():
             os.utime(path, (0, 0))
         assert taken.latest()[RUN].alive
         with taken.held([RUN]) as second:
@@ -85,7 +85,7 @@ def test_a_holder_elsewhere_is_dead_once_it_has_been_silent_for_long(tmp_path):
     holder = dead(taken, machine="elsewhere")
     assert taken.latest()[RUN].alive
     old = time.time() - leases.SILENT - 5
-    os.utime(tmp_path / SIGNS / holder.name, (old, old))
+    os.utime(tmp_path / HEARTBEATS / holder.name, (old, old))
     assert not taken.latest()[RUN].alive
 
 
@@ -165,5 +165,5 @@ def test_leases_of_recorded_runs_are_tidied_away_and_no_others(taken):
 
 def test_a_process_that_is_about_to_end_can_let_go(taken):
     with taken.held([RUN]):
-        let_go()
+        release_all()
         assert taken.latest() == {}

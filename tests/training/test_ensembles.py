@@ -10,8 +10,8 @@ from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models, resolve
-from synthlab.training.ensembles import stack_size, stacks
-from synthlab.training.exactness import exact_parts, is_exact
+from synthlab.training.ensembles import ensemble_size, plan_ensembles, seconds
+from synthlab.training.exactness import exact_ensembles, is_exact
 from synthlab.training.execution import execute, execute_together
 
 
@@ -69,17 +69,17 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
     lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
     shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
-    for stack in (part for whole in stacks(configs, 1) for part in exact_parts(whole)):
+    for stack in (part for whole in plan_ensembles(configs, 1) for part in exact_ensembles(whole)):
         assert [says(record) for record in execute_together(stack)] == [says(execute(run)) for run in stack]
 
 
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
-    assert [len(part) for part in exact_parts(configs)] == [3]
+    assert [len(part) for part in exact_ensembles(configs)] == [3]
     monkeypatch.setattr("synthlab.training.exactness.is_exact", lambda configs: False)
-    assert [len(part) for part in exact_parts(configs)] == [1, 1, 1]
-    assert [len(part) for part in exact_parts(configs, "cuda")] == [3]
-    assert exact_parts([]) == []
+    assert [len(part) for part in exact_ensembles(configs)] == [1, 1, 1]
+    assert [len(part) for part in exact_ensembles(configs, "cuda")] == [3]
+    assert exact_ensembles([]) == []
 
 
 def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
@@ -130,25 +130,31 @@ def test_stacks_hold_runs_of_one_shape_and_lose_none():
         for seed in range(3)
     ]
     for count in (1, 2, 3, 16):
-        plan = stacks(configs, count)
+        plan = plan_ensembles(configs, count)
         assert sorted(run.id for stack in plan for run in stack) == sorted(run.id for run in configs)
         assert all(len({run.shape for run in stack}) == 1 for stack in plan)
-    assert len(stacks(configs, 1)) == 4
+    assert len(plan_ensembles(configs, 1)) == 4
 
 
 def test_no_worker_is_left_without_a_stack():
     configs = [config(f"seed={seed}") for seed in range(7)]
-    assert stack_size(configs[0]) > 7
-    assert [len(stacks(configs, count)) for count in (1, 2, 3, 7, 20)] == [1, 2, 3, 7, 7]
-    assert [len(stack) for stack in stacks(configs, 2)] == [4, 3]
+    assert ensemble_size(configs[0]) > 7
+    assert [len(plan_ensembles(configs, count)) for count in (1, 2, 3, 7, 20)] == [1, 2, 3, 7, 7]
+    assert [len(stack) for stack in plan_ensembles(configs, 2)] == [4, 3]
 
 
 def test_large_runs_are_stacked_less_and_long_ones_come_first():
     large = [config("protocol.batch=2000", f"seed={seed}") for seed in range(3)]
     small = [config(f"seed={seed}") for seed in range(3)]
-    assert [len(stack) for stack in stacks([*small, *large], 1)] == [1, 1, 1, 3]
+    assert [len(stack) for stack in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
     long = config("protocol.steps=5000")
-    assert stacks([*small, long], 1)[0] == [long]
+    assert plan_ensembles([*small, long], 1)[0] == [long]
+
+
+def test_a_model_whose_size_is_not_known_is_trained_alone():
+    runs = [config(f"seed={seed}").model_copy(update={"model": {"name": "mine:Own", "units": 512}}) for seed in (0, 1)]
+    assert [len(ensemble) for ensemble in plan_ensembles(runs, 1)] == [1, 1]
+    assert seconds(runs) > seconds(runs[:1]) > 0
 
 
 def test_what_shares_a_shape_differs_in_no_arithmetic():

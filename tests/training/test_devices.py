@@ -6,7 +6,7 @@ from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import resolve
-from synthlab.sweeps import workers
+from synthlab.training import devices
 from synthlab.training.devices import find_device
 from synthlab.training.execution import execute
 
@@ -41,7 +41,7 @@ def test_a_gpu_gives_the_same_numbers_up_to_rounding(encoding):
 
 def test_computing_leaves_the_number_of_threads_as_it_was():
     before = torch.get_num_threads()
-    with workers.one_thread():
+    with devices.one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
 
