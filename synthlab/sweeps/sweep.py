@@ -226,7 +226,8 @@ def ensure(
     record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). A damaged
     record is set aside and trained anew, with a warning. Raises InputError for an unwritable folder or a device that is
     not there before anything is trained, and RunsFailed in the end for runs that raised an error. Those that did so
-    before are tried again; with ``retry="none"`` they are left alone and raise RunsFailed as before. Every finished stack is kept, also when a later one is interrupted.
+    before are tried again; with ``retry="none"`` they are left alone and raise RunsFailed as before. Every finished
+    stack is kept, also when a later one is interrupted.
     """
     workers, device = checked_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record, retry=retry)
