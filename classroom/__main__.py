@@ -1,4 +1,4 @@
-"""``python -m classroom``: open a page on which a class watches models learn."""
+"""``synthlab demo``: open a page on which a class watches models learn."""
 
 from typing import Any
 

@@ -105,7 +105,7 @@ class Chooser:
         return [self._normal(choice) for choice in chosen]
 
     def settings(self, choice: Choice) -> dict[str, Any]:
-        """The settings by which ``python -m synthlab`` trains this run, but for those it has by itself."""
+        """The settings by which ``synthlab`` trains this run, but for those it has by itself."""
         linear = choice["model"] == "linear"
         given = dict(choice) | {"protocol": "theory" if linear else self._protocol}
         if linear:

@@ -100,7 +100,7 @@ class Laboratory:
         config = resolve(compose(overrides))
         model, viewer = build_models([config]), Viewer(config)
         self.trained[request.number] = Trained(config, model, viewer)
-        command = shlex.join(["python", "-m", "synthlab", *overrides])
+        command = shlex.join(["synthlab", *overrides])
         lengths = (config.train_length, config.test_length)
         self.connection.send(Begun(request.number, config.protocol.steps, *lengths, viewer.seen(), command))
         watch = _Watch(self, request.number, viewer, model)

@@ -66,7 +66,7 @@ def _runs(lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Ru
             configs.append(resolve(compose(overrides)))
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
-        commands.append(shlex.join(["python", "-m", "synthlab", *overrides]))
+        commands.append(shlex.join(["synthlab", *overrides]))
     series = list(labelled(pd.DataFrame([flat(config.model_dump()) for config in configs])))
     return [
         Run(key, _name(key, config), command, config)

@@ -1,4 +1,4 @@
-"""``python -m classroom.walkthrough``: the lessons of ``conf/story`` as one page for reading and printing."""
+"""``synthlab walkthrough``: write the lessons of ``conf/story`` as one page for reading and printing."""
 
 import shlex
 import sys
@@ -48,7 +48,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 
 def main() -> None:
-    command = shlex.join(["python", "-m", "classroom.walkthrough", *sys.argv[1:]])
+    command = shlex.join(["synthlab", "walkthrough", *sys.argv[1:]])
     no_sweeps = "the walkthrough is one page; it is not swept"
     cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written")
 

@@ -1,1 +1,1 @@
-"""The paper's figures: their grids (``conf/figure/``), their runs, their plots. ``python -m experiments``."""
+"""The paper's figures: their grids (``conf/figure/``), their runs, their plots. ``synthlab figures``."""

@@ -1,4 +1,4 @@
-"""``python -m experiments``: train what is missing for the figures asked for, then draw them."""
+"""``synthlab figures``: train what is missing for the paper's figures, draw them, and judge its claims."""
 
 import re
 import shlex
@@ -120,7 +120,7 @@ def _quoted(override: str) -> str:
 
 
 def main() -> None:
-    command = shlex.join(["python", "-m", "experiments", *sys.argv[1:]])
+    command = shlex.join(["synthlab", "figures", *sys.argv[1:]])
     sys.argv = [_quoted(word) if word.startswith("figure=") else word for word in sys.argv]
     no_sweeps = "figures are not swept; name one, or several in a file of conf/figure/"
     cli.main(partial(task, command=command), "experiments", no_sweeps)

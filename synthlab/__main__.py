@@ -1,38 +1,6 @@
-"""``python -m synthlab``: train one model, or sweep with -m, and print its error by length."""
+"""``synthlab``, also ``python -m synthlab``: the command with all its subcommands."""
 
-from typing import Any
-
-from synthlab.cli import hydra_app as cli
-
-
-def task(raw: dict[str, Any]) -> bool:
-    """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
-    with cli.quick_imports():
-        from synthlab.config.base import bookkeeping
-        from synthlab.output import say
-        from synthlab.regression.construction import resolve
-        from synthlab.storage.store import Store
-        from synthlab.sweeps.sweep import ensure
-        from synthlab.sweeps.trackers import tracker_of
-
-    config, given = resolve(raw), bookkeeping(raw)
-    store, tracker = Store(given["results"]), tracker_of(given["tracker"])
-    records = ensure([config], store, progress=False, device=given["device"], tracker=tracker)
-    say(f"{records}\nrecord: {store.path(config.id)}\n")
-    return records[0].diverged_at is None
-
-
-def sweep(overrides: list[str], searchpath: list[str]) -> bool:
-    """See ``command.sweep``."""
-    with cli.quick_imports():
-        from synthlab.sweeps.command import sweep
-
-    return sweep(overrides, searchpath)
-
-
-def main() -> None:
-    cli.main(task, "config", sweep)
-
+from synthlab.cli.commands import main
 
 if __name__ == "__main__":
     main()

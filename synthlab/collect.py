@@ -1,4 +1,4 @@
-"""``python -m synthlab.collect``: all runs of a results folder as one table, a CSV or Parquet file."""
+"""``synthlab collect``: write all runs of a results folder as one table, a CSV or Parquet file."""
 
 import secrets
 import sys
@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from synthlab.cli.arguments import Parser
+from synthlab.cli.arguments import Parser, refusing
 from synthlab.errors import InputError
 from synthlab.output import say, tell
 
@@ -66,7 +66,7 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The command line. Status 0: all records read; 1: some are damaged, all others are in the table; 2: refused."""
-    parser = Parser(prog="python -m synthlab.collect", description=(__doc__ or "").partition(": ")[2])
+    parser = Parser(prog="synthlab collect", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
     parser.add_argument(
         "--where",
@@ -78,11 +78,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--out", default="runs.parquet", type=Path, help="a .parquet or .csv file (default: %(default)s)"
     )
     given = parser.parse_intermixed_args(argv)
-    try:
+    with refusing():
         found = collect(given.results, given.out, given.where)
-    except InputError as error:
-        tell(*(f"error: {line}" for line in error.lines))
-        sys.exit(2)
     say(f"{found.runs} runs: {given.out}")
     for line in list(found.damaged.values())[:TOLD]:
         tell(f"damaged: {line}")

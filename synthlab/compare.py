@@ -1,4 +1,4 @@
-"""``python -m synthlab.compare``: any metric against any setting, grouped and faceted by others, over all runs."""
+"""``synthlab compare``: draw any metric against any setting, grouped and faceted by others, over all runs."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ import pandas as pd
 
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.panels import LABELS, RC, draw
-from synthlab.cli.arguments import Parser
+from synthlab.cli.arguments import Parser, refusing
 from synthlab.errors import InputError
 from synthlab.output import say, tell
 
@@ -94,9 +94,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = Parser(
-        prog="python -m synthlab.compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False
-    )
+    parser = Parser(prog="synthlab compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False)
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
     option("--metric", default="mse", help=f"{', '.join(LABELS)}, or another column of numbers (default mse)")
@@ -134,11 +132,8 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Draw, and name the files; status 2, with one line for each problem, where the input is refused."""
-    try:
+    with refusing():
         files = _compared(argv)
-    except InputError as error:
-        tell(*(f"error: {line}" for line in error.lines))
-        sys.exit(2)
     say("written:", *(f"  {file}" for file in files))
     sys.exit(0)
 

@@ -3,9 +3,12 @@
 import subprocess
 import sys
 import zipfile
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
+
+from synthlab.cli.commands import GROUP, commands
 
 ROOT = Path(__file__).parent.parent
 
@@ -55,6 +58,13 @@ def test_the_wheel_holds_packages_and_configs(installed):
     in_checkout = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
     assert {name.removeprefix("synthlab/conf/") for name in names if name.startswith("synthlab/conf/")} == in_checkout
     assert not any(name.startswith("tests/") for name in names)
+
+
+def test_the_wheel_offers_every_subcommand(installed):
+    (metadata,) = installed.glob("synthlab-*.dist-info")
+    assert {entry.name: entry.value for entry in PathDistribution(metadata).entry_points.select(group=GROUP)} == {
+        name: entry.value for name, entry in commands().items()
+    }
 
 
 @pytest.mark.slow

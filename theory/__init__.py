@@ -1,6 +1,28 @@
 """The theory of the paper's appendix B, exact: sympy and rational arithmetic, no floating point."""
 
-from theory.linear_attention import expected_error, training_loss
-from theory.optima import Optimum, optimum, paper_optimum
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Optimum", "expected_error", "optimum", "paper_optimum", "training_loss"]
+if TYPE_CHECKING:
+    from theory.linear_attention import expected_error as expected_error
+    from theory.linear_attention import training_loss as training_loss
+    from theory.optima import Optimum as Optimum
+    from theory.optima import optimum as optimum
+    from theory.optima import paper_optimum as paper_optimum
+
+# Imported on first use: tab completion and --help then do without sympy and torch, which take seconds to import.
+_HOMES = {
+    "Optimum": "optima",
+    "expected_error": "linear_attention",
+    "optimum": "optima",
+    "paper_optimum": "optima",
+    "training_loss": "linear_attention",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

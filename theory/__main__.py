@@ -1,4 +1,4 @@
-"""``python -m theory``: check the paper's appendix B, train what is missing, and write ``results/theory/``."""
+"""``synthlab theory``: check the paper's appendix B, train what is missing, and write ``results/theory/``."""
 
 import shlex
 import sys
@@ -83,7 +83,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 
 def main() -> None:
-    command = shlex.join(["python", "-m", "theory", *sys.argv[1:]])
+    command = shlex.join(["synthlab", "theory", *sys.argv[1:]])
     cli.main(partial(task, command=command), "theory", "the theory is not swept; give one value for each key")
 
 

@@ -42,7 +42,7 @@ class Case(NamedTuple):
     bos: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """As on the command line of ``python -m synthlab``."""
+        """As on the command line of ``synthlab``."""
         common = {"task": self.task, "outrep": self.outrep, "outrep.shift": float(self.shift)}
         return common | ({"model.head_dim": self.head_dim, "model.bos": self.bos} if self.model == "linear" else {})
 

@@ -1,13 +1,12 @@
-"""``make bench``: how fast the lab is on this machine, as ratios measured in one run, with nothing else running.
+"""``synthlab bench``: measure how fast the lab is on this machine, with nothing else running.
 
-Ratios are stated because timings drift with the machine; the figures behind them stand beside them, and all of it goes
-to ``results/bench/bench.json``. ``python -m experiments.bench quick`` measures briefly, to see that it works.
+Ratios of times measured in one run are stated because timings drift with the machine; the figures behind them stand
+beside them, and all of it goes to ``results/bench/bench.json``.
 """
 
 import json
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,12 +20,14 @@ from experiments.bench import probes
 from experiments.bench.classroom import reaction
 from experiments.bench.commands import measure
 from experiments.bench.probes import apart
-from synthlab.output import say, tell
+from synthlab.cli.arguments import Parser, refusing
+from synthlab.errors import InputError
+from synthlab.output import say
 
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-FIGURES = ["experiments", "figure=paper"]
+FIGURES = ["figures", "figure=paper"]
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 
@@ -126,7 +127,7 @@ def figures(effort: Effort) -> Iterator[Row]:
     arguments = [*FIGURES, *effort.run, *effort.figure]
     cost = measure(arguments)
     [one] = apart(probes.run_seconds, list(effort.run))
-    command = " ".join(["python -m", *arguments])
+    command = " ".join(["synthlab", *arguments])
     yield Row(
         f"figures 1, 3, 4, 5 from nothing: {cost.runs} runs",
         f"{cost.seconds:.0f} s",
@@ -139,14 +140,14 @@ def figures(effort: Effort) -> Iterator[Row]:
 
 def commands(effort: Effort) -> Iterator[Row]:
     """Single runs as a user starts them, on one core."""
-    run = ["synthlab", "task=length", "outrep=rsqrt"]
+    run = ["task=length", "outrep=rsqrt"]
     for name, goal, arguments in (
         ("one run, lab, one core", "", [*run, *effort.run]),
         ("one run, classroom, one core", "", [*run, "protocol=classroom", *effort.run]),
         ("start-up and one step", "3 s", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
         cost = measure(arguments, one_core=True)
-        what = " ".join(["python -m", *arguments])
+        what = " ".join(["synthlab", *arguments])
         yield Row(
             name,
             f"{cost.seconds:.1f} s",
@@ -158,13 +159,13 @@ def commands(effort: Effort) -> Iterator[Row]:
 
 def sweep(effort: Effort) -> Row:
     """A sweep of runs that take about 5 seconds each: what is neither training nor testing."""
-    arguments = ["synthlab", "-m", "task=mean,length", "encoding=nope,rope", *effort.sweep]
+    arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
     cost, workers = measure(arguments), os.cpu_count() or 1
     return Row(
         f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
         f"{1 - cost.busy / (workers * cost.seconds):.1%}",
         "5%",
-        f"{cost.runs} runs in {cost.seconds:.0f} s; {' '.join(['python -m', *arguments])}",
+        f"{cost.runs} runs in {cost.seconds:.0f} s; {' '.join(['synthlab', *arguments])}",
         {"share": 1 - cost.busy / (workers * cost.seconds), "seconds": cost.seconds, "runs": cost.runs},
     )
 
@@ -235,18 +236,16 @@ def rows(effort: Effort) -> Iterator[Row]:
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
-    if arguments not in ([], ["quick"]):
-        tell(f"error: {' '.join(arguments)}: unknown; give quick or nothing")
-        sys.exit(2)
+    parser = Parser(prog="synthlab bench", description=(__doc__ or "").partition(": ")[2])
+    parser.add_argument("effort", nargs="?", choices=["quick"], help="measure briefly, to see that it works")
+    quick = parser.parse_args().effort == "quick"
     missing = [name for name in ("x-transformers", "psutil") if find_spec(name.replace("-", "_")) is None]
-    if missing:
-        tell(
-            *(f"error: {name}: not installed; make bench installs it, or pip install -e '.[bench]'" for name in missing)
-        )
-        sys.exit(2)
+    how = "not installed; make bench installs it, or pip install -e '.[bench]'"
+    with refusing():
+        if missing:
+            raise InputError(*(f"{name}: {how}" for name in missing))
     taken = []
-    for row in rows(QUICK if arguments else Effort()):
+    for row in rows(QUICK if quick else Effort()):
         taken.append(row)
         goal = f" (goal {row.goal})" if row.goal else ""
         say(f"{row.measure}: {row.value}{goal}\n    {row.details}")
@@ -258,7 +257,7 @@ def main() -> None:
         "python": platform.python_version(),
         "torch": torch.__version__,
     }
-    report = {"machine": machine, "quick": bool(arguments), "rows": [row._asdict() for row in taken]}
+    report = {"machine": machine, "quick": quick, "rows": [row._asdict() for row in taken]}
     (folder / "bench.json").write_text(json.dumps(report, indent=1) + "\n")
     say(f"written: {folder / 'bench.json'}")
 

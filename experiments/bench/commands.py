@@ -26,12 +26,12 @@ class Cost(NamedTuple):
 
 
 def measure(arguments: list[str], one_core: bool = False) -> Cost:
-    """Run ``python -m arguments`` with a results folder of its own, on one core where the system can be told so; raises
+    """Run ``synthlab arguments`` with a results folder of its own, on one core where the system can be told so; raises
     CalledProcessError if it fails."""
     import psutil  # not everybody has it
 
     with tempfile.TemporaryDirectory() as results:
-        command = [sys.executable, "-m", *arguments, f"results={results}"]
+        command = [sys.executable, "-m", "synthlab", *arguments, f"results={results}"]
         started = time.perf_counter()
         process = psutil.Popen(command, stdout=subprocess.DEVNULL)
         if one_core and hasattr(process, "cpu_affinity"):

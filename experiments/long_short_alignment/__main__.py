@@ -1,4 +1,4 @@
-"""Train what is missing for the studies asked for, then write tables, figures and claims."""
+"""``synthlab language``: train miniature language models, study long-short misalignment, and judge its claims."""
 
 import shlex
 import sys
@@ -55,7 +55,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
 
 def main() -> None:
-    command = shlex.join(["python", "-m", "experiments.long_short_alignment", *sys.argv[1:]])
+    command = shlex.join(["synthlab", "language", *sys.argv[1:]])
     cli.main(partial(task, command=command), "language", "studies are not swept; give a grid: study=grid")
 
 

@@ -1,4 +1,4 @@
-"""``python -m experiments.output_alignment.mechanism``: why 1/x extrapolates best without position encoding.
+"""``synthlab mechanism``: measure in trained models why 1/x extrapolates best without position encoding.
 
 A readout of NoPE sees BOS, k symbols and itself. If its logits do not depend on k, softmax gives BOS the weight
 w = 1 / (a + b k): the length reaches the model as w, and lengths beyond training lie between the last w seen and 0.
@@ -10,6 +10,7 @@ attend so.
 import numpy as np
 import torch
 
+from synthlab.cli.arguments import Parser
 from synthlab.config.composition import compose
 from synthlab.models.inspection import readout_attention
 from synthlab.output import say
@@ -36,6 +37,7 @@ def line_from_training(values: np.ndarray, train_length: int = 10) -> float:
 
 
 def main() -> None:
+    Parser(prog="synthlab mechanism", description=(__doc__ or "").partition(": ")[2]).parse_args()
     torch.set_num_threads(1)
     say("1 / (weight on BOS) at lengths 10 and 50, and what a line fitted on lengths 1..10 says of 50")
     say(f"{'map':<12} {'head':>4} {'at 10':>8} {'at 50':>8} {'line':>8} {'off by':>7}")

@@ -1,9 +1,12 @@
-"""Arguments of the commands that are not Hydra's."""
+"""What the commands that are not Hydra's share: their arguments, and input that is refused in one line."""
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
+from synthlab.errors import InputError
 from synthlab.output import tell
 
 
@@ -12,4 +15,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         tell(f"error: {message}")
+        sys.exit(2)
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Where the block refuses its input, print a line for each problem and end the command with status 2."""
+    try:
+        yield
+    except InputError as error:
+        tell(*(f"error: {line}" for line in error.lines))
         sys.exit(2)

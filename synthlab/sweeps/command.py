@@ -1,4 +1,4 @@
-"""``python -m synthlab -m``: a sweep, from its overrides to its table."""
+"""``synthlab sweep``: a sweep, from its overrides to its table."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def _folder(store: Store, given: list[str]) -> Path:
 
 def _written(folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
-    command = shlex.join(["python", "-m", "synthlab", *sys.argv[1:]])
+    command = shlex.join(["synthlab", *sys.argv[1:]])
     about = {
         "command": command,
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),

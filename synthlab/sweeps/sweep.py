@@ -30,6 +30,7 @@ from synthlab.training.execution import environment
 from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
+OF_LAUNCHERS = ("launcher", "batches")  # keys of the config that say where and how the jobs of a sweep run
 MOST_WORKERS = 1024
 POLL = 1.0  # seconds between two looks at what others train
 Kept = TypeVar("Kept")
@@ -209,18 +210,20 @@ def ensure(
     progress: bool = True,
     device: str = "cpu",
     tracker: Followed = UNTRACKED,
+    retry: str = "failed",
 ) -> Records:
     """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
 
     Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
     record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). A damaged
     record is set aside and trained anew, with a warning. Raises InputError for an unwritable folder or a device that is
-    not there before anything is trained, and RunsFailed in the end for runs that raised an error; those that did so
-    before are tried again. Every finished stack is kept, also when a later one is interrupted.
+    not there before anything is trained, and RunsFailed in the end for runs that raised an error. Those that did so
+    before are tried again; with ``retry="none"`` they are left alone and raise RunsFailed as before. Every finished
+    stack is kept, also when a later one is interrupted.
     """
     workers, device = checked_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)
-    sweep.prepare(retry="failed")
+    sweep.prepare(retry)
     if sweep.missing():
         with sweep.progress(progress):
             sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
@@ -240,6 +243,7 @@ def run(
     workers: int = 1,
     progress: bool = True,
     device: str = "cpu",
+    retry: str = "failed",
     **settings: Any,
 ) -> Records:
     """Train one model for each seed, or read what is recorded, and return the records.
@@ -247,15 +251,20 @@ def run(
     ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
     model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
     of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
-    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. Raises
-    InputError for settings that are refused, RunsFailed for runs that raised an error.
+    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. ``retry`` says
+    which of the runs asked for are tried again though they are known to fail: ``failed`` (all) or ``none``. Raises
+    InputError for settings that are refused, RunsFailed for runs that raised an error, now or before.
     """
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={seeds}: give either seed or seeds")
+    launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
+    if launchers:
+        why = "only sweeps on the command line have launchers; leave it out"
+        raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
     raw = compose(list(as_overrides(settings)))
     config, tracker = resolve(raw), tracker_of(raw["tracker"])
     configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
-    return ensure(configs, Store(results), workers, progress, device, tracker)
+    return ensure(configs, Store(results), workers, progress, device, tracker, retry)
 
 
 def _seeds(seeds: Any) -> list[int]:

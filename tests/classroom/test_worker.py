@@ -53,8 +53,8 @@ def test_a_run_is_shown_while_it_trains_and_ends_as_the_command_line_would_recor
     assert [look.state for look in looks] == ["training"] * (len(looks) - 1) + ["finished"]
     assert len(looks) >= 2
     assert begun[:4] == (1, 40, 10, 12)
-    python, m, program, *overrides = shlex.split(begun.command)
-    assert (python, m, program) == ("python", "-m", "synthlab")
+    program, *overrides = shlex.split(begun.command)
+    assert program == "synthlab"
     record = execute(resolve(compose(overrides)))
     assert looks[-1].view.error == record.metrics["mse"].tolist()
     assert looks[-1].losses == record.training["loss"].tolist()

@@ -188,12 +188,12 @@ def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
 
 
 def test_help_names_every_group_and_shows_examples(invoke):
-    outcome = invoke("synthlab", "--help")
+    outcome = invoke("synthlab", "run", "--help")
     assert outcome.status == 0
     for text in (
         "encoding: alibi, eabf, learned, nope",
         "train_length: 10",
-        "python -m synthlab task=length encoding=rope",
+        "synthlab task=length encoding=rope",
     ):
         assert text in outcome.out
 
@@ -220,18 +220,6 @@ def test_a_users_own_config_dir_adds_files(invoke, quick, tmp_path):
 def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
     everything = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
-
-
-COMPLETIONS = [("task=", {"task=mean", "task=length", "task=sum"}), ("model.wi", {"model.width="})]
-
-
-@pytest.mark.parametrize(("line", "expected"), COMPLETIONS)
-def test_tab_completion_works_and_does_not_import_torch(line, expected):
-    # The query that the completion of the shell sends; an import of torch would end it.
-    code = "import sys; sys.modules['torch'] = None; from synthlab.__main__ import main; main()"
-    line = f"synthlab {line}"
-    done = shell(sys.executable, "-c", code, "-sc", "query=bash", COMP_LINE=line, COMP_POINT=str(len(line)))
-    assert set(done.stdout.split()) == expected, done.stderr
 
 
 def test_the_installed_command_and_the_module_are_the_same(tmp_path):

@@ -45,6 +45,7 @@ def test_what_nobody_can_read_is_dropped(make, monkeypatch):
 @needs_full
 def test_the_mechanism_ends_on_a_full_disk(monkeypatch):
     monkeypatch.setattr(mechanism, "inverse_weights", lambda _: 2.0 + 3.0 * np.arange(1, 51)[None])
+    monkeypatch.setattr(sys, "argv", ["mechanism"])
     with full() as out:
         monkeypatch.setattr(sys, "stdout", out)
         mechanism.main()

@@ -9,21 +9,26 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("command", ["synthlab.collect", "synthlab.compare"])
+@pytest.mark.parametrize("command", ["collect", "compare"])
 def test_commands_without_docstrings_explain_themselves(command):
     done = subprocess.run(
-        [sys.executable, "-OO", "-m", command, "--help"], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-OO", "-m", f"synthlab.{command}", "--help"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"usage: python -m {command} ")
+    assert done.stdout.startswith(f"usage: synthlab {command} ")
 
 
-@pytest.mark.parametrize("command", [["synthlab", "--help"], ["experiments", "figure=1"], ["language"], ["classroom"]])
+@pytest.mark.parametrize("command", ["run --help", "figures figure=1", "language", "demo"])
 def test_a_working_folder_that_is_gone_is_said_in_one_line(tmp_path, command):
+    words = ["synthlab", *command.split()]
     gone = tmp_path / "gone"
     gone.mkdir()
-    code = f"import os, runpy, sys; sys.path.insert(0, {str(ROOT)!r}); os.rmdir(os.getcwd()); sys.argv = {command!r}; "
-    code += f"runpy.run_module({command[0]!r}, run_name='__main__', alter_sys=True)"
+    code = f"import os, runpy, sys; sys.path.insert(0, {str(ROOT)!r}); os.rmdir(os.getcwd()); sys.argv = {words!r}; "
+    code += "runpy.run_module('synthlab', run_name='__main__', alter_sys=True)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=gone, capture_output=True, text=True, timeout=120, check=False
     )

@@ -84,7 +84,7 @@ class Window:
 
 
 def begun(number: int) -> Begun:
-    return Begun(number, 4, TRAIN_LENGTH, TEST_LENGTH, ((1.0, 3.0), (1.0, 3.0)), f"python -m synthlab seed={number}")
+    return Begun(number, 4, TRAIN_LENGTH, TEST_LENGTH, ((1.0, 3.0), (1.0, 3.0)), f"synthlab seed={number}")
 
 
 def progress(number: int, state: str = "training", error: float = 0.5) -> Progress:

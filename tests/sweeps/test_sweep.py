@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import synthlab
 from support.processes import needs_proc
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
@@ -77,6 +78,23 @@ def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
     assert (outcome.failures, outcome.missing, len(outcome.kept)) == ({}, 0, 2)
     with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
         swept("all")
+
+
+def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tmp_path, flag):
+    asked = {"task": "test_sweeps:Broken", "results": tmp_path, "progress": False, **QUICK}
+    with pytest.raises(RunsFailed, match="over and under"):
+        synthlab.run(**asked)
+    (status,) = tmp_path.glob("failed/*/status.json")
+    before = status.stat().st_mtime_ns
+    flag.unlink()
+    with pytest.raises(RunsFailed, match="over and under"):
+        synthlab.run(**asked, retry="none")
+    assert status.stat().st_mtime_ns == before
+    with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
+        synthlab.run(**asked, retry="all")
+    assert len(synthlab.run(**asked)) == 1
+    assert not status.exists()
+    assert len(synthlab.run(**asked, retry="none")) == 1  # it is recorded
 
 
 def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):

@@ -1,0 +1,132 @@
+"""The subcommands of ``synthlab``: which there are, what each does, and which one a command line asks for.
+
+A package adds a subcommand by an entry point of the group ``synthlab.commands``: the name is the subcommand, the value
+``module:function`` is what it calls. The first line of the module's docstring says what the subcommand does. Entry
+points let the library offer the commands of packages that it does not import.
+"""
+
+import ast
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from synthlab.cli.arguments import refusing
+from synthlab.errors import InputError, in_one_line
+from synthlab.output import say
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "synthlab.commands"
+
+
+def main() -> None:
+    """Run the subcommand that the command line names; without one, ``run``."""
+    words = sys.argv[1:]
+    with refusing():
+        if words in (["--help"], ["-h"]):
+            say(*_overview())
+            return
+        if len(words) == 2 and words[0] == "-sc" and words[1].startswith("query="):
+            command = _completed(os.environ.get("COMP_LINE", ""))
+        elif not words or _belongs_to_run(words[0]):
+            command = _run()
+        else:
+            command = _loaded(words[0])
+            del sys.argv[1]
+    command()
+
+
+def commands() -> dict[str, "EntryPoint"]:
+    """The subcommands by name, ``run`` first."""
+    from importlib.metadata import entry_points  # not needed for a run, whose start-up it would slow down
+
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != "run", item[0])))
+
+
+def description(entry: "EntryPoint") -> str:
+    """What a subcommand does, in one line."""
+    source = _source(entry.module)
+    if source is None:
+        return f"(not installed: there is no module {entry.module})"
+    first = (ast.get_docstring(source) or "").partition("\n")[0]
+    return (first.partition(": ")[2] or first).rstrip(".").replace("``", "")
+
+
+def _run() -> Callable[[], None]:
+    from synthlab.cli.run import main
+
+    return main
+
+
+def _belongs_to_run(word: str) -> bool:
+    return "=" in word or word.startswith(("-", "+", "~"))
+
+
+def _loaded(name: str) -> Callable[[], None]:
+    """What the subcommand ``name`` calls. Raises InputError where there is none, or it cannot be imported."""
+    known = commands()
+    if name not in known:
+        from synthlab.config.registry import did_you_mean
+
+        choices = ", ".join(known) or "none, since synthlab is not installed: pip install -e ."
+        raise InputError(f"{name}: unknown command{did_you_mean(name, known)}; choose from {choices}")
+    try:
+        return known[name].load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{name}: cannot be imported ({in_one_line(error)})") from None
+
+
+def _overview() -> Iterator[str]:
+    """The lines of ``synthlab --help``."""
+    known = commands()
+    width = max(map(len, known), default=0)
+    yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
+    for name, entry in known.items():
+        yield f"  {name:<{width}}  {description(entry)}"
+    yield "\nsynthlab run --help                    the keys of a run, their choices and defaults"
+    yield "synthlab COMMAND --help                what another command takes"
+    yield 'eval "$(synthlab -sc install=bash)"    in bash: <TAB> completes commands and keys'
+
+
+def _completed(line: str) -> Callable[[], None]:
+    """What answers a shell that asks how ``line`` can go on: for keys, the Hydra application that the line names.
+
+    It finds the line in ``COMP_LINE``, from which the subcommand is taken. The subcommands themselves are printed here.
+    """
+    program, _, rest = line.lstrip().partition(" ")
+    first, space, behind = rest.lstrip().partition(" ")
+    known = commands()
+    if not space:
+        say(*(name for name in known if name.startswith(first)))
+    elif first in known:
+        os.environ["COMP_LINE"] = f"{program} {behind}"
+        # Behind the other commands the shell completes names of files.
+        return known[first].load() if _takes_keys(known[first]) else sys.exit
+    return _run()
+
+
+def _takes_keys(entry: "EntryPoint") -> bool:
+    """Whether a subcommand is a Hydra application: it then imports the module that makes it one."""
+    source = _source(entry.module)
+    imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)] if source else []
+    return any(alias.name == "hydra_app" for node in imports for alias in node.names)
+
+
+@cache
+def _source(module: str) -> ast.Module | None:
+    """A module's source, found without importing the module or the packages around it, which may take seconds."""
+    top, *inner = module.split(".")
+    spec = find_spec(top)
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or []:
+        for path in (Path(folder, *inner, "__init__.py"), Path(folder, *inner).with_suffix(".py")):
+            if path.is_file():
+                return ast.parse(path.read_text(encoding="utf-8"))
+    return None

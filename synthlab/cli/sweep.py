@@ -1,0 +1,16 @@
+"""``synthlab sweep``: train every combination of the values given, and rank them; also ``synthlab -m``."""
+
+import sys
+
+from synthlab.cli import hydra_app
+from synthlab.cli.run import sweep, task
+
+
+def main() -> None:
+    if "-sc" not in sys.argv:  # Hydra completes keys in a single run alone
+        sys.argv.insert(1, "-m")
+    hydra_app.main(task, "config", sweep)
+
+
+if __name__ == "__main__":
+    main()

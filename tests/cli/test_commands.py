@@ -1,0 +1,204 @@
+"""The subcommands of ``synthlab``: which one a command line asks for, what is said of them, and tab completion."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from synthlab.cli.commands import GROUP, commands, description
+from synthlab.config.composition import conf_dir
+
+BIN = Path(sys.executable).parent
+NAMES = list(commands())
+# No import of these is to slow down --help and completion: one would end the command.
+LIGHT = """
+import os, sys
+sys.modules.update(dict.fromkeys(["torch", "pandas", "sympy", "matplotlib"]))
+from hydra.core.global_hydra import GlobalHydra
+from synthlab.__main__ import main
+
+for line in os.environ["LINES"].split(","):
+    os.environ["COMP_LINE"] = line
+    try:
+        main()
+    except SystemExit as left:
+        assert not left.code
+    GlobalHydra.instance().clear()
+"""
+
+
+def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
+    everything = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
+
+
+def provide(folder: Path, monkeypatch, **entries: str) -> None:
+    """Have an installed package offer subcommands."""
+    info = folder / "another-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1.0\n")
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    (info / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]))
+    monkeypatch.syspath_prepend(folder)
+
+
+def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
+    done = shell(sys.executable, "-c", LIGHT, "--help", LINES="none")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    for name, entry in commands().items():
+        (line,) = (line for line in lines if line.split()[:1] == [name])
+        assert line.split(maxsplit=1)[1] == description(entry)
+        assert len(line) <= 120
+        assert len(description(entry).split()) > 3
+        assert "not installed" not in line
+    assert "synthlab run --help" in done.stdout
+    assert "-sc install=bash" in done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_help_of_each_subcommand_shows_how_it_is_called(invoke, name):
+    outcome = invoke("synthlab", name, "--help")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert f"synthlab {name} " in outcome.out
+    assert "python -m" not in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("figurs", "figurs: unknown command, did you mean figures?; choose from run, "),
+        ("colect", "colect: unknown command, did you mean collect?; choose from run, "),
+        ("q", "q: unknown command; choose from run, "),
+        ("task", "task: unknown command; choose from run, "),
+    ],
+)
+def test_an_unknown_word_is_refused_in_one_line(invoke, word, line):
+    outcome = invoke("synthlab", word, "seed=1")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == f"error: {line}{', '.join(NAMES[1:])}\n"
+
+
+@pytest.mark.parametrize("first", ["task=sum", "+tracker.folder=a", "~task", "-m", "--config-dir"])
+def test_settings_and_flags_in_the_place_of_a_subcommand_are_those_of_a_run(monkeypatch, first):
+    from synthlab.__main__ import main
+
+    given = []
+    monkeypatch.setattr("synthlab.cli.run.main", lambda: given.extend(sys.argv[1:]))
+    monkeypatch.setattr(sys, "argv", ["synthlab", first, "figures"])
+    main()
+    assert given == [first, "figures"]
+
+
+def test_without_arguments_the_default_run_is_trained(monkeypatch):
+    from synthlab.__main__ import main
+
+    given = []
+    monkeypatch.setattr("synthlab.cli.run.main", lambda: given.append(list(sys.argv)))
+    monkeypatch.setattr(sys, "argv", ["synthlab"])
+    main()
+    assert given == [["synthlab"]]
+
+
+def test_run_is_the_default_and_sweep_is_multirun(invoke, quick, tmp_path):
+    assert invoke("synthlab", "run", *quick) == invoke("synthlab", *quick)
+    assert invoke("synthlab", "sweep", *quick, "seed=0,1").status == 0
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    (about,) = tmp_path.rglob("sweep.json")
+    assert json.loads(about.read_text())["command"].startswith("synthlab -m protocol.steps=")
+
+
+def test_a_subcommand_reads_what_is_behind_it(invoke, quick, tmp_path):
+    assert invoke("synthlab", *quick).status == 0
+    outcome = invoke("synthlab", "collect", str(tmp_path), "--out", str(tmp_path / "runs.csv"))
+    assert (outcome.status, outcome.out) == (0, f"1 runs: {tmp_path / 'runs.csv'}\n")
+    refused = invoke("synthlab", "compare", str(tmp_path), "--metric", "nothing")
+    assert refused.status == 2
+    assert refused.err.startswith("error: ")
+
+
+def test_a_package_adds_a_subcommand(invoke, tmp_path, monkeypatch):
+    provide(tmp_path, monkeypatch, greet="greeting.inner:main")
+    folder = tmp_path / "greeting"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("greeted = []\n")
+    (folder / "inner.py").write_text(
+        '"""``synthlab greet``: greet who is there.\n\nMore."""\nimport sys\ndef main():\n    sys.exit(sys.argv[1])\n'
+    )
+    assert description(commands()["greet"]) == "greet who is there"
+    assert "greeting" not in sys.modules  # it was only read
+    assert invoke("synthlab", "greet", "all").status == "all"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("no_such_package.inner:main", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("json.no_such_module:main", "ModuleNotFoundError: No module named 'json.no_such_module'"),
+        ("json:no_such_function", "AttributeError: module 'json' has no attribute 'no_such_function'"),
+    ],
+)
+def test_a_subcommand_that_cannot_be_imported_is_refused_in_one_line(invoke, tmp_path, monkeypatch, value, reason):
+    provide(tmp_path, monkeypatch, broken=value)
+    outcome = invoke("synthlab", "broken", "--help")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == f"error: broken: cannot be imported ({reason})\n"
+    done = shell(sys.executable, "-m", "synthlab", "--help", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0
+    assert ("  broken       (not installed: there is no module" in done.stdout) == ("no_such_" in value.split(":")[0])
+
+
+FIGURES = {f"figure={path.stem}" for path in (conf_dir() / "figure").glob("*.yaml")}
+COMPLETIONS = {
+    "task=": {"task=mean", "task=length", "task=sum"},
+    "model.wi": {"model.width="},
+    "-m task=m": {"task=mean"},
+    "run model.wi": {"model.width="},
+    "sweep task=m": {"task=mean"},
+    "figures figure=": FIGURES,
+    "figures  repl": {"replot="},
+    "theory train_": {"train_length="},
+    "theory trained.linear.protocol.n": {"trained.linear.protocol.name="},
+    "demo po": {"port="},
+    "language alignment.al": {"alignment.alpha="},
+    "walkthrough st": {"steps=", "story="},
+    "fig": {"figures"},
+    "th": {"theory"},
+    "co": {"collect", "compare"},
+    "mo": {"model=", "model."},
+    "collect re": set(),  # the shell completes names of files
+    "bench ": set(),
+}
+
+
+@pytest.mark.parametrize("line", COMPLETIONS)
+def test_tab_completes_subcommands_and_keys(invoke, monkeypatch, line):
+    monkeypatch.setenv("COMP_LINE", f"synthlab {line}")
+    outcome = invoke("synthlab", "-sc", "query=bash")  # what the completion of the shell sends
+    assert (outcome.status, outcome.err) == (0, "")
+    completed = outcome.out.split()
+    assert set(completed) >= COMPLETIONS[line]
+    assert all(word.startswith(line.split(" ")[-1]) for word in completed)
+    assert bool(completed) == bool(COMPLETIONS[line])
+
+
+def test_tab_completion_imports_nothing_heavy():
+    lines = ",".join(f"synthlab {line}" for line in COMPLETIONS)
+    done = shell(sys.executable, "-c", LIGHT, "-sc", "query=bash", LINES=lines)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(done.stdout.split()) >= set().union(*COMPLETIONS.values())
+
+
+@pytest.mark.parametrize(("line", "reply"), [("synthlab the", "theory"), ("synthlab run model.wi", "model.width=")])
+def test_tab_completion_works_in_bash_as_the_help_says(line, reply):
+    words = line.split()
+    script = (
+        'eval "$(synthlab -sc install=bash)"; complete -p synthlab | grep -q hydra_bash_completion || exit 3; '
+        f"COMP_LINE='{line}' COMP_POINT={len(line)} COMP_CWORD={len(words) - 1}; hydra_bash_completion; "
+        'echo "${COMPREPLY[@]}"'
+    )
+    done = shell("bash", "-c", script)
+    assert (done.returncode, done.stdout) == (0, f"{reply}\n"), done.stderr
