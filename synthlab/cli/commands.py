@@ -75,7 +75,8 @@ def _loaded(name: str) -> Callable[[], None]:
         from synthlab.config.registry import did_you_mean
 
         choices = ", ".join(known) or "none, since synthlab is not installed: pip install -e ."
-        raise InputError(f"{name}: unknown command{did_you_mean(name, known)}; choose from {choices}")
+        close = did_you_mean(name, known)
+        raise InputError(f"{name}: unknown command{close}; choose from {choices}, or give settings as key=value")
     try:
         return known[name].load()
     except (ImportError, AttributeError) as error:
@@ -101,6 +102,8 @@ def _completed(line: str) -> Callable[[], None]:
     """
     program, _, rest = line.lstrip().partition(" ")
     first, space, behind = rest.lstrip().partition(" ")
+    if _belongs_to_run(first):
+        return _run()
     known = commands()
     if not space:
         say(*(name for name in known if name.startswith(first)))

@@ -79,7 +79,7 @@ def test_the_help_of_each_subcommand_shows_how_it_is_called(invoke, name):
 def test_an_unknown_word_is_refused_in_one_line(invoke, word, line):
     outcome = invoke("synthlab", word, "seed=1")
     assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err == f"error: {line}{', '.join(NAMES[1:])}\n"
+    assert outcome.err == f"error: {line}{', '.join(NAMES[1:])}, or give settings as key=value\n"
 
 
 @pytest.mark.parametrize("first", ["task=sum", "+tracker.folder=a", "~task", "-m", "--config-dir"])

@@ -68,6 +68,7 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
     for name in ("figure1a.csv", "figure1c_plus.csv"):
         assert f'download="{name}"' in text
     assert "protocol.steps" in words
+    assert "synthlab figures " in words
     assert "figure=1 seeds=1" in words
     table = pd.read_csv(tmp_path / "claims.csv")
     assert set(table["claim"]) == {"1a", "1b", "1c", "1c+", "slow", "q"}
