@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from textwrap import wrap
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import pandas as pd
@@ -20,9 +21,18 @@ from synthlab.analysis import curves
 from synthlab.storage.files import write_whole
 from synthlab.studies.plots import Drawing
 
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
+
 PANEL = (4.2, 3.4)  # inches
 # Text stays text in the PDF, and nothing in it depends on the moment.
-RC = {"pdf.fonttype": 42, "svg.hashsalt": "synthlab", "font.size": 9, "axes.titlesize": 9, "savefig.dpi": 160}
+RC: "dict[RcKeyType, Any]" = {
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "synthlab",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "savefig.dpi": 160,
+}
 METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
 
 
@@ -75,7 +85,7 @@ class Folder:
     def __init__(self, path: Path, redraw: bool = False):
         self.path = path
         index = path / self.INDEX
-        self.index: dict[str, list[str]] = {}
+        self.index: dict[str, list[str | None]] = {}
         if not redraw:
             with suppress(OSError, ValueError, TypeError):  # there is none, or it is damaged: all is drawn anew
                 self.index |= json.loads(index.read_text())
