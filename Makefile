@@ -92,7 +92,7 @@ bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)
 
 lint: $(READY)
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo && $(BIN)/basedpyright
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 from bokeh.models import ColumnDataSource, Div, UIElement
 
@@ -25,7 +26,8 @@ class Board:
         )
         self.errors = ErrorChart()
         self.losses = Curves("Training loss", "step", "loss", "log")
-        self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # the narrowest chart has the longest numbers
+        # The narrowest chart has the longest numbers. To Bokeh's stubs a ticker is any ticker, a title any text.
+        self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
         self.answers = AnswersChart()
         self.plain = OutputsChart("Outputs in plain units", "dots: answers, bars: truth")
         self.mapped = OutputsChart("Outputs after the map", "dots: answers, bars: truth")
@@ -97,7 +99,8 @@ class Board:
             each.remove("theory")
         if error:
             name = "theory: the best that linear attention can do"
-            source = ColumnDataSource(points(range(1, len(error) + 1), error, name) | {"mark": [0] * len(error)})
+            columns: Any = points(range(1, len(error) + 1), error, name) | {"mark": [0] * len(error)}
+            source = ColumnDataSource(columns)
             for each in self.errors.charts.values():
                 each.add("theory", source, THEORY, width=2)
         self.fit()
@@ -109,13 +112,17 @@ class Board:
 
     def stage(self, run: Run, longest: int) -> None:
         """Make ready for what is seen of this run; ``longest`` is the greatest test length of all."""
+        assert run.begun is not None  # only runs that train or have trained are looked at
         self.errors.stage(run.begun.train_length, longest)
         name = words.word("outrep", run.choice["outrep"])
         plain = run.choice["outrep"] == "identity"
-        self.mapped.figure.title.text = "No map: the same" if plain else f"Outputs after the map {name}"
+        title = "No map: the same" if plain else f"Outputs after the map {name}"
+        self.mapped.figure.title.text = title  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
 
     def show(self, run: Run) -> None:
         """What the run's model answers at the moment."""
+        assert run.begun is not None
+        assert run.view is not None
         natural, represented = run.begun.seen
         length = run.begun.train_length
         self.answers.update(run.view.dots, length)
@@ -124,6 +131,7 @@ class Board:
 
     def show_reading(self, run: Run, reading: Reading) -> None:
         """What the run's model makes of a sequence."""
+        assert run.begun is not None
         self.sequence.update(reading, run.begun.train_length, run.style)
         self.attention.update(reading)
         self.added.update(reading)

@@ -1,8 +1,12 @@
 """The charts of a model that learns. Each is fed plain numbers, and draws nothing twice that has not changed."""
 
+# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
+# the attributes of a subclass.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from collections.abc import Sequence
 from math import ceil, floor, isfinite, log10
-from typing import Any
+from typing import Any, cast
 
 from bokeh.models import (
     BoxAnnotation,
@@ -219,7 +223,8 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
 
 def kept_within(values: Sequence[float], bounds: Range1d) -> list[float]:
     """Values beyond the axis at its edge, where they can still be seen."""
-    return [min(max(value, bounds.start), bounds.end) for value in values]
+    start, end = cast(tuple[float, float], (bounds.start, bounds.end))
+    return [min(max(value, start), end) for value in values]
 
 
 def _scattered(i: int) -> float:

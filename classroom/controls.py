@@ -22,7 +22,8 @@ SHEET = """
 """
 # The label beside the control, not above: a third of the height.
 BESIDE = ".bk-input-group { flex-direction: row; align-items: center; } .bk-input-group > label { flex: 0 0 72px; }"
-WIDE = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [SHEET]}
+WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0, "stylesheets": [SHEET]}
+LABELLED: dict[str, Any] = WIDE | {"stylesheets": [SHEET, BESIDE]}
 
 
 class Controls:
@@ -33,10 +34,8 @@ class Controls:
         for key, value in chooser.defaults.items():
             title = words.LABELS[key]
             if key in GROUPS:
-                options = [*chooser.members[key].items()]
-                self.settings[key] = Select(
-                    title=title, value=value, options=options, **WIDE | {"stylesheets": [SHEET, BESIDE]}
-                )
+                options: Any = [*chooser.members[key].items()]  # Bokeh's stubs want lists of str or None inside
+                self.settings[key] = Select(title=title, value=value, options=options, **LABELLED)
             else:
                 self.settings[key] = TextInput(title=title, value=str(value), **WIDE)
         self.lessons = {name: Button(label=label, **WIDE) for name, label in lessons.items()}

@@ -1,5 +1,9 @@
 """The charts of one sequence: what a model answers to each of its prefixes, and what it does inside."""
 
+# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
+# the attributes of a subclass.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
 from collections.abc import Sequence
 from math import isnan
 
@@ -29,7 +33,11 @@ class SequenceChart:
 
     def __init__(self) -> None:
         self.figure = chart(
-            "Answers along the sequence", "length read", "answer", x_range=Range1d(0.5, 50.5), y_range=Range1d(0, 1)
+            "Answers along the sequence",
+            "length read",
+            "answer",
+            x_range=Range1d(0.5, 50.5),
+            y_range=Range1d(0, 1),
         )
         self.shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
         self.chosen = Span(dimension="height", line_color=INK, line_width=2, line_dash=[4, 4])
@@ -142,7 +150,9 @@ class AddedChart:
             self.clear()
             return
         part = f" (first {PICTURED} symbols)" if reading.length > PICTURED else ""
-        self.figure.title.text = f"What the position encoding adds{part}"
+        title = self.figure.title
+        assert title is not None
+        title.text = f"What the position encoding adds{part}"
         # The first row, BOS, on top.
         images = [np.flipud(np.array(square)) for square in reading.added]
         size = len(images[0])

@@ -53,9 +53,11 @@ class Inspector:
     def answered(self, reply: Answered | Refused) -> None:
         """Show what a model made of the sequence, if it is still looked at."""
         self.is_asked = False
-        looked_at = self.run is not None and self.run.number == reply.number
-        if looked_at and isinstance(reply, Answered) and reply.reading is not None:
-            self.board.show_reading(self.run, reply.reading)
+        run = self.run
+        if run is None or run.number != reply.number:
+            return
+        if isinstance(reply, Answered) and reply.reading is not None:
+            self.board.show_reading(run, reply.reading)
 
     def lost(self) -> None:
         """Note that there is no model any more."""
@@ -73,7 +75,9 @@ class Inspector:
             return
         if run.alive and not self.is_asked:
             self.is_wanted, self.is_asked = False, True
-            self.send(Read(run.number, self.pattern, min(self.controls.length.value, run.begun.test_length)))
+            assert run.begun is not None  # what is alive has begun
+            length = min(int(self.controls.length.value), run.begun.test_length)
+            self.send(Read(run.number, self.pattern, length))
         elif not run.alive and run.view is not None:
             self.is_wanted = False
             self.board.regret(run)

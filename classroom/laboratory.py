@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from classroom.messages import (
 from classroom.viewer import Viewer
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, in_one_line
+from synthlab.models.encoding_base import encoding_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, resolve
 from synthlab.regression.family import train_models
@@ -92,7 +94,7 @@ class Laboratory:
         except Exception as error:  # whatever torch raises, such as for want of memory
             self._refuse(request, [in_one_line(error)[:200]])
 
-    def _refuse(self, request: Any, lines: list[str]) -> None:
+    def _refuse(self, request: Any, lines: Sequence[str]) -> None:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
 
     def _train(self, request: Train) -> None:
@@ -159,7 +161,7 @@ class _Watch:
     def affordable(self, entries: int) -> int:
         """Sequences for a look of so many entries of attention, 16 at least."""
         length = self.viewer.config.test_length
-        passes = length if self.model.encoding.draws_positions else 1  # where they cannot share one: see ``readouts``
+        passes = length if encoding_of(self.model).draws_positions else 1  # more if drawn anew: see ``readouts``
         return max(16, entries // (length**2 * passes))
 
     def __call__(self, step: int, losses: list[float]) -> None:

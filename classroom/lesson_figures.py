@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from classroom.views import View
 from synthlab.analysis.curves import Style, draw_curves, style_of
@@ -18,7 +19,7 @@ from synthlab.studies.pages import containing
 
 WIDTH = 7.0  # inches, of every picture
 ROW = 0.35  # inches, of a length in the picture of outputs
-NOTE = {"ha": "right", "va": "top", "fontsize": "x-small", "color": "0.35"}
+NOTE: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": "x-small", "color": "0.35"}
 Span = tuple[float, float]
 
 
@@ -64,7 +65,7 @@ def error_figure(
         return _link(figure)
 
 
-def _root(values: np.ndarray) -> np.ndarray:
+def _root(values: ArrayLike) -> np.ndarray:
     return np.sqrt(np.maximum(values, 0))  # matplotlib also tries what is left of a logarithmic axis
 
 

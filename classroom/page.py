@@ -263,8 +263,9 @@ class Page:
     def poll(self) -> None:
         """Take up what the process has said."""
         replies = [] if self.worker is None else self.worker.replies()
-        if all(isinstance(reply, Progress) and reply.state == "training" for reply in replies):
-            for reply in {reply.number: reply for reply in replies}.values():  # only the latest look at a run
+        looks = [reply for reply in replies if isinstance(reply, Progress) and reply.state == "training"]
+        if len(looks) == len(replies):
+            for reply in {look.number: look for look in looks}.values():  # only the latest look at a run
                 self._take(reply)
         else:
             self._hear(replies)
@@ -299,6 +300,7 @@ class Page:
             self.board.fit()
         over = reply.state != "training"
         if over and self.current is not None and self.current.number == reply.number:
+            assert self.worker is not None  # it trained the run
             self.worker.stopped()
             self.current = None
             if not self.queue and self.lesson is not None and reply.state == "finished":
@@ -309,6 +311,7 @@ class Page:
 
     def _refused(self, run: Run | None, reply: Refused) -> None:
         if reply.ended and self.current is not None and self.current.number == reply.number:
+            assert self.worker is not None  # it trained the run
             self.worker.stopped()
             if self.current.press == self.presses:  # else what waits was asked for since
                 self.queue.clear()

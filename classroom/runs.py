@@ -1,5 +1,8 @@
 """The runs on the page."""
 
+# Bokeh's stubs refuse columns that are lists.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -74,6 +77,7 @@ class Run:
         return f"off by {' and by '.join(self._off(end) for end in ends)}"
 
     def _off(self, length: int) -> str:
+        assert self.view is not None  # asked of runs that have been looked at
         return f"{shown(sqrt(self.view.error[length - 1]))} at length {length}"
 
     def headline(self) -> str:

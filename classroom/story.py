@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
@@ -12,6 +12,7 @@ from classroom.lessons import Lesson, Lessons
 from classroom.viewer import Viewer
 from classroom.wording import MODELS, in_class, in_digits
 from synthlab.analysis.tables import labelled
+from synthlab.config.base import Config
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
@@ -77,7 +78,8 @@ def _runs(lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Ru
 def _name(series: str, config: RunConfig) -> str:
     """What a series of ``tables.labelled`` is called in a text."""
     if series == config.task["name"]:  # the lesson's only run
-        return MODELS.get(config.model["name"], config.model["name"])
+        model = str(config.model["name"])
+        return MODELS.get(model, model)
     if series == f"train_length={config.train_length}":
         return f"trained up to {config.train_length}"
     name = in_class(series)
@@ -87,7 +89,8 @@ def _name(series: str, config: RunConfig) -> str:
 
 def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
     """Train each run, look at what became of it, and say so by the run's identity. Raises RunsFailed."""
-    plan = sorted(([config] for config in configs), key=seconds, reverse=True)
+    plan: list[list[Config]] = [[config] for config in configs]
+    plan.sort(key=seconds, reverse=True)
     found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
     lost = [
         f"lessons: a run diverged at step {look.diverged_at}: {' '.join(as_overrides(flat(look.config.model_dump())))}"
@@ -99,8 +102,8 @@ def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
     return found
 
 
-def _look(configs: list[RunConfig]) -> Look:
-    (config,) = configs
+def _look(configs: list[Config]) -> Look:
+    config = cast(RunConfig, configs[0])  # lessons have runs of that kind alone
     with one_thread():
         model, (training,) = fit(configs)
         viewer = Viewer(config)
@@ -153,7 +156,9 @@ def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], 
 
 def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float]) -> str:
     """The typical error, the root of the mean squared error, where training ends and where testing does."""
-    parts = [(run.name, seen[run.series].view.error, run.config) for run in runs]
+    parts: list[tuple[str, Sequence[float], RunConfig]] = [
+        (run.name, seen[run.series].view.error, run.config) for run in runs
+    ]
     if least:
         parts.append(("the best possible", least, runs[0].config))
     ends = [

@@ -36,7 +36,7 @@ THEORY = Line(INK, [4, 4], "x")
 def line(order: int) -> Line:
     """The style of the run of that order, from 0: those of the lab's figures, again from the start after the last."""
     colour, dash, marker = plots.OTHERS[order % len(plots.OTHERS)]
-    lengths = [] if dash == "-" else [round(2.5 * part) for part in dash[1]]
+    lengths = [] if isinstance(dash, str) else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
 
 
@@ -69,7 +69,7 @@ def chart(title: str, x: str, y: str, **more) -> bokeh_figure:
         axis.axis_label_text_color = axis.major_label_text_color = INK
         axis.axis_label_standoff = 4
         if hasattr(axis.ticker, "desired_num_ticks"):
-            axis.ticker.desired_num_ticks = 4
+            axis.ticker.desired_num_ticks = 4  # pyright: ignore[reportAttributeAccessIssue]  # hasattr says so
     made.grid.grid_line_color = "#e5e5e5"
     made.min_border_right = 14
     return made

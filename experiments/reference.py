@@ -12,11 +12,12 @@ import re
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import pandas as pd
 
 from experiments.output_alignment.claims import CLAIMS
+from experiments.output_alignment.figures import ABOUT
 from synthlab.output import tell
 from synthlab.studies.pages import template
 from synthlab.studies.report import deviations, in_words, told
@@ -63,7 +64,7 @@ def _cleared(folder: Path) -> None:
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     """By claim: the ``verdict`` of a reference run, and what the checks that do not hold, or ``rest``, measured."""
     checks = pd.read_csv(folder / "claims.csv")
-    return {claim: {"verdict": _told(rows), "rest": _rest(rows)} for claim, rows in checks.groupby("claim")}
+    return {str(claim): {"verdict": _told(rows), "rest": _rest(rows)} for claim, rows in checks.groupby("claim")}
 
 
 def language_verdicts(folder: Path) -> list[dict[str, Any]]:
@@ -82,12 +83,13 @@ def language_verdicts(folder: Path) -> list[dict[str, Any]]:
 
 
 def _told(rows: pd.DataFrame) -> str:
-    return told(rows["verdict"].iloc[0], rows["seeds"].min())
+    return told(rows["verdict"].iloc[0], float(rows["seeds"].min()))
 
 
 def _rest(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
-    return [in_words(row) for row in rows.to_dict("records") if row["answer"] != "holds"]
+    records = cast(list[dict[str, Any]], rows.to_dict("records"))
+    return [in_words(row) for row in records if row["answer"] != "holds"]
 
 
 def renewed(readme: str) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from synthlab.errors import InputError as InputError
     from synthlab.errors import RunsFailed as RunsFailed
     from synthlab.storage.records import Record as Record
-    from synthlab.sweeps.sweep import run as run
+    from synthlab.sweeps.sweep import run as run  # pyright: ignore[reportUnknownVariableType]  # os.PathLike, of what?
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
@@ -22,7 +22,7 @@ _HOMES = {
     "load_records": "analysis.record_list",
     "run": "sweeps.sweep",
 }
-__all__ = list(_HOMES)
+__all__ = ["InputError", "Record", "Records", "RunsFailed", "load_records", "run"]
 
 
 def __getattr__(name: str) -> Any:

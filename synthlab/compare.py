@@ -29,7 +29,7 @@ def compare(
     by: Names = None,
     facet: Names = None,
     length: Lengths = None,
-    path: str | os.PathLike | None = None,
+    path: str | os.PathLike[str] | None = None,
 ) -> "Figure":
     """Draw ``metric`` against ``x``: medians over all runs behind a point, band (or bar) from least to greatest.
 

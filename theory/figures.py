@@ -1,5 +1,7 @@
 """What the theory's tables look like."""
 
+from typing import cast
+
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -62,7 +64,7 @@ class Maps(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         _shade(axes, drawn)
         for turn, (outrep, rows) in enumerate(drawn.groupby("outrep", sort=False)):
-            style, shift = STYLES[outrep], int(rows["shift"].iloc[0])
+            style, shift = STYLES[str(outrep)], int(rows["shift"].iloc[0])
             label = style.label.removeprefix("plain: ") + (f", shift {shift}" if shift else "")
             axes.plot(
                 rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, linestyle=style.line, label=label
@@ -130,7 +132,8 @@ def _draw_heads(axes: Axes, linear: pd.DataFrame, step: int) -> None:
     """Each head dimension's trained models as marks, at every ``step``-th length; the optima, of which there are two, 1
     and 2 or more, as lines."""
     first_of_more = min((dim for dim in linear["head_dim"].unique() if dim > 1), default=1)
-    for head_dim, rows in linear.groupby("head_dim"):
+    for group, rows in linear.groupby("head_dim"):
+        head_dim = int(cast(int, group))
         style = HEADS.get(head_dim, OTHER_HEAD)
         if head_dim in (1, first_of_more):
             label = "exact, head dimension 1" if head_dim == 1 else "exact, 2 or more"

@@ -28,7 +28,7 @@ def binomial_moment(k: int, trials: Expr) -> Expr:
 @cache
 def moments_formula(task: str) -> tuple[Moments, Moments]:
     """``linear_attention.moments`` for fair symbols, as formulas in ``L``."""
-    return tuple(_row(task, last) for last in (0, 1))
+    return _row(task, 0), _row(task, 1)
 
 
 def _row(task: str, last: int) -> Moments:
@@ -51,10 +51,11 @@ def mixture_formula(task: str) -> tuple[Moments, Moments]:
     def over_lengths(expression: Expr) -> Expr:
         return sympy.expand(sympy.summation(expression, (L, 1, N)) / N)
 
-    return tuple(
-        Moments(row.gram.applyfunc(over_lengths), row.cross.applyfunc(over_lengths), over_lengths(row.square))
-        for row in moments_formula(task)
-    )
+    def row_over_lengths(row: Moments) -> Moments:
+        return Moments(row.gram.applyfunc(over_lengths), row.cross.applyfunc(over_lengths), over_lengths(row.square))
+
+    zero, one = moments_formula(task)
+    return row_over_lengths(zero), row_over_lengths(one)
 
 
 def error_formula(outputs: Matrix, task: str) -> Expr:

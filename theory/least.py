@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.outrep import OUTREPS
@@ -32,6 +34,6 @@ def least_error(config: RunConfig) -> tuple[list[float], str]:
         )
     except InputError as error:
         return [], f"theory: {error.lines[0]}"
-    outputs = [[float(entry) for entry in row] for row in best.outputs.tolist()]
+    outputs = np.array([[float(entry) for entry in row] for row in best.outputs.tolist()])
     errors, _ = expected_errors(outputs, config.task["name"], outrep, config.evaluation.largest, config.test_length)
     return errors.tolist(), ""

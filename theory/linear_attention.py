@@ -120,10 +120,10 @@ def target_of(task: Any) -> Target:
 
 def checked_length(field: str, value: Any, most: int = 5000) -> int:
     """``value`` as a whole number from 1 to ``most``; raises InputError, naming ``field``."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= most:
+    whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
+    if not 1 <= whole <= most:
         raise InputError(f"{field}={shown(value)}: must be a whole number from 1 to {most}")
-    return int(value)
+    return whole
 
 
 def checked_number(field: str, value: Any) -> Rational:

@@ -100,7 +100,9 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
 def _better(maps: pd.DataFrame) -> pd.DataFrame:
     """Of each map the rows of its better shift, and in words what is left out."""
     found = by_shift(maps)
-    others = (f"{in_words(row.outrep)} {row.exact:,.0f} ({row.shift})" for row in found[~found["better"]].itertuples())
+    others = (
+        f"{in_words(str(row.outrep))} {row.exact:,.0f} ({row.shift})" for row in found[~found["better"]].itertuples()
+    )
     left_out = f"of each map the worse shift, with which it errs at {maps['length'].max()} by: {', '.join(others)}"
     return maps.merge(found.loc[found["better"], ["outrep", "shift"]]).assign(left_out=left_out)
 

@@ -31,21 +31,21 @@ class Minimum(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A real algebraic number: the ``index``-th real root, from the least, of an irreducible primitive polynomial."""
+    """A real algebraic number: the ``place``-th real root, from the least, of an irreducible primitive polynomial."""
 
     polynomial: Poly
-    index: int
+    place: int
 
     @classmethod
     def all(cls, polynomial: Poly) -> "list[Root]":
         """The real roots of ``polynomial``, each once."""
         factors = [Poly(factor, polynomial.gen, domain=QQ).primitive()[1] for factor, _ in polynomial.factor_list()[1]]
-        return [cls(factor, index) for factor in factors for index in range(factor.count_roots())]
+        return [cls(factor, place) for factor in factors for place in range(factor.count_roots())]
 
     def enclosure(self, digits: int) -> Any:
         """An interval of width 10^-``digits`` or so that contains the number."""
         iv.dps = digits + 10
-        (low, high), _ = self.polynomial.intervals(eps=sympy.Rational(1, 10**digits))[self.index]
+        (low, high), _ = self.polynomial.intervals(eps=sympy.Rational(1, 10**digits))[self.place]
         return iv.mpf([_interval(low).a, _interval(high).b])
 
     @property
@@ -53,7 +53,7 @@ class Root(NamedTuple):
         """Rational, or sympy's root of the polynomial."""
         if self.polynomial.degree() == 1:
             return -self.polynomial.coeff_monomial(1) / self.polynomial.LC()
-        return CRootOf(self.polynomial, self.index, radicals=False)
+        return CRootOf(self.polynomial, self.place, radicals=False)
 
 
 def minima(rows: Sequence[Moments]) -> list[Minimum]:

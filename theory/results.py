@@ -69,7 +69,7 @@ def counted(table: pd.DataFrame) -> list[str]:
     failing = papers[papers["status"] == str(Status.FAILS)]
     faults = failing.loc[failing["fault"] != "", "fault"].value_counts(sort=False)
     following = int((failing["fault"] == "").sum())
-    named = "; ".join(name + (f" ({count} times)" if count > 1 else "") for name, count in faults.items())
+    named = "; ".join(f"{name} ({count} times)" if count > 1 else str(name) for name, count in faults.items())
     return [
         f"Of the paper's {_by_status(papers)}.",
         f"Of the {len(failing)} that fail {len(failing) - following} commit {len(faults)} separate faults: {named}. "
@@ -168,11 +168,12 @@ def predictions(comparison: pd.DataFrame, found: Mapping[Case, Sequence[Record]]
         add(
             task,
             f"quadratic growth: the root of the error grows, from {before} to {test_length}, per unit of length, by",
-            *slopes,
+            slopes[0],
+            slopes[1],
             abs(slopes[1] / slopes[0] - 1) <= SLOPE,
         )
         losses = [errors[:train_length].mean() for errors in (linear, softmax)]
-        add(task, "the training lengths cannot be fitted: the loss is", *losses, losses[1] > losses[0] / 2)
+        add(task, "the training lengths cannot be fitted: the loss is", losses[0], losses[1], losses[1] > losses[0] / 2)
         answers = _answers(found, Case("softmax", task))
         growth = (answers[test_length - 1] - answers[before - 1]) / (test_length - before)
         add(
@@ -256,14 +257,14 @@ def map_words(maps: pd.DataFrame) -> str:
     """What was found of the maps with BOS, in words."""
     found = by_shift(maps[maps["bos"]])
     order = ", ".join(
-        f"{in_words(row.outrep)} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
+        f"{in_words(str(row.outrep))} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
         for row in found[found["better"]].itertuples()
     )
     (at,) = found["length"].unique()
     *_, worst = found.itertuples()
     return (
         f"Maps with BOS, exact errors at length {at}, each map with the better of the shifts "
-        f"{' and '.join(map(str, SHIFTS))}: {order}. The worst of all is {in_words(worst.outrep)} with shift "
+        f"{' and '.join(map(str, SHIFTS))}: {order}. The worst of all is {in_words(str(worst.outrep))} with shift "
         f"{worst.shift}: {worst.exact:,.0f}."
     )
 

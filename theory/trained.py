@@ -1,7 +1,7 @@
 """Exact optima against models that the bench trains and tests."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -128,15 +128,17 @@ def agreement(found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
 
 
 def _agreement(case: Case, record: Record) -> dict[str, Any]:
-    config, best = record.config, case.optimum(record.config.train_length)
+    config = cast(RunConfig, record.config)  # these runs are all of that kind
+    best = case.optimum(config.train_length)
     row = case._asdict() | {"seed": config.seed, "is_unique": best.is_unique, "exact_loss": float(best.loss)}
     if record.diverged_at is not None:
         return row | {"loss": np.nan, "loss_off": np.nan, "error_off": np.nan, "agrees": False}
-    errors, represented = _errors(record.outputs, case, config)
+    trained = cast(pd.DataFrame, record.outputs)  # what a finished run of linear attention records
+    errors, represented = _errors(trained, case, config)
     loss = float(represented[: config.train_length].mean())
     error_off = _off(errors, _errors(best.outputs, case, config)[0])
     loss_off = float(_off(loss, float(best.loss)))
-    named = {f"M{row}{column}": record.outputs.iloc[row][column] for row in (0, 1) for column in record.outputs}
+    named = {f"M{row}{column}": trained.iloc[row][str(column)] for row in (0, 1) for column in trained}
     return (
         row
         | named

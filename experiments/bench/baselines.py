@@ -1,13 +1,14 @@
 """What the lab is measured against: the same architecture as others would train and test it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from synthlab.models.layers import Linear
+from synthlab.models.layers import LayerNorm, Linear
 from synthlab.models.packing import BOS, EOS
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
@@ -18,7 +19,8 @@ PADDING = 4
 def padded_step(config: RunConfig) -> Callable[[], None]:
     """A training step of the length task in x-transformers: as many examples as a step of ``config`` has, each a row of
     its own, padded to the longest; forward, backward and optimizer as in that library's examples."""
-    from x_transformers import Decoder, TransformerWrapper
+    # Of the extra bench.
+    from x_transformers import Decoder, TransformerWrapper  # pyright: ignore[reportMissingImports]
 
     width, heads = config.model["width"], config.model["heads"]
     longest, rows = config.train_length, config.protocol.batch * config.train_length
@@ -57,7 +59,7 @@ class Causal(nn.Module):
         super().__init__()
         self.heads = stack.blocks[0].attention.heads
         self.tokens = nn.Parameter(stack.tokens[index].detach().clone())
-        self.blocks = nn.ModuleList(
+        blocks = nn.ModuleList(
             nn.ModuleDict(
                 {
                     "norm1": _norm(block.pre1, index),
@@ -65,14 +67,14 @@ class Causal(nn.Module):
                     "keys_values": _linear(block.attention.keys_values, index),
                     "output": _linear(block.attention.output, index),
                     "norm2": _norm(block.pre2, index),
-                    "up": _linear(block.mlp[0], index),
-                    "down": _linear(block.mlp[2], index),
+                    **dict(zip(("up", "down"), _mlp(block.mlp, index), strict=True)),
                 }
             )
             for block in stack.blocks
         )
+        self.blocks = cast(Iterable[nn.ModuleDict], blocks)  # PyTorch does not say of what a ModuleList consists
         self.norm = _norm(stack.norm, index)
-        self.up, self.down = _linear(stack.readout[0], index), _linear(stack.readout[2], index)
+        self.up, self.down = _mlp(stack.readout, index)
 
     def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, " B"]:
         h = self.tokens[F.pad(F.pad(x, (1, 0), value=BOS), (0, 1), value=EOS)]
@@ -93,7 +95,13 @@ def _linear(layer: Linear, index: int) -> nn.Linear:
     return copy
 
 
+def _mlp(layers: nn.Module, index: int) -> tuple[nn.Linear, nn.Linear]:
+    up, _, down = cast(Iterable[Linear], layers)
+    return _linear(up, index), _linear(down, index)
+
+
 def _norm(layer: nn.Module, index: int) -> nn.LayerNorm:
+    layer = cast(LayerNorm, layer)
     copy = nn.LayerNorm(layer.scale.shape[-1])
     copy.load_state_dict({"weight": layer.scale[index, 0], "bias": layer.shift[index, 0]})
     return copy

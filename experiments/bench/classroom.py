@@ -4,10 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from classroom.messages import Progress, Ready, Reply, Stop, Train
+from classroom.messages import Progress, Ready, Stop, Train
 from classroom.worker import Worker
+
+Wanted = TypeVar("Wanted")  # one of the replies
 
 RUN = {"task": "length", "encoding": "rope", "protocol": "classroom"}  # the slowest of the lessons' encodings
 
@@ -42,7 +44,7 @@ def reaction(seconds: float) -> Reaction:
             worker.close()
 
 
-def _next(worker: Worker, kind: type[Reply]) -> Reply:
+def _next(worker: Worker, kind: type[Wanted]) -> Wanted:
     """The last message of this kind among those that come next."""
     while True:
         found = [reply for reply in worker.replies() if isinstance(reply, kind)]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from experiments.bench.baselines import Causal, padded_step
 from synthlab.config.composition import compose
 from synthlab.models.layers import Member
+from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, data, resolve
 from synthlab.regression.evaluation import evaluate
@@ -77,7 +78,7 @@ def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[flo
     task, inputs, outrep = data(config)
     how = config.evaluation.model_dump()
     x = inputs.draw(sequences, length, stream(config.evaluation.seed, "evaluation"))
-    model, plain = Member(stack, 0), Causal(stack)
+    model, plain = Member(stack, 0), Causal(cast(Transformer, stack))
 
     def each_length() -> torch.Tensor:
         return torch.stack([plain(x[:, :k]) for k in range(1, length + 1)], 1)
@@ -123,7 +124,7 @@ def growing_cost(train_length: int, test_length: int, steps: int, sequences: int
     lengths = [f"train_length={train_length}", f"test_length={test_length}", f"evaluation.sequences={sequences}"]
     config = config_of(*lengths, f"protocol.steps={steps}")
     packed = _seconds_a_call(lambda: execute(config), 1.0)
-    plain = Causal(build_models([config]))
+    plain = Causal(cast(Transformer, build_models([config])))
     optimizer = torch.optim.Adam(plain.parameters(), fused=True)
 
     def rows(count: int, length: int) -> torch.Tensor:

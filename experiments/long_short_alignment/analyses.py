@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ BIN = 8  # tokens seen that share a point of a curve: single ones differ by the 
 class Analysis(ABC):
     """A kind of study. Its constructor's arguments stand in the study's file, beside its ``name``."""
 
-    kind: type[Config] = LanguageConfig  # of its runs
+    kind: type[LanguageConfig] | type[ScalarConfig] = LanguageConfig  # of its runs
     reach = FAR  # training lengths that its runs must be tested up to
     least_arms = 1
     timing: tuple[str, ...] = ()  # the tables that differ each time, since they time something
@@ -106,8 +106,8 @@ class Correlations(Analysis):
         pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
         found = correlations(runs, pairs)
         without, leads = [], []
-        for row in found.itertuples():
-            x, y, how = row.predictor, row.outcome, HOW[row.kind]
+        for x, y, kind in zip(found["predictor"], found["outcome"], found["kind"], strict=True):
+            how = HOW[kind]
             without.append(without_one(runs, x, y, "encoding", how))
             leads.append(lead(runs, x, self.predictors[-1], y, "group", how))
         found[["least_without_one", "greatest_without_one"]] = without
@@ -179,7 +179,7 @@ class Compute(Effect):
     timing = ("cost",)
 
     def timed(self, records):
-        return {"cost": step_costs(records[0].config)}
+        return {"cost": step_costs(cast(LanguageConfig, records[0].config))}
 
     def lines(self, tables):
         return [
@@ -202,7 +202,7 @@ class ByContext(Analysis):
         every = every[every["arm"] != baseline(runs)].dropna().assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(name): Drawn(in_words(name), drawing, _over_seeds(rows))
+            _file_name(str(name)): Drawn(in_words(str(name)), drawing, _over_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -215,6 +215,7 @@ class ByDepth(Analysis):
     @classmethod
     def check(cls, study, config):
         super().check(study, config)
+        assert isinstance(config, LanguageConfig)  # see ``kind``
         if config.language["name"] != "recall":
             raise InputError(f"language={config.language['name']}: study.{study} asks for facts; choose recall")
 
@@ -222,8 +223,8 @@ class ByDepth(Analysis):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
-            f"{_file_name(name)}_{length}": Drawn(
-                f"{in_words(name)}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
+            f"{_file_name(str(name))}_{length}": Drawn(
+                f"{in_words(str(name))}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
             )
             for (name, length), rows in facts.groupby(["variant", "length"], sort=False)
         }
@@ -301,7 +302,7 @@ def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
     by_id, parts = {record.config.id: record for record in records}, []
     for row in runs.itertuples():
-        losses = by_id[row.id].metrics
+        losses = by_id[str(row.id)].metrics
         means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
         parts.append(means.assign(arm=row.arm, variant=row.variant, seed=row.seed, train_length=row.train_length))
     return pd.concat(parts, ignore_index=True)

@@ -9,7 +9,7 @@ from experiments.long_short_alignment.analyses import baseline, by_depth, differ
 from experiments.long_short_alignment.correlations import Statistic, pearson, spearman
 from synthlab.studies.verdicts import Check, Claim, NoEvidence, Verdict
 
-CLAIMS: dict[str, Claim] = {}
+CLAIMS: dict[str, Claim[pd.DataFrame]] = {}
 # Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
 # prints, and Spearman's, which is the 0.67 that it prints.
 TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
@@ -18,11 +18,11 @@ Judge = Callable[[pd.DataFrame], list[Check]]
 STUDIES: dict[str, list[str]] = {}
 
 
-def claim(id: str, study: str, *texts: str) -> Callable[[Judge], Judge]:
-    """Register a function over a study's runs as the judge of the claim called ``id``; ``texts`` are ``Claim``'s."""
+def claim(id: str, *, study: str, where: str, statement: str, quantity: str, why: str) -> Callable[[Judge], Judge]:
+    """Register a function over a study's runs as the judge of the claim called ``id``; the others are ``Claim``'s."""
 
     def register(judge: Judge) -> Judge:
-        CLAIMS[id] = Claim(id, *texts, {}, (), judge)
+        CLAIMS[id] = Claim(id, where, statement, quantity, why, about={}, series=(), judge=judge)
         STUDIES.setdefault(study, []).append(id)
         return judge
 
@@ -51,13 +51,15 @@ def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray
     found = found[found["arm"] == arm]
     if found.empty:
         raise NoEvidence(f"no runs of {arm} beside those of {baseline(runs)}")
-    return {model: rows[quantity].to_numpy() for model, rows in found.groupby("variant", sort=False)}
+    return {str(model): rows[quantity].to_numpy() for model, rows in found.groupby("variant", sort=False)}
 
 
-def checks(runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, **bounds: float) -> list[Check]:
+def checks(
+    runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, low: float = -np.inf, high: float = np.inf
+) -> list[Check]:
     """A check for each arm and model on the difference from the first arm."""
     return [
-        Check(f"{model}, {arm}: {what}", values, **bounds)
+        Check(f"{model}, {arm}: {what}", values, low, high)
         for arm in arms
         for model, values in effects(runs, arm, quantity).items()
     ]
@@ -65,13 +67,21 @@ def checks(runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, **
 
 @claim(
     "T1",
-    "table1",
-    "Table 1",
-    "Misalignment within the training length correlates with the loss on longer text, better than the training loss.",
-    "Pearson's correlation over models, for each seed, of the log of perplexity over four training lengths with the "
-    "symmetric cross-entropy of equation 2, with its part beyond entropy, and with the loss within the training length",
-    "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach that, "
-    "and more than the training loss here",
+    study="table1",
+    where="Table 1",
+    statement=(
+        "Misalignment within the training length correlates with the loss on longer text, better than the training "
+        "loss."
+    ),
+    quantity=(
+        "Pearson's correlation over models, for each seed, of the log of perplexity over four training lengths with "
+        "the symmetric cross-entropy of equation 2, with its part beyond entropy, and with the loss within the "
+        "training length"
+    ),
+    why=(
+        "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach "
+        "that, and more than the training loss here"
+    ),
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
     sce, excess, training = (correlated(runs, x, "loss_to_4x", pearson) for x in ("sce", "excess", "loss_1x"))
@@ -92,11 +102,11 @@ LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 
 
 @claim(
     "A1",
-    "finetune",
-    "Tables 2 to 4",
-    "Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
-    f"loss after 3 to 4 training lengths {LESS}",
-    "any gain counts",
+    study="finetune",
+    where="Tables 2 to 4",
+    statement="Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
+    quantity=f"loss after 3 to 4 training lengths {LESS}",
+    why="any gain counts",
 )
 def moderate_helps(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0)
@@ -104,12 +114,16 @@ def moderate_helps(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A1s",
-    "finetune",
-    "Tables 2 to 4",
-    "Regularization with alpha 0.1 to 0.3 raises scores on longer text, which do not ask how sure an answer is.",
-    f"top-1 accuracy after 3 to 4 training lengths {LESS}",
-    "any gain counts; there is no LongBench-E here, and the share of tokens that are the model's most probable is the "
-    "score that every text has",
+    study="finetune",
+    where="Tables 2 to 4",
+    statement=(
+        "Regularization with alpha 0.1 to 0.3 raises scores on longer text, which do not ask how sure an answer is."
+    ),
+    quantity=f"top-1 accuracy after 3 to 4 training lengths {LESS}",
+    why=(
+        "any gain counts; there is no LongBench-E here, and the share of tokens that are the model's most probable "
+        "is the score that every text has"
+    ),
 )
 def moderate_scores(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, MODERATE, "accuracy_4x", "change of top-1 accuracy after 3 to 4 training lengths", low=0.0)
@@ -117,12 +131,17 @@ def moderate_scores(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A1t",
-    "finetune",
-    "ours, on table 4",
-    "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training length, "
-    "gives it back.",
-    f"loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, {LESS}",
-    "0.01 nats is half a percent of the loss",
+    study="finetune",
+    where="ours, on table 4",
+    statement=(
+        "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training "
+        "length, gives it back."
+    ),
+    quantity=(
+        "loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, "
+        f"{LESS}"
+    ),
+    why="0.01 nats is half a percent of the loss",
 )
 def calibration(runs: pd.DataFrame) -> list[Check]:
     what = "change of the calibrated loss after 3 to 4 training lengths, nats"
@@ -131,11 +150,11 @@ def calibration(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A2",
-    "finetune",
-    "Table 4",
-    "Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
-    f"loss after 3 to 4 training lengths {LESS}",
-    "any loss counts",
+    study="finetune",
+    where="Table 4",
+    statement="Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
+    quantity=f"loss after 3 to 4 training lengths {LESS}",
+    why="any loss counts",
 )
 def strong_hurts(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, STRONG, "loss_4x", BEYOND, low=0.0)
@@ -143,11 +162,11 @@ def strong_hurts(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A3",
-    "finetune",
-    "Section 4.2",
-    "Training against misalignment lowers it.",
-    f"symmetric cross-entropy of equation 2 {LESS}",
-    "any decrease counts",
+    study="finetune",
+    where="Section 4.2",
+    statement="Training against misalignment lowers it.",
+    quantity=f"symmetric cross-entropy of equation 2 {LESS}",
+    why="any decrease counts",
 )
 def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0)
@@ -155,11 +174,11 @@ def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A3e",
-    "finetune",
-    "ours, on section 4.2",
-    "(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
-    f"misalignment beyond entropy {LESS}",
-    "any decrease counts",
+    study="finetune",
+    where="ours, on section 4.2",
+    statement="(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
+    quantity=f"misalignment beyond entropy {LESS}",
+    why="any decrease counts",
 )
 def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0)
@@ -167,12 +186,14 @@ def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "D",
-    "distance",
-    "ours, on equation 1",
-    "(Ours.) It helps that the two answers agree, and the paper's distance asks for no more.",
-    "loss after 3 to 4 training lengths with the distance of equation 1, and with what it has beyond entropy, less "
-    "that of alpha 0, the same seed",
-    "any gain counts; 0.01 nats within the training length is less than seeds differ by",
+    study="distance",
+    where="ours, on equation 1",
+    statement="(Ours.) It helps that the two answers agree, and the paper's distance asks for no more.",
+    quantity=(
+        "loss after 3 to 4 training lengths with the distance of equation 1, and with what it has beyond entropy, less "
+        "that of alpha 0, the same seed"
+    ),
+    why="any gain counts; 0.01 nats within the training length is less than seeds differ by",
 )
 def without_entropy(runs: pd.DataFrame) -> list[Check]:
     return [
@@ -184,11 +205,13 @@ def without_entropy(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "W",
-    "within",
-    "Rebuttal to the second reviewer",
-    "Within the training length the regularizer costs nothing.",
-    "loss within the training length at alpha 0.1 less that of alpha 0, the same seed, fine-tuned for 200 steps",
-    "0.0125 nats raise perplexity by 1.2 %, the most that the rebuttal prints (5.74 to 5.81)",
+    study="within",
+    where="Rebuttal to the second reviewer",
+    statement="Within the training length the regularizer costs nothing.",
+    quantity=(
+        "loss within the training length at alpha 0.1 less that of alpha 0, the same seed, fine-tuned for 200 steps"
+    ),
+    why="0.0125 nats raise perplexity by 1.2 %, the most that the rebuttal prints (5.74 to 5.81)",
 )
 def harmless_within(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, ("alpha 0.1",), "loss_1x", "change of the loss within the training length, nats", high=0.0125)
@@ -196,11 +219,11 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "R1",
-    "range",
-    "Table 5",
-    "Offsets of up to a quarter of the window do as well as those of up to half, those between worse.",
-    "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
-    "0.01 nats is half a percent of the loss",
+    study="range",
+    where="Table 5",
+    statement="Offsets of up to a quarter of the window do as well as those of up to half, those between worse.",
+    quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
+    why="0.01 nats is half a percent of the loss",
 )
 def quarter(runs: pd.DataFrame) -> list[Check]:
     return [
@@ -211,11 +234,11 @@ def quarter(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "R2",
-    "range",
-    "Table 5 and the rebuttal",
-    "The broadest range, contexts of any length, is much worse; the narrowest, up to l/20, helps less.",
-    "loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
-    "any loss counts",
+    study="range",
+    where="Table 5 and the rebuttal",
+    statement="The broadest range, contexts of any length, is much worse; the narrowest, up to l/20, helps less.",
+    quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
+    why="any loss counts",
 )
 def extremes(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, ("1 to l", "1 to l/20"), "loss_4x", BEYOND, low=0.0)
@@ -223,12 +246,14 @@ def extremes(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "C",
-    "compute",
-    "Appendix E",
-    "At equal compute the regularizer still helps.",
-    "loss after 3 to 4 training lengths with alpha 0.1, less that of as long a training without: two windows and 5 % "
-    "more steps, as the paper counts, and one window and twice the steps",
-    "any gain counts",
+    study="compute",
+    where="Appendix E",
+    statement="At equal compute the regularizer still helps.",
+    quantity=(
+        "loss after 3 to 4 training lengths with alpha 0.1, less that of as long a training without: two windows and "
+        "5 % more steps, as the paper counts, and one window and twice the steps"
+    ),
+    why="any gain counts",
 )
 def equal_compute(runs: pd.DataFrame) -> list[Check]:
     found = []
@@ -253,11 +278,14 @@ def _recall(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int
 
 @claim(
     "N1",
-    "recall",
-    "Table 7",
-    "Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
-    "share of right answers about facts at depth 0, in texts of the training length, less that of alpha 0, same seed",
-    "0.02 is what the paper calls comparable",
+    study="recall",
+    where="Table 7",
+    statement="Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
+    quantity=(
+        "share of right answers about facts at depth 0, in texts of the training length, less that of alpha 0, same "
+        "seed"
+    ),
+    why="0.02 is what the paper calls comparable",
 )
 def early_facts(runs: pd.DataFrame) -> list[Check]:
     return [
@@ -268,11 +296,13 @@ def early_facts(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "N2",
-    "recall",
-    "Rebuttal to the fourth reviewer",
-    "A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
-    "share of right answers about facts at depths 0 and 0.25, in texts of the training length, less that of alpha 0",
-    "any loss counts",
+    study="recall",
+    where="Rebuttal to the fourth reviewer",
+    statement="A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
+    quantity=(
+        "share of right answers about facts at depths 0 and 0.25, in texts of the training length, less that of alpha 0"
+    ),
+    why="any loss counts",
 )
 def strong_forgets(runs: pd.DataFrame) -> list[Check]:
     return [
@@ -283,11 +313,13 @@ def strong_forgets(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "N3",
-    "recall",
-    "Tables 6 and 7",
-    "On texts longer than in training, more facts are recalled with the regularizer (alpha 0.1).",
-    "share of right answers, all depths, in texts of four training lengths, less that of alpha 0, the same seed",
-    "any gain counts",
+    study="recall",
+    where="Tables 6 and 7",
+    statement="On texts longer than in training, more facts are recalled with the regularizer (alpha 0.1).",
+    quantity=(
+        "share of right answers, all depths, in texts of four training lengths, less that of alpha 0, the same seed"
+    ),
+    why="any gain counts",
 )
 def longer_recall(runs: pd.DataFrame) -> list[Check]:
     depths = sorted(by_depth(runs)["depth"].unique())
@@ -299,15 +331,21 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "S",
-    "scalar",
-    "Sections 3 and 4",
-    "On tasks with a number for an answer, models whose output distributions differ between training lengths err more "
-    "at five times the training length.",
-    "Spearman's correlation over models, for each seed, of the relative error at 5 l with the mean Wasserstein "
-    "distance of the outputs at two training lengths, in representation space and standard deviations; among models of "
-    "one task and map, of what either has beyond their mean",
-    "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
-    "models reach by chance once in a thousand times",
+    study="scalar",
+    where="Sections 3 and 4",
+    statement=(
+        "On tasks with a number for an answer, models whose output distributions differ between training lengths err "
+        "more at five times the training length."
+    ),
+    quantity=(
+        "Spearman's correlation over models, for each seed, of the relative error at 5 l with the mean Wasserstein "
+        "distance of the outputs at two training lengths, in representation space and standard deviations; among "
+        "models of one task and map, of what either has beyond their mean"
+    ),
+    why=(
+        "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
+        "models reach by chance once in a thousand times"
+    ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
     models, targets = (correlated(runs, x, "error_5x", spearman) for x in ("wasserstein_scaled", "targets_scaled"))

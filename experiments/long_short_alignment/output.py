@@ -42,7 +42,7 @@ class Results:
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""
-        return Store(f"{self.root}/{kind.folder}", kind)
+        return Store(f"{self.root}/{kind.folder}")
 
     def write(self, name: str, study: Study, planned: Planned, records: Mapping[str, Record]) -> Found:
         """Analyse, draw, judge and write one study. Raises InputError where nothing is left to analyse, or what is

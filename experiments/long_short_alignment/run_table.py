@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
@@ -87,7 +87,13 @@ def row(record: Record, planned: Planned) -> dict[str, Any]:
     arm = planned.arms[identity]
     names = {"variant": planned.variants[identity], "group": planned.groups[identity]}
     told = {"id": identity, "arm": arm, "baseline": arm == planned.first} | names
-    return told | settings | losses(record) | record.outputs.iloc[0].to_dict()
+    return told | settings | losses(record) | measured_beside(record)
+
+
+def measured_beside(record: Record) -> dict[str, Any]:
+    """What a finished run of a study measures beside the test lengths, by its name."""
+    outputs = cast(pd.DataFrame, record.outputs)
+    return {str(name): value for name, value in outputs.iloc[0].to_dict().items()}
 
 
 def losses(record: Record) -> dict[str, float]:
@@ -118,13 +124,15 @@ def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
 
 def _scalar_row(record: Record) -> dict[str, Any]:
     config, metrics = record.config, record.metrics.set_index("length")
-    found = record.outputs.iloc[0].to_dict()
+    found = measured_beside(record)
     members = {group: getattr(config, group)["name"] for group in ("task", "encoding", "outrep")}
     return (
         {"id": config.id, "seed": config.seed, "group": " ".join(members.values())}
         | members
         | found
         | {
-            "error_5x": math.log10(max(metrics.loc[FURTHER * config.train_length, "relative_error"], LEAST)),
+            "error_5x": math.log10(
+                max(cast(float, metrics.loc[FURTHER * config.train_length, "relative_error"]), LEAST)
+            ),
         }
     )

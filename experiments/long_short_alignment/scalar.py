@@ -75,10 +75,10 @@ class ScalarConfig(RunConfig):
     # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config
     results_version = 4
     folder = "scalar"
-    kind: Literal["scalar"] = "scalar"
+    kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
     @property
-    def family(self) -> "Family":
+    def family(self) -> "Family[RunConfig]":
         from experiments.long_short_alignment import scalar
 
         return scalar

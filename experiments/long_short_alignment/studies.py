@@ -7,10 +7,12 @@ from pydantic import BaseModel, Field
 
 from experiments.long_short_alignment.analyses import ANALYSES
 from experiments.long_short_alignment.run_table import Planned
+from experiments.long_short_alignment.scalar import ScalarConfig
 from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composed, compose, settings_of, typed_overrides
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
+from synthlab.language.config import LanguageConfig
 from synthlab.studies.settings import NameOrMember, OneOrMore, Seeds, Values, check_name, combinations
 
 NOT_RUNS = ("study", "seeds", "replot")  # keys of conf/language.yaml that are the command's, not its runs'
@@ -85,7 +87,7 @@ def _told(name: str, chosen: Mapping[str, Any]) -> str:
     return "".join([name, *(f", {key}={value}" for key, value in beside.items())])
 
 
-def described(kind: type[Config], base: Composed, settings: Mapping[str, Any]) -> Config:
+def described(kind: type[LanguageConfig] | type[ScalarConfig], base: Composed, settings: Mapping[str, Any]) -> Config:
     """The run of this kind that a study's ``settings`` on top of ``base`` describe."""
     raw = base.with_settings(dict(settings_of(settings)))
     return kind.resolved({key: value for key, value in raw.items() if key not in NOT_RUNS})

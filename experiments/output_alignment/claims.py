@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.curves import in_words
-from synthlab.studies.verdicts import Check, Claim, Evidence
+from synthlab.studies.verdicts import Check, Claim, Evidence, logarithms
 
 LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
@@ -15,14 +15,17 @@ ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's
 MAPS = ("identity", "sqrt", "log", "rsqrt")
 NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
 
-CLAIMS: dict[str, Claim] = {}
+Judge = Callable[[Evidence], list[Check]]
+CLAIMS: dict[str, Claim[Evidence]] = {}
 
 
-def claim(id: str, *texts: str, series: Sequence[str] = (), **about: str) -> Callable:
-    """Register a function as the judge of the claim called ``id``; ``texts`` are ``Claim``'s in their order."""
+def claim(
+    id: str, *, where: str, statement: str, quantity: str, why: str, series: Sequence[str] = (), **about: str
+) -> Callable[[Judge], Judge]:
+    """Register a function as the judge of the claim called ``id``; the others are ``Claim``'s."""
 
-    def register(judge: Callable[[Evidence], list[Check]]) -> Callable:
-        CLAIMS[id] = Claim(id, *texts, about, series, judge)
+    def register(judge: Judge) -> Judge:
+        CLAIMS[id] = Claim(id, where, statement, quantity, why, about, series, judge)
         return judge
 
     return register
@@ -47,14 +50,14 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
 
 
 def _far_under_constant(evidence: Evidence, name: str) -> Check:
-    against = (evidence.errors(name) / _best_constant(evidence, name)).max(axis="columns").to_numpy()
+    against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
     return Check(f"{in_words(name)}: error / best constant's, largest", against, high=1 / NEAR, decisive=True)
 
 
-def _rise(evidence: Evidence, name: str, **bounds: float) -> Check:
+def _rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
     """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
     what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
-    return Check(what, evidence.rise(name, LEVEL), **bounds)
+    return Check(what, evidence.rise(name, LEVEL), low, high)
 
 
 def _explodes(evidence: Evidence, name: str) -> Check:
@@ -77,13 +80,17 @@ def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], hig
 
 @claim(
     "1a",
-    "Figure 1a, appendix F",
-    "Mean task: NoPE stays flat at about 1e-5, far under always answering 1/2; the other encodings rise.",
-    "squared error at every length; that of always answering 1/2 is 0.25 / l; largest beyond training / largest "
-    "within, where less than 1e-5 counts as 1e-5",
-    "3e-5 is 1e-5 to half a decade, a factor 100 under the constant is the two orders that appendix F names; an error "
-    "that stays within a factor 10 is flat, one that grows by it rises, for all encodings alike; without the 1e-5, the "
-    "paper's level, the lower its error within training the worse a model would be",
+    where="Figure 1a, appendix F",
+    statement="Mean task: NoPE stays flat at about 1e-5, far under always answering 1/2; the other encodings rise.",
+    quantity=(
+        "squared error at every length; that of always answering 1/2 is 0.25 / l; largest beyond training / largest "
+        "within, where less than 1e-5 counts as 1e-5"
+    ),
+    why=(
+        "3e-5 is 1e-5 to half a decade, a factor 100 under the constant is the two orders that appendix F names; an "
+        "error that stays within a factor 10 is flat, one that grows by it rises, for all encodings alike; without "
+        "the 1e-5, the paper's level, the lower its error within training the worse a model would be"
+    ),
     series=ENCODINGS,
     task="mean",
     inputs="bernoulli",
@@ -101,12 +108,16 @@ def flat_mean(evidence: Evidence) -> list[Check]:
 
 @claim(
     "1b",
-    "Figure 1b, section 3",
-    "Length task: with every encoding the error explodes beyond training and keeps rising.",
-    "largest error beyond training / within; mean error over a third of the lengths beyond training / over the next, "
-    "the greater of the two",
-    "a factor 100 is two orders of magnitude; a ratio under 1 is a rise; that the test loss continues to rise is a "
-    "trend, which means over thirds show; steps of a few lengths may be decided by the noise of the test sequences",
+    where="Figure 1b, section 3",
+    statement="Length task: with every encoding the error explodes beyond training and keeps rising.",
+    quantity=(
+        "largest error beyond training / within; mean error over a third of the lengths beyond training / over the "
+        "next, the greater of the two"
+    ),
+    why=(
+        "a factor 100 is two orders of magnitude; a ratio under 1 is a rise; that the test loss continues to rise is a "
+        "trend, which means over thirds show; steps of a few lengths may be decided by the noise of the test sequences"
+    ),
     series=ENCODINGS,
     task="length",
     outrep="identity",
@@ -117,12 +128,19 @@ def exploding_length(evidence: Evidence) -> list[Check]:
 
 @claim(
     "1c",
-    "Figure 1c",
-    "Length task, NoPE: sqrt, log and 1/sqrt all beat the plain target; 1/sqrt is best, nearly perfect up to about 35.",
-    "error / that of another map under the same seed, geometric mean over the lengths beyond training; horizon, the "
-    "length up to which the relative error stays under 5 %",
-    "a ratio under 1 is better; that nearly perfect means a relative error under 5 %, and up to about 35 a horizon of "
-    "30 at least, is our reading: the paper gives no number, and the axis of its figure is not known",
+    where="Figure 1c",
+    statement=(
+        "Length task, NoPE: sqrt, log and 1/sqrt all beat the plain target; 1/sqrt is best, nearly perfect up to "
+        "about 35."
+    ),
+    quantity=(
+        "error / that of another map under the same seed, geometric mean over the lengths beyond training; horizon, "
+        "the length up to which the relative error stays under 5 %"
+    ),
+    why=(
+        "a ratio under 1 is better; that nearly perfect means a relative error under 5 %, and up to about 35 a "
+        "horizon of 30 at least, is our reading: the paper gives no number, and the axis of its figure is not known"
+    ),
     series=MAPS,
     task="length",
     encoding="nope",
@@ -137,10 +155,10 @@ def maps_help(evidence: Evidence) -> list[Check]:
 
 @claim(
     "1c+",
-    "reviews, answer Q2 to the third reviewer",
-    "Length task, NoPE: 1/x and 1/log(x + 1) help too; 1/sqrt is still best.",
-    "error / that of another map under the same seed, geometric mean over the lengths beyond training",
-    "a ratio under 1 is better",
+    where="reviews, answer Q2 to the third reviewer",
+    statement="Length task, NoPE: 1/x and 1/log(x + 1) help too; 1/sqrt is still best.",
+    quantity="error / that of another map under the same seed, geometric mean over the lengths beyond training",
+    why="a ratio under 1 is better",
     series=("identity", "rlog", "reciprocal", "rsqrt"),
     task="length",
     encoding="nope",
@@ -152,11 +170,13 @@ def rebuttal_maps(evidence: Evidence) -> list[Check]:
 
 @claim(
     "3",
-    "Figure 3",
-    "Sum and length tasks: a longer training length lowers the error; the rising trend remains.",
-    "error / that of the next shorter training length under the same seed, geometric mean over the lengths beyond "
-    "both; rise and trend beyond training as in 1b",
-    "a ratio under 1 is lower; the trend is judged as in 1b",
+    where="Figure 3",
+    statement="Sum and length tasks: a longer training length lowers the error; the rising trend remains.",
+    quantity=(
+        "error / that of the next shorter training length under the same seed, geometric mean over the lengths beyond "
+        "both; rise and trend beyond training as in 1b"
+    ),
+    why="a ratio under 1 is lower; the trend is judged as in 1b",
     encoding="nope",
     outrep="identity",
 )
@@ -173,10 +193,10 @@ def longer_training(evidence: Evidence) -> list[Check]:
 
 @claim(
     "4a",
-    "Figure 4a, appendix C",
-    "Sum task: fails to generalize with every encoding, like length.",
-    "largest error beyond training / within",
-    "a factor 100 as in 1b; that the error keeps rising is not said of the sum",
+    where="Figure 4a, appendix C",
+    statement="Sum task: fails to generalize with every encoding, like length.",
+    quantity="largest error beyond training / within",
+    why="a factor 100 as in 1b; that the error keeps rising is not said of the sum",
     series=ENCODINGS,
     task="sum",
     outrep="identity",
@@ -187,10 +207,10 @@ def exploding_sum(evidence: Evidence) -> list[Check]:
 
 @claim(
     "4b",
-    "Figure 4b, appendix C",
-    "Sum task, NoPE: OutRep improves generalization markedly.",
-    "error / that of the plain target under the same seed, geometric mean over the lengths beyond training",
-    "a ratio under 1 is better; markedly is taken as half the error, for 1/sqrt, which the paper recommends",
+    where="Figure 4b, appendix C",
+    statement="Sum task, NoPE: OutRep improves generalization markedly.",
+    quantity="error / that of the plain target under the same seed, geometric mean over the lengths beyond training",
+    why="a ratio under 1 is better; markedly is taken as half the error, for 1/sqrt, which the paper recommends",
     series=MAPS,
     task="sum",
     encoding="nope",
@@ -201,11 +221,13 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
 
 @claim(
     "5",
-    "Figure 5, appendix F",
-    "Mean task with uniform counts: NoPE still generalizes.",
-    "squared error / that of always answering 1/2, (l + 2) / (12 l); the largest beyond training / the largest within, "
-    "where less than 1e-5 counts as 1e-5",
-    "as in 1a: two orders under the constant, within a factor 10 of the training lengths or of the paper's level",
+    where="Figure 5, appendix F",
+    statement="Mean task with uniform counts: NoPE still generalizes.",
+    quantity=(
+        "squared error / that of always answering 1/2, (l + 2) / (12 l); the largest beyond training / the largest "
+        "within, where less than 1e-5 counts as 1e-5"
+    ),
+    why="as in 1a: two orders under the constant, within a factor 10 of the training lengths or of the paper's level",
     series=["nope"],
     task="mean",
     inputs="uniform_count",
@@ -217,11 +239,14 @@ def flat_uniform_mean(evidence: Evidence) -> list[Check]:
 
 @claim(
     "slow",
-    "reviews, answer Q5 to the fourth reviewer",
-    "Mean task: ALiBi converges more slowly than the other encodings.",
-    "training loss, averaged over the last tenth of the steps / the other encoding's, same seed",
-    "what converges more slowly has the greater loss after as many steps, underfit in a reviewer's word; any excess "
-    "counts; in the last tenth, where the learning rate is nearly 0, records differ by 10 to 20 %, their mean by 5 %",
+    where="reviews, answer Q5 to the fourth reviewer",
+    statement="Mean task: ALiBi converges more slowly than the other encodings.",
+    quantity="training loss, averaged over the last tenth of the steps / the other encoding's, same seed",
+    why=(
+        "what converges more slowly has the greater loss after as many steps, underfit in a reviewer's word; any "
+        "excess counts; in the last tenth, where the learning rate is nearly 0, records differ by 10 to 20 %, their "
+        "mean by 5 %"
+    ),
     series=ENCODINGS,
     task="mean",
     inputs="bernoulli",
@@ -236,11 +261,14 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
 
 @claim(
     "q",
-    "theorem 2 (equations 9 and 15), Figure 1b",
-    "Length task, plain target: the error grows with the square of the length.",
-    "exponent a of error ~ (l - l_train)^a, least squares of logarithms over lengths from 2 l_train on",
-    "within 0.25 of 2 is our choice; equation 9 states the square of l - l_train; equation 15 counts from "
-    "(l_train + 1) / 2, the one answer that the theorem's model gives to all lengths; from there exponents are greater",
+    where="theorem 2 (equations 9 and 15), Figure 1b",
+    statement="Length task, plain target: the error grows with the square of the length.",
+    quantity="exponent a of error ~ (l - l_train)^a, least squares of logarithms over lengths from 2 l_train on",
+    why=(
+        "within 0.25 of 2 is our choice; equation 9 states the square of l - l_train; equation 15 counts from "
+        "(l_train + 1) / 2, the one answer that the theorem's model gives to all lengths; from there exponents are "
+        "greater"
+    ),
     series=ENCODINGS,
     task="length",
     outrep="identity",
@@ -254,7 +282,7 @@ def square_growth(evidence: Evidence) -> list[Check]:
 def _exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
     """The slope of the line through log error against log(l - l_train), for each seed."""
     train_length = evidence.config(name).train_length
-    errors = np.log(evidence.beyond(name, 2 * train_length))
+    errors = logarithms(evidence.beyond(name, 2 * train_length))
     x = np.log(errors.columns.to_numpy(dtype=float) - train_length)
     x -= x.mean()
     return errors.to_numpy() @ x / (x @ x)

@@ -7,12 +7,15 @@ more steeply still, and log, sqrt and the plain target diverge, ever faster. Thi
 attend so.
 """
 
+from typing import cast
+
 import numpy as np
 import torch
 
 from synthlab.cli.arguments import Parser
 from synthlab.config.composition import compose
 from synthlab.models.inspection import readout_attention
+from synthlab.models.transformer import Transformer
 from synthlab.output import say
 from synthlab.regression.construction import data, resolve
 from synthlab.rng import stream
@@ -27,7 +30,7 @@ def inverse_weights(outrep: str, lengths: int = 50, sequences: int = 256) -> np.
     _, inputs, _ = data(config)
     x = inputs.draw(sequences, lengths, stream(config.seed, "evaluation"))
     with torch.no_grad():
-        return (1 / readout_attention(model, x[None])[0, ..., 0].mean(0)).numpy()
+        return (1 / readout_attention(cast(Transformer, model), x[None])[0, ..., 0].mean(0)).numpy()
 
 
 def line_from_training(values: np.ndarray, train_length: int = 10) -> float:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from synthlab.alignment.windows import both_contexts, extra_range, least_context
 from synthlab.errors import InputError
 
 try:
-    from transformers import Trainer, TrainerCallback
+    from transformers import Trainer, TrainerCallback  # pyright: ignore[reportMissingImports]  # of the extra lm
 except ImportError as error:
     raise ImportError("synthlab.alignment.huggingface: needs transformers; pip install -e '.[lm]'") from error
 
@@ -150,8 +151,10 @@ class AlignedTrainer(Trainer):
         """The aligned loss of a model that trains, with the ``AlignedLoss`` as its outputs; else the plain one."""
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-        how = {name: getattr(self.alignment, name) for name in ("length", "alpha", "context", "distance")}
-        loss = huggingface_loss(model, **how, **self._drawn(inputs))
+        how = self.alignment
+        settings: dict[str, Any] = {"length": how.length, "alpha": how.alpha, "context": how.context}
+        settings |= {"distance": how.distance} | self._drawn(inputs)
+        loss = huggingface_loss(model, **settings)
         parts = torch.stack((torch.ones_like(loss.training), loss.training, loss.misalignment)).detach()
         self._parts = self._parts + parts / getattr(self, "current_gradient_accumulation_steps", 1)
         return (loss.total, loss) if return_outputs else loss.total

@@ -102,7 +102,9 @@ def _checked(
     finished: pd.DataFrame, metric: str, x: str, by: list[str], facet: list[str], length: Lengths
 ) -> list[float]:
     """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
-    measures = [c for c in finished if is_number(finished[c]) and not _is_setting(c) and c not in ("id", "length")]
+    measures = [
+        c for c in map(str, finished) if is_number(finished[c]) and not _is_setting(c) and c not in ("id", "length")
+    ]
     measures = [column for column in measures if column in METRICS or finished[column].notna().any()]
     columns = ["length", *filter(_is_setting, finished)]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
@@ -146,7 +148,7 @@ def _selected(finished: pd.DataFrame, metric: str, x: str, lengths: list[float])
 def _pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
     """For each row, which of ``settings`` differ between the runs behind its point: names with commas."""
     pooled, groups = pd.Series("", index=rows.index), [rows[column] for column in point]
-    for column in settings:
+    for column in map(str, settings):
         several = settings[column].groupby(groups).transform("nunique") > 1
         pooled = pooled.mask(several, pooled + ", " + column)
     return pooled.str.removeprefix(", ")
@@ -183,10 +185,10 @@ def check_table(field: str, table: pd.DataFrame) -> None:
 
 def _plain(table: pd.DataFrame) -> pd.DataFrame:
     """The same with numpy's numbers in place of those that know pandas' NA."""
-    of_pandas = [
-        name for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_number(table[name])
-    ]
-    return table.astype({name: float if table[name].hasnans else table[name].dtype.numpy_dtype for name in of_pandas})
+    of_pandas: dict[Any, Any] = {
+        name: kind for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_number(table[name])
+    }
+    return table.astype({name: float if table[name].hasnans else of_pandas[name].numpy_dtype for name in of_pandas})
 
 
 def _names(given: Names) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 import os
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pandas as pd
 
@@ -129,7 +129,7 @@ def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1
 def _scale(axes: "Axes", drawn: pd.DataFrame) -> None:
     """Logarithmic where there is something above 0 and nothing below; with signs, so down to a thousandth of what is
     largest, and linear within."""
-    largest = float(drawn[["low", "high"]].abs().max(axis=None))
+    largest = cast(float, drawn[["low", "high"]].abs().max(axis=None))
     if drawn["low"].min() < 0:
         axes.set_yscale("symlog", linthresh=largest / 1000)
     elif largest > 0:
@@ -174,7 +174,7 @@ def band_note(drawn: pd.DataFrame) -> str:
     return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
-def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike | None) -> "Figure":
+def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike[str] | None) -> "Figure":
     """See ``results.Records.plot``."""
     import matplotlib.pyplot as plt
 

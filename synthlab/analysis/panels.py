@@ -3,7 +3,7 @@
 import re
 from itertools import product
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -16,11 +16,18 @@ from synthlab.metrics import METRICS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
 LABELS = METRICS | {"horizon": "length up to which the relative error stays under 5 %"}
 BOUNDED = ("horizon", "clipped")  # 0 is a value like any other there, so the scale is linear
 LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
-RC = {"pdf.fonttype": 42, "svg.hashsalt": "synthlab", "font.size": 9, "axes.titlesize": 9, "savefig.dpi": 160}
+RC: "dict[RcKeyType, Any]" = {
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "synthlab",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "savefig.dpi": 160,
+}
 
 
 def draw(comparison: Comparison) -> "Figure":
@@ -84,8 +91,12 @@ def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: str, styles: 
         if "place" in own or len(own) == 1:
             band.remove()
             spread = (own["low"] < own["high"]).to_numpy()  # bars without length upset the scale
-            axes.vlines(line.get_xdata()[spread], own["low"][spread], own["high"][spread], color=style.colour, lw=1)
-    axes.get_legend().remove()
+            axes.vlines(
+                np.asarray(line.get_xdata())[spread], own["low"][spread], own["high"][spread], color=style.colour, lw=1
+            )
+    legend = axes.get_legend()
+    assert legend is not None  # both have drawn one
+    legend.remove()
 
 
 def looks(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
@@ -111,7 +122,7 @@ def _is_comparable(points: pd.DataFrame, facet: list[str], metric: str) -> bool:
     """Whether panels share their y-axis: not where values have signs (such a scale has a linear part, each panel's
     own), nor where one logarithmic scale would leave every panel half empty."""
     values = points[["low", "high"]]
-    if not facet or metric in BOUNDED or values.min(axis=None) < 0:
+    if not facet or metric in BOUNDED or cast(float, values.min(axis=None)) < 0:
         return not facet or metric in BOUNDED
     panel, positive = [points[column] for column in facet], values.where(values > 0)
     least, greatest = positive.min(axis=1).groupby(panel).min(), positive.max(axis=1).groupby(panel).max()
@@ -123,7 +134,7 @@ def _show_zero(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
     values = drawn[["low", "high"]]
     if metric in BOUNDED:
         axes.set_yscale("linear")
-    elif values.min(axis=None) == 0 < values.max(axis=None):
+    elif values.min(axis=None) == 0 < cast(float, values.max(axis=None)):
         axes.set_yscale("symlog", linthresh=values.where(values > 0).min(axis=None))
 
 
@@ -131,10 +142,11 @@ def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels
     """Scale, ticks and label of the x-axis, which all panels share; the lowest of each column shows them. ``names`` are
     those of a setting that is no number. Of numbers, ticks are left out that would run into the one before."""
     columns, label = grid.shape[1], "sequence length" if x == "length" else SYMBOLS.get(x, x)
-    for place, axes in enumerate(grid.flat):
+    for place, each in enumerate(grid.flat):
         lowest = place + columns >= panels
-        axes.set(xlabel=label if lowest else "", ylabel="")
-        axes.tick_params(labelbottom=lowest)
+        each.set(xlabel=label if lowest else "", ylabel="")
+        each.tick_params(labelbottom=lowest)
+    axes = grid.flat[-1]
     if x == "length":
         axes.set_xlim(0.5, points["length"].max() + 0.5)
     elif names:
@@ -142,8 +154,8 @@ def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels
         axes.set_xlim(-0.5, len(names) - 0.5)
         axes.set_xticks(range(len(names)), labels)
         if max(map(_inches, labels)) + 0.1 > (width / columns - 0.7) / len(names):
-            for axes in grid.flat:
-                for label in axes.get_xticklabels():
+            for each in grid.flat:
+                for label in each.get_xticklabels():
                     label.set(rotation=30, horizontalalignment="right", rotation_mode="anchor")
     else:
         values = np.sort(points[x].unique()).astype(float)

@@ -28,7 +28,7 @@ class Records(list[Record]):
         """Mean squared error at a few lengths (rows) for each series (columns): the median over seeds."""
         return tables.summary(self)
 
-    def plot(self, metric: str = "mse", path: str | os.PathLike | None = None) -> "Figure":
+    def plot(self, metric: str = "mse", path: str | os.PathLike[str] | None = None) -> "Figure":
         """``metric`` against test length, a curve for each config: median over seeds, band from least to greatest.
 
         Saved to ``path`` where one is given (the suffix decides the format). Raises InputError for an unknown metric,
@@ -45,7 +45,7 @@ class Records(list[Record]):
         return self.summary().to_html()
 
 
-def load_records(results: str | os.PathLike = "results", where: Where = None) -> pd.DataFrame:
+def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
     """One tidy table over the runs below ``results``: a row for each run and test length, as ``Records.table`` has it;
     a diverged or failed run has a single row, without length.
 

@@ -44,7 +44,8 @@ def labelled(table: pd.DataFrame) -> pd.Series:
     if len(columns) == 1 and columns[0] in GROUPS:
         return table[columns[0]]
     pairs = [column + "=" + table[column].map(as_text) for column in columns]
-    return pairs[0].str.cat(pairs[1:], sep=" ")
+    # The stubs of pandas lack lists of columns.
+    return pairs[0].str.cat(pairs[1:], sep=" ")  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:

@@ -95,7 +95,7 @@ class Config(BaseModel, ABC):
 
     @property
     @abstractmethod
-    def family(self) -> "Family":
+    def family(self) -> "Family[Any]":  # of runs of its own kind
         """How such runs are built, trained and tested. To be imported here, when something is: it needs torch."""
 
     @property

@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from synthlab.errors import InputError
 
@@ -20,11 +20,12 @@ def bound_files() -> None:
     from hydra.core.plugins import Plugins
 
     Plugins.instance()  # registers what reads files
-    reader = SourcesRegistry.instance().resolve("file")
+    reader: Any = SourcesRegistry.instance().resolve("file")
     load = reader.load_config
 
     def load_bounded(source: Any, config_path: str) -> Any:
-        path = os.path.join(source.path, source._normalize_file_name(config_path))
+        folder, name = cast(tuple[str, str], (source.path, source._normalize_file_name(config_path)))
+        path = os.path.join(folder, name)
         with suppress(OSError):  # Hydra says it better
             with open(path, "rb") as file:
                 number = values(file.read())
@@ -47,11 +48,13 @@ def values(text: bytes) -> int:
     def count(node: Any) -> int:
         if id(node) not in known:
             known[id(node)] = MOST_VALUES + 1  # until it is counted
-            parts = node.value if isinstance(node, yaml.CollectionNode) else []
+            parts: list[Any] = node.value if isinstance(node, yaml.CollectionNode) else []
             inner = [part for pair in parts for part in pair] if isinstance(node, yaml.MappingNode) else parts
             known[id(node)] = min(MOST_VALUES + 1, 1 + sum(map(count, inner)))
         return known[id(node)]
 
     with suppress(yaml.YAMLError, RecursionError, ValueError):
-        return count(yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        # Types of PyYAML do not say what compose returns: a node.
+        return count(yaml.compose(text, Loader=loader))  # pyright: ignore[reportUnknownMemberType]
     return 0

@@ -3,11 +3,11 @@
 import copy
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import cache, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from synthlab.config.bounds import bound_files
 from synthlab.config.registry import did_you_mean, unknown
@@ -33,7 +33,7 @@ def compose(overrides: list[str], searchpath: list[str] | None = None, name: str
 
     with input_errors(overrides):
         config = composed(overrides, searchpath, name)
-        return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        return cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
 
 
 def composed(overrides: list[str], searchpath: list[str] | None = None, name: str = "config", **kwargs: Any) -> Any:
@@ -50,12 +50,12 @@ def typed_overrides() -> dict[str, str]:
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import OmegaConf
 
-    as_typed = OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False)
+    as_typed = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
     return {override.lstrip("+~").split("=")[0]: override for override in as_typed}
 
 
 @contextmanager
-def hydra_initialized() -> Iterator[None]:
+def hydra_initialized() -> Generator[None]:
     """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -86,9 +86,10 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            if "name" in value:
-                yield from settings_of({path: value["name"]})
-            yield from settings_of({inner: item for inner, item in value.items() if inner != "name"}, f"{path}.")
+            group = cast(Mapping[str, Any], value)
+            if "name" in group:
+                yield from settings_of({path: group["name"]})
+            yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
             yield f"{path}.name", value
         elif value is None or isinstance(value, bool | int | float | str):
@@ -152,17 +153,18 @@ def _value(config: Mapping[str, Any], key: str) -> Any:
 def _put(config: dict[str, Any], key: str, value: Any) -> None:
     """Set a dotted key that is there already; raises InputError, with the choices, for one that is not."""
     *parents, last = key.split(".")
-    part: Any = config
+    part: dict[str, Any] = config
     for parent in parents:
-        part = part.get(parent) if isinstance(part, dict) else None
-    if not isinstance(part, dict) or last not in part:
-        choices = [str(name) for name in part] if isinstance(part, dict) else []
+        inner = part.get(parent)
+        part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
+    if last not in part:
+        choices = [str(name) for name in part]
         raise InputError(f"{key}={value}: unknown key{did_you_mean(last, choices)}; choose from {', '.join(choices)}")
     part[last] = value
 
 
 @contextmanager
-def input_errors(overrides: list[str]) -> Iterator[None]:
+def input_errors(overrides: list[str]) -> Generator[None]:
     """Turn what Hydra and OmegaConf raise for bad ``overrides`` into InputError."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
@@ -184,9 +186,11 @@ def _explain(error: Exception, overrides: list[str]) -> str:
 
     text = " ".join(str(error).split())
     cause = error.__cause__ if error.__cause__ is not None else error
-    if getattr(error, "missing_cfg_file", None) and getattr(error, "options", None):
-        group, _, name = error.missing_cfg_file.rpartition("/")
-        return unknown(group.removesuffix(".yaml"), name, error.options)
+    missing: str | None = getattr(error, "missing_cfg_file", None)
+    options: list[str] | None = getattr(error, "options", None)
+    if missing and options:
+        group, _, name = missing.rpartition("/")
+        return unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
         parent = getattr(cause, "parent_node", None)
@@ -196,12 +200,14 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         return f"{_given(key, overrides)}: unknown key{close}; choose from {', '.join(sorted(choices))}"
     if text.startswith("Ambiguous value for argument '"):
         return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
-    if getattr(error, "override", None) is not None:
-        return f"{error.override}: cannot be read; write key=value, and quote values with special characters"
+    override = getattr(error, "override", None)
+    if override is not None:
+        return f"{override}: cannot be read; write key=value, and quote values with special characters"
     if isinstance(error, MissingMandatoryValue):
-        return f"{_given(error.full_key, overrides)}: must be given a value"
-    if getattr(cause, "full_key", None):
-        return f"{_given(cause.full_key, overrides)}: {str(cause).splitlines()[0]}"
+        return f"{_given(str(error.full_key), overrides)}: must be given a value"
+    key = getattr(cause, "full_key", None)
+    if key:
+        return f"{_given(key, overrides)}: {str(cause).splitlines()[0]}"
     return text
 
 

@@ -7,27 +7,30 @@ built; every problem is reported at once.
 import importlib
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, get_args
+from typing import Any, Generic, TypeGuard, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, in_one_line
 
+Member = TypeVar("Member")
+Schema = TypeVar("Schema", bound=BaseModel)
+
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
-class Registry(Mapping[str, type]):
+class Registry(Mapping[str, type[Member]], Generic[Member]):
     """The classes of one kind, by name. Adding a member is one line in the dictionary it is made from."""
 
-    def __init__(self, kind: str, base: type, members: dict[str, type]):
+    def __init__(self, kind: str, base: type[Member], members: Mapping[str, type[Member]]):
         self.kind, self.base = kind, base
         self._members = members
 
-    def __getitem__(self, name: str) -> type:
+    def __getitem__(self, name: str) -> type[Member]:
         return self._members[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -36,7 +39,7 @@ class Registry(Mapping[str, type]):
     def __len__(self) -> int:
         return len(self._members)
 
-    def find(self, name: Any, field: str | None = None) -> type:
+    def find(self, name: Any, field: str | None = None) -> type[Member]:
         """The class called ``name``; raises InputError, with the choices, for a name that is not known."""
         field = field or self.kind
         if isinstance(name, str) and name in self._members:
@@ -46,24 +49,25 @@ class Registry(Mapping[str, type]):
             if not (isinstance(found, type) and issubclass(found, self.base)):
                 raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
             if inspect.isabstract(found):
-                raise InputError(f"{field}={name}: lacks {', '.join(sorted(found.__abstractmethods__))}")
+                missing: Iterable[str] = getattr(found, "__abstractmethods__", ())
+                raise InputError(f"{field}={name}: lacks {', '.join(sorted(missing))}")
             return found
         raise InputError(unknown(field, name, self))
 
-    def arguments(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
+    def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
         """The constructor arguments in ``config`` (its keys but ``name``), checked against the constructor's types.
 
         Raises InputError with a line for each unknown, missing or ill-typed key.
         """
         field = field or self.kind
-        if not isinstance(config, Mapping) or "name" not in config:
+        if not _is_member(config):
             raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key != "name"}
         with asking(field, config["name"], "be made"):
             arguments = dict(iter(validated(_schema(member), given, field)))  # iter: one of them may be named keys
         # A mapping with a name is a member within a member: randomized positions told by another encoding.
-        nested = {key: value for key, value in arguments.items() if isinstance(value, Mapping) and "name" in value}
+        nested = {key: value for key, value in arguments.items() if _is_member(value)}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
 
     def complete(self, config: Mapping[str, Any], field: str | None = None) -> dict[str, Any]:
@@ -71,7 +75,7 @@ class Registry(Mapping[str, type]):
         arguments = self.arguments(config, field)
         return {"name": config["name"], **arguments}
 
-    def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Any:
+    def build(self, config: Mapping[str, Any], *args: Any, field: str | None = None) -> Member:
         """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
         arguments = self.arguments(config, field)
         member = self.find(config["name"], field)
@@ -80,7 +84,7 @@ class Registry(Mapping[str, type]):
 
 
 @contextmanager
-def asking(field: str, name: str, what: str) -> Iterator[None]:
+def asking(field: str, name: str, what: str) -> Generator[None]:
     """Turn whatever a class of the user's own raises, when it is asked to do ``what``, into InputError."""
     try:
         yield
@@ -92,7 +96,7 @@ def asking(field: str, name: str, what: str) -> Iterator[None]:
         raise InputError(f"{field}={name}: cannot {what} ({in_one_line(error)})") from error
 
 
-def validated(schema: type[BaseModel], given: Any, field: str) -> BaseModel:
+def validated(schema: type[Schema], given: Any, field: str) -> Schema:
     """``given`` as a ``schema``; raises InputError with one line for each problem, named below ``field``."""
     if not isinstance(given, Mapping):
         raise InputError(f"{field}={shown(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
@@ -112,10 +116,14 @@ def shown(value: Any) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
-def did_you_mean(name: Any, choices: Any) -> str:
+def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
     """``', did you mean X?'`` where a choice is close to ``name``, else nothing."""
     close = get_close_matches(str(name), [str(choice) for choice in choices], n=1)
     return f", did you mean {close[0]}?" if close else ""
+
+
+def _is_member(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping) and "name" in value
 
 
 def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
@@ -131,19 +139,23 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
 
 
-def _keys(schema: Any, parents: Iterable[str]) -> list[str]:
+def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
     """The keys allowed below ``parents`` in a schema of models and of dictionaries of models."""
+    part: Any = schema
     for parent in parents:
-        is_model = isinstance(schema, type) and issubclass(schema, BaseModel)
-        schema = schema.model_fields[parent].annotation if is_model else get_args(schema)[1]
-    return list(schema.model_fields)
+        part = part.model_fields[parent].annotation if _is_schema(part) else get_args(part)[1]
+    return list(part.model_fields)
+
+
+def _is_schema(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 @cache
-def _schema(cls: type) -> type[BaseModel]:
+def _schema(cls: type[Any]) -> type[BaseModel]:
     """A model of the constructor's keyword arguments. Positional-only ones are given by the program, not the config."""
     parameters = inspect.signature(cls).parameters.values()
-    fields = {
+    fields: dict[str, Any] = {
         p.name: (Any if p.annotation is p.empty else p.annotation, ... if p.default is p.empty else p.default)
         for p in parameters
         if p.kind not in (p.POSITIONAL_ONLY, p.VAR_KEYWORD, p.VAR_POSITIONAL)

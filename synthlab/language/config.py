@@ -54,7 +54,7 @@ class LanguageConfig(Config):
     # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
     results_version = 4
     config_name = folder = "language"
-    kind: Literal["language"] = "language"
+    kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     language: Member
     encoding: Member
     extension: Member | None
@@ -68,7 +68,7 @@ class LanguageConfig(Config):
     evaluation: Evaluation
 
     @property
-    def family(self) -> "Family":
+    def family(self) -> "Family[LanguageConfig]":
         from synthlab.language import family
 
         return family

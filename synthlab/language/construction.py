@@ -12,7 +12,7 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.model import MODELS
 from synthlab.language.source import Language
-from synthlab.models.encoding_base import Dims
+from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.rope import RoPE
 from synthlab.rng import stream
@@ -116,7 +116,7 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
         language.draw(1, length, stream(0, "training"), held_out=held_out)
 
 
-def build_encoding(config: LanguageConfig, field: str) -> nn.Module:
+def build_encoding(config: LanguageConfig, field: str) -> Encoding:
     """The ``encoding``, or the ``extension`` that takes its place; for encodings without weights one serves all models.
     Raises InputError."""
     dims = Dims(config.model["width"], config.model["heads"])

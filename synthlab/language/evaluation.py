@@ -4,6 +4,7 @@ Everything is measured on held-out texts that are the same for every model of a 
 """
 
 from collections.abc import Callable
+from typing import cast
 
 import pandas as pd
 import torch
@@ -11,7 +12,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.alignment.misalignment import Model, misalignment
+from synthlab.alignment.misalignment import Form, Model, misalignment
 from synthlab.alignment.windows import least_context
 from synthlab.language.calibration import best_temperature
 from synthlab.language.config import LanguageConfig
@@ -90,11 +91,13 @@ def suffixes(
     windows of a text."""
     high = config.train_length
     low = least_context(high, 0.5)
-    needed = {"last": high} | ({"overlap": 2 * high - low} if low < high else {})
+    needed: dict[Form, int] = {"last": high}
+    if low < high:
+        needed["overlap"] = 2 * high - low
     texts = test_texts(language, config, 2 * high - low)
     answering: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
-    if language.predict(texts[:1, :1]) is not None:
-        answering["perfect_"] = (language.predict, None)
+    if language.predict(texts[:1, :1]) is not None:  # one that is known is known for all tokens
+        answering["perfect_"] = (cast(Model, language.predict), None)
     found: Measured = {}
     for who, (answer, draw) in answering.items():
         for form, length in needed.items():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_encoding, build_models
@@ -12,6 +12,7 @@ from synthlab.language.evaluation import METRICS, by_context, facts, suffixes, t
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, drawn_positions
 from synthlab.language.pretraining import pretrain
+from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train
@@ -48,12 +49,13 @@ def evaluate_model(stack: nn.Module, index: int, config: LanguageConfig) -> tupl
     """Losses at every context length, and in one row what is measured beside them: the temperature of the calibrated
     ones, misalignment, and how well facts are recalled."""
     member, places = Member(stack, index), stream(config.evaluation.seed, "evaluation_positions")
-    draws = stack.encoding.draws_positions
+    encoding = encoding_of(stack)
+    draws = encoding.draws_positions
 
-    def draw(tokens):
-        return drawn_positions(stack.encoding, tokens, places)
+    def draw(tokens: Tensor) -> Tensor:
+        return drawn_positions(encoding, tokens, places)
 
-    def model(tokens, positions=None):
+    def model(tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         return member(tokens, draw(tokens) if draws and positions is None else positions)
 
     language = LANGUAGES.build(config.language)

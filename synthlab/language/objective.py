@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
+from synthlab.models.encoding_base import Encoding, encoding_of
 from synthlab.rng import stream
 
 
@@ -63,17 +64,18 @@ class WindowLoss:
     def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
         """The positions of the first and of the second window of each text, ``extra`` tokens apart, from one draw for
         both; None where the encoding draws none."""
-        if not self.model.encoding.draws_positions:
+        encoding = encoding_of(self.model)
+        if not encoding.draws_positions:
             return None, None
         drawn = [
-            drawn_positions(self.model.encoding, text[:, : self.length + more], generator)
+            drawn_positions(encoding, text[:, : self.length + more], generator)
             for text, more, generator in zip(tokens, extra, self.places, strict=True)
         ]
         first, second = ([each[:, part] for each in drawn] for part in (slice(self.length), slice(-self.length, None)))
         return torch.stack(first).to(self.device), torch.stack(second).to(self.device)
 
 
-def drawn_positions(encoding: nn.Module, tokens: Tensor, generator: torch.Generator) -> Tensor:
+def drawn_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
     """Positions [B, T] for the rows of ``tokens`` where the encoding draws them."""
     batch, length = tokens.shape
     # The bench's encodings count a sequence's symbols, and give positions to BOS and EOS too: two more.

@@ -10,7 +10,7 @@ dimensions of models and rows too, of size 1 where all share them.
 
 import math
 from abc import ABC
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -61,3 +61,8 @@ class Encoding(nn.Module, ABC):
     ) -> Float[Tensor, "#E #B H Q K"] | None:
         """What is added to attention logits, given each query's position and its keys'; None for nothing."""
         return None
+
+
+def encoding_of(model: nn.Module) -> Encoding:
+    """The position encoding of a model, which every model keeps as its attribute ``encoding``."""
+    return cast(Encoding, model.encoding)

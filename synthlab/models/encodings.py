@@ -64,6 +64,7 @@ class ALiBi(Encoding):
 
     def __init__(self, dims: Dims, /):
         super().__init__()
+        self.slopes: Tensor
         self.register_buffer("slopes", alibi_slopes(dims.heads), persistent=False)
 
     def bias(self, query, key):

@@ -7,11 +7,15 @@ What differs from model to model must be a parameter; a buffer is the same for a
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+if TYPE_CHECKING:
+    from synthlab.models.encoding_base import Encoding
 
 Generators = Sequence[torch.Generator]
 
@@ -82,7 +86,7 @@ class Member:
     is. It answers with a number for each place of x, or with one for each token of a vocabulary."""
 
     def __init__(self, stack: nn.Module, index: int):
-        self.stack, self.encoding = stack, stack.encoding
+        self.stack, self.encoding = stack, cast("Encoding", stack.encoding)
         self.values = {name: values[index : index + 1] for name, values in stack.named_parameters()}
 
     def __call__(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L *V"]:

@@ -7,8 +7,8 @@ D model width, H heads, d head width, Q queries, K keys: P + 1 (BOS, x1..xL, and
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -55,7 +55,8 @@ class Decoder(nn.Module, ABC):
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
         self.encoding = make_encoding(Dims(width, heads, models))
         self.tokens = stacked(models, vocabulary, width)
-        self.blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
+        blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
+        self.blocks = cast(Sequence[Block], blocks)  # PyTorch does not say of what a ModuleList consists
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
         self.readout = self.make_readout(models, width, hidden, vocabulary)
         self.initialise(generators, init_scale)

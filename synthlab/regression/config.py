@@ -26,7 +26,8 @@ class RunConfig(Config):
 
     results_version = 3  # 2: stacked models; 3: the kind is part of the config
     config_name = "config"
-    kind: Literal["regression"] = "regression"
+    # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
+    kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
     task: Member
     inputs: Member
     encoding: Member
@@ -40,7 +41,7 @@ class RunConfig(Config):
     evaluation: Evaluation
 
     @property
-    def family(self) -> "Family":
+    def family(self) -> "Family[RunConfig]":
         from synthlab.regression import family
 
         return family

@@ -10,6 +10,7 @@ from torch import nn
 
 from synthlab.config.registry import Registry, asking
 from synthlab.errors import InputError
+from synthlab.models.encoding_base import encoding_of
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.transformer import Transformer
@@ -117,7 +118,7 @@ def _longest(config: RunConfig, model: nn.Module) -> int | float:
         asking("model", config.model["name"], "say its encoding"),
         asking("encoding", config.encoding["name"], "say the longest sequence it can serve"),
     ):
-        longest = model.encoding.longest()
+        longest = encoding_of(model).longest()
         return longest if isinstance(longest, int) else float(longest)
 
 

@@ -34,7 +34,7 @@ class Bernoulli(InputDistribution):
     def __init__(self, p: Annotated[float, Field(ge=0, le=1)]):
         self.p = p
 
-    def probability(self, batch, generator):
+    def probability(self, batch: int, generator: torch.Generator) -> float:
         return self.p
 
 
@@ -44,7 +44,7 @@ class UniformCount(InputDistribution):
     Drawn as p ~ U(0, 1) and then Bernoulli(p): every prefix of length k again has a uniform count on 0..k.
     """
 
-    def probability(self, batch, generator):
+    def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "B 1"]:
         return torch.rand(batch, 1, generator=generator)
 
 

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from synthlab.models.encoding_base import encoding_of
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
@@ -64,11 +65,12 @@ class PrefixRegression:
 
     def __call__(self) -> Float[Tensor, " E"]:
         x, target = next(self.batches)
-        if not self.model.encoding.draws_positions:
+        encoding = encoding_of(self.model)
+        if not encoding.draws_positions:
             return weighted_mse(self.model(x), target, self.weights)
         lengths = torch.stack([each.lengths() for each in self.examples])
         positions = [
-            self.model.encoding.positions(length, x.shape[-1] + 2, each.places)
+            encoding.positions(length, x.shape[-1] + 2, each.places)
             for length, each in zip(lengths, self.examples, strict=True)
         ]
         weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)

@@ -85,10 +85,10 @@ class Identity(OutRep):
 
     domain, image = REALS, REALS
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z
 
 
@@ -97,10 +97,10 @@ class Sqrt(OutRep):
 
     domain, image = NON_NEGATIVE, NON_NEGATIVE
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.sqrt()
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.square()
 
 
@@ -109,10 +109,10 @@ class Log(OutRep):
 
     domain, image = POSITIVE, REALS
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.log()
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.exp()
 
 
@@ -121,10 +121,10 @@ class Rsqrt(OutRep):
 
     domain, image, increasing = POSITIVE, POSITIVE, False
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.rsqrt()
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.square().reciprocal()
 
 
@@ -133,10 +133,10 @@ class Reciprocal(OutRep):
 
     domain, image, increasing = POSITIVE, POSITIVE, False
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.reciprocal()
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.reciprocal()
 
 
@@ -145,10 +145,10 @@ class Rlog(OutRep):
 
     domain, image, increasing = POSITIVE, POSITIVE, False
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.log1p().reciprocal()
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.reciprocal().expm1()
 
 
@@ -163,10 +163,10 @@ class Power(OutRep):
         self.increasing = p > 0
         self.domain = self.image = NON_NEGATIVE if p > 0 else POSITIVE
 
-    def f(self, x):
+    def f(self, x: Values) -> Values:
         return x.pow(self.p)
 
-    def f_inverse(self, z):
+    def f_inverse(self, z: Values) -> Values:
         return z.pow(1 / self.p)
 
 

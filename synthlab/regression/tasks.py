@@ -28,30 +28,30 @@ def _lengths(x: Tensor) -> Tensor:
 class Mean(Task):
     """The share of ones (paper, section 3)."""
 
-    def targets(self, x):
+    def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
         return x.cumsum(1) / _lengths(x)
 
-    def span(self, length):
+    def span(self, length: int) -> tuple[float, float]:
         return 0.0, 1.0
 
 
 class Length(Task):
     """The number of symbols (paper, section 3)."""
 
-    def targets(self, x):
+    def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
         return _lengths(x).expand(x.shape)
 
-    def span(self, length):
+    def span(self, length: int) -> tuple[float, float]:
         return 1.0, float(length)
 
 
 class Sum(Task):
     """The number of ones (paper, appendix C)."""
 
-    def targets(self, x):
+    def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
         return x.cumsum(1).to(torch.get_default_dtype())
 
-    def span(self, length):
+    def span(self, length: int) -> tuple[float, float]:
         return 0.0, float(length)
 
 

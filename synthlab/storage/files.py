@@ -107,7 +107,7 @@ class Files(ABC):
 class Folder(Files):
     """Files of a folder. Folders are renamed when they are complete, which also holds on shared file systems."""
 
-    def __init__(self, root: str | os.PathLike):
+    def __init__(self, root: str | os.PathLike[str]):
         self.root = Path(root)
 
     def exists(self):

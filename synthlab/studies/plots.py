@@ -102,7 +102,7 @@ class Training(Plot):
         draw_lines(axes, drawn, "step", every=0.12)
         axes.set_xscale("log")
         axes.set_xlabel("training step")
-        axes.set_ylabel(self.measures)
+        axes.set_ylabel(self.measures or "")
 
 
 class Against(Plot):
@@ -177,10 +177,11 @@ class Powers(Plot):
         draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
         named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
         colours, styles = style_of(list(drawn["series"].unique())), style_of(list(named["map"].unique()))
-        for row in named.itertuples():
-            spread = [[row.median - row.low], [row.high - row.median]] if row.p == BESIDE else None
-            look = {"color": colours[row.series].colour, "markersize": 6, "mec": "black", "lw": 1}
-            axes.errorbar(row.p, row.median, spread, fmt=styles[row.map].marker, **look)
+        for row in named.to_dict("records"):
+            median, p = row["median"], row["p"]
+            spread = [[median - row["low"]], [row["high"] - median]] if p == BESIDE else None
+            look: dict[str, Any] = {"color": colours[row["series"]].colour, "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(p, median, spread, fmt=styles[row["map"]].marker, **look)
         if (named["p"] == BESIDE).any():  # off the scale, so set apart
             axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
         top = axes.secondary_xaxis("top")
@@ -213,7 +214,7 @@ class Heat(Plot):
             return runs
         order = {key: list(dict.fromkeys(runs[key])) for key in keys}
         drawn = over_seeds(runs, keys, "horizon").sort_values(
-            keys, key=lambda names: names.map(order[names.name].index)
+            keys, key=lambda names: names.map(order[str(names.name)].index)
         )
         return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
 

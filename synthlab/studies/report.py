@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 from omegaconf import OmegaConf
@@ -49,7 +49,7 @@ class About(NamedTuple):
 
 def deviations(path: Path) -> list[dict[str, str]]:
     """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
-    return OmegaConf.to_container(OmegaConf.load(path))
+    return cast(list[dict[str, str]], OmegaConf.to_container(OmegaConf.load(path)))
 
 
 def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def spread(check: Check) -> str:
     return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
 
 
-def _spread(median: float, low: float, high: float, seeds: float) -> str:
+def _spread(median: float, low: float, high: float, seeds: float | int) -> str:
     return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
@@ -150,7 +150,9 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
     """The settings that all runs share."""
     flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").astype(str)
-    return [(key, column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"]
+    return [
+        (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
+    ]
 
 
 def _runs(records: Sequence[Record]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ open to one side. That is for each check by itself. One seed covers nothing: its
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import comb
-from typing import Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from synthlab.storage.records import Record
 
 COVERAGE = 0.9  # of the intervals that decide, where there are seeds enough: five or more
 Answer = Literal["holds", "fails", "undecided"]
+Given = TypeVar("Given")
 
 
 class NoEvidence(LookupError):
@@ -125,7 +127,7 @@ class Evidence:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
         if not self.records.get(name):
             raise NoEvidence(f"no finished run of {name}")
-        return self.records[name][0].config
+        return cast(RunConfig, self.records[name][0].config)  # figures are made of such runs alone
 
     def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
         """A row for each seed, a column for each length."""
@@ -144,11 +146,11 @@ class Evidence:
     def ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
         """Error of one series / that of another: for each seed that both have, the geometric mean over the lengths
         that lie beyond both training ranges. All lengths then count alike, as on a logarithmic axis."""
-        a, b = (np.log(self.beyond(series)) for series in (name, other))
+        a, b = (logarithms(self.beyond(series)) for series in (name, other))
         a, b = a.align(b, join="inner")
         if a.empty:
             raise NoEvidence(f"{name} and {other} have no seed or no length in common")
-        return np.exp((a - b).mean(axis="columns", skipna=False)).to_numpy()
+        return np.exp((a - b).mean(axis="columns", skipna=False).to_numpy())
 
     def rise(self, name: str, floor: float = 0.0) -> Float[np.ndarray, " seeds"]:
         """The largest error beyond training / the largest within, or ``floor`` if that is more."""
@@ -194,12 +196,19 @@ class Evidence:
                     raise NoEvidence(f"the claim is about {group}={wanted}, the runs of {name} have {group}={found}")
 
 
+def logarithms(errors: pd.DataFrame) -> pd.DataFrame:
+    """The natural logarithm of each number of a table."""
+    return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas makes a table of it
+
+
 def _final_loss(training: pd.DataFrame) -> float:
     return float(training.loc[training["step"] > 0.9 * training["step"].iloc[-1], "loss"].mean())
 
 
-class Claim(NamedTuple):
-    """What the paper says, where, of what runs, and how it is decided."""
+@dataclass(frozen=True)
+class Claim(Generic[Given]):
+    """What the paper says, where, of what runs, and how it is decided from what is ``Given``: the ``Evidence`` of a
+    panel, or a table of a study's runs."""
 
     id: str
     where: str
@@ -208,14 +217,14 @@ class Claim(NamedTuple):
     why: str  # the thresholds are what they are
     about: Mapping[str, str]  # the member of each group that the runs must have
     series: Sequence[str]  # that must be among them
-    judge: Callable[[Evidence], list[Check]]
+    judge: Callable[[Given], list[Check]]
 
 
 class Verdict(NamedTuple):
     """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
     checked."""
 
-    claim: Claim
+    claim: Claim[Any]
     figure: str
     checks: list[Check]
     missing: list[str]
@@ -240,7 +249,9 @@ class Verdict(NamedTuple):
         return min((len(check.values) for check in self.checks), default=0)
 
 
-def judge(claims: Iterable[Claim], figure: str, panels: Sequence[tuple[Sequence[str], Evidence]]) -> list[Verdict]:
+def judge(
+    claims: Iterable[Claim[Evidence]], figure: str, panels: Sequence[tuple[Sequence[str], Evidence]]
+) -> list[Verdict]:
     """The verdicts on those ``claims`` that the panels of ``figure`` are evidence for: of each panel, the ids of its
     claims and its runs."""
     verdicts = []

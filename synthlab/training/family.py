@@ -5,12 +5,15 @@ and a module with what stands here.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
 
+from synthlab.config.base import Config
 from synthlab.training.loop import Observer, Training
+
+Run = TypeVar("Run", bound=Config, contravariant=True)
 
 
 class Objective(Protocol):
@@ -19,28 +22,33 @@ class Objective(Protocol):
     def __call__(self) -> Tensor: ...
 
 
-class Family(Protocol):
-    """How the runs of a family are built, trained and tested. Modules are families, too."""
+class Family(Protocol[Run]):
+    """How the runs of a family, whose configs are ``Run``, are built, trained and tested. Modules are families, too."""
 
-    METRICS: Mapping[str, str]  # what is recorded for each test length, and what it means
+    @property
+    def METRICS(self) -> Mapping[str, str]:
+        """What is recorded for each test length, and what it means."""
+        ...
 
-    def build_models(self, configs: Sequence[Any]) -> nn.Module:
+    def build_models(self, configs: Sequence[Run]) -> nn.Module:
         """The freshly initialized models of runs of one shape, as one ensemble: every parameter has a leading dimension
         of models. Raises InputError for models that cannot be part of one."""
         ...
 
-    def make_objective(self, ensemble: nn.Module, configs: Sequence[Any], device: str = "cpu") -> Objective:
+    def make_objective(self, ensemble: nn.Module, /, configs: Sequence[Run], device: str = "cpu") -> Objective:
         """What the models minimize, or minimize first."""
         ...
 
     def train_models(
-        self, ensemble: nn.Module, configs: Sequence[Any], observe: Observer | None = None, device: str = "cpu"
+        self, ensemble: nn.Module, /, configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
     ) -> list[Training]:
         """Train freshly built models; returns how each one's training went. ``observe`` is called at each point of the
         training curve, and may look at ``ensemble``, which is as far as its training then is."""
         ...
 
-    def evaluate_model(self, ensemble: nn.Module, index: int, config: Any) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def evaluate_model(
+        self, ensemble: nn.Module, /, index: int, config: Run
+    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """``METRICS`` by test length (column ``length``) for the model ``index``; and a table of what else is
         recorded of such runs, or None."""
         ...

@@ -120,7 +120,8 @@ def _copy_gradients(parameters: list[nn.Parameter], gradients: list[Tensor]) -> 
         if gradient is None:
             place.zero_()
     used = [(place, gradient) for place, gradient in found if gradient is not None]
-    torch._foreach_copy_([place for place, _ in used], [gradient for _, gradient in used])
+    places, values = [place for place, _ in used], [gradient for _, gradient in used]
+    torch._foreach_copy_(places, values)  # pyright: ignore[reportPrivateImportUsage]  # nothing public copies all at once
 
 
 class _Optimizer:
@@ -131,10 +132,14 @@ class _Optimizer:
     """
 
     def __init__(self, rows: nn.Parameter, protocols: Sequence[Protocol]):
-        self.protocol, self.groups, end = protocols[0], [], 0
+        self.protocol, end = protocols[0], 0
+        self.groups: list[_Group] = []
+        gradients = rows.grad
+        assert gradients is not None  # ``_as_rows`` made them
         for lr, members in groupby(protocol.lr for protocol in protocols):
             part = slice(end, end + len(list(members)))
-            self.groups.append(_Group(lr, rows.data[part], rows.grad[part]))
+            count = torch.zeros((), device=rows.device)
+            self.groups.append(_Group(lr, rows.data[part], gradients[part], count))
             end = part.stop
 
     def step(self, number: int) -> None:
@@ -146,7 +151,6 @@ class _Optimizer:
     def _adam(self, group: "_Group", lr: float) -> None:
         if not group.state:
             group.state = [torch.zeros_like(group.rows), torch.zeros_like(group.rows)]
-            group.count = torch.zeros((), device=group.rows.device)
         mean, square = group.state
         adam(
             *([group.rows], [group.gradients], [mean], [square], [], [group.count]),
@@ -182,5 +186,5 @@ class _Group:
     lr: float
     rows: Tensor
     gradients: Tensor
+    count: Tensor  # of the steps taken; Adam corrects its averages by it
     state: list[Tensor] = field(default_factory=list)
-    count: Tensor | None = None

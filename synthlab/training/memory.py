@@ -48,7 +48,8 @@ def excess(config: Config, there: float) -> str | None:
     if max(trained, weights + testing) <= there:
         return None
     if trained < weights + testing:
-        fields = f"evaluation.sequences={config.evaluation.sequences} test_length={config.test_length}"
+        sequences = config.symbols_tested // config.test_length
+        fields = f"evaluation.sequences={sequences} test_length={config.test_length}"
     elif COPIES * weights > training:
         fields = _weights(config)
     else:

@@ -158,7 +158,7 @@ def test_algebraic_numbers_are_told_apart_however_close():
     close = sympy.Poly(((t**2 - 2) * (t**2 - 2 - Rational(1, 10**90))), t, domain=sympy.QQ)
     roots = Root.all(close)
     assert len(roots) == 4
-    two, more = sorted((root for root in roots if root.index == 1), key=lambda root: root.polynomial.LC())
+    two, more = sorted((root for root in roots if root.place == 1), key=lambda root: root.polynomial.LC())
     assert two.number == sympy.CRootOf(t**2 - 2, 1, radicals=False)
     assert _lesser(two, more) == _lesser(more, two) == two
 

@@ -70,7 +70,7 @@ def rank_one_gap() -> tuple[Expr, Expr, Expr]:
     rows = mixture_formula("length")
     b = [(row.cross.T * kappa)[0] for row in rows]
     a = [(kappa.T * row.gram * kappa)[0] for row in rows]
-    gain = sum(x**2 / y for x, y in zip(b, a, strict=True))
+    gain = sympy.Add(*(x**2 / y for x, y in zip(b, a, strict=True)))
     # At kappa = (1, 1): both a are 1/2, so D is 4 a0 a1 there 1.
     gap = sympy.expand(sympy.cancel((gain.subs(w, 0) - gain) * 4 * a[0] * a[1]))
     in_r = sympy.Poly(gap, w)

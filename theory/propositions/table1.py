@@ -72,7 +72,8 @@ def rounded_range(x: Column, y: Column) -> tuple[float, float]:
     ends = min(squares), max(squares)
     if ends[0] * ends[1] <= 0:
         raise ArithmeticError("no sign of r is certain")
-    return tuple(math.copysign(math.sqrt(abs(end)), end) for end in ends)
+    low, high = (math.copysign(math.sqrt(abs(end)), end) for end in ends)
+    return low, high
 
 
 def _corners(values: Column) -> list[Column]:
