@@ -16,6 +16,7 @@ class Settings(settings.Settings):
     """The keys that are the figures', not their runs'."""
 
     figure: Any
+    seeds: settings.Seeds
 
 
 def task(raw: dict[str, Any], command: str) -> bool:

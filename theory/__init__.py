@@ -17,7 +17,7 @@ _HOMES = {
     "paper_optimum": "optima",
     "training_loss": "linear_attention",
 }
-__all__ = list(_HOMES)
+__all__ = ["Optimum", "expected_error", "optimum", "paper_optimum", "training_loss"]
 
 
 def __getattr__(name: str) -> Any:

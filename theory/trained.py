@@ -68,7 +68,7 @@ def mapped_cases() -> list[Case]:
 
 
 def configs(
-    cases: Sequence[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
+    cases: Iterable[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
 ) -> dict[Case, list[RunConfig]]:
     """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
     training and test length. Raises InputError."""

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 
 from synthlab.config.bounds import bound_files
 from synthlab.config.composition import conf_dir, input_errors
@@ -59,7 +59,7 @@ def main(
         # Hydra prints a heading of its own for whatever a task raises, so problems are reported after it has returned.
         try:
             with input_errors(overrides):
-                raw = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+                raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
             succeeded.append(reported(lambda: task(raw)))
         except InputError as error:
             refused.update(dict.fromkeys(error.lines))
@@ -76,7 +76,7 @@ def main(
                 raise InputError(f"-m: {sweep}")
             if args.multirun and (args.config_name or args.config_path):
                 raise InputError("-m: a sweep reads the lab's own config; give --config-dir and the names of its files")
-            if _is_ours(args):
+            if _is_ours(args) and not isinstance(sweep, str):
                 searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []
                 succeeded.append(reported(lambda: sweep(overrides, searchpath)))
             else:

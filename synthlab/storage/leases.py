@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from synthlab.storage.files import Files, listing
 
@@ -125,9 +125,9 @@ class Leases:
         done: dict[str, float] = {}
         for name in self.files.names(HEARTBEATS):
             with suppress(OSError, ValueError, TypeError, KeyError):
-                sign = json.loads(self.files.read(f"{HEARTBEATS}/{name}"))
+                sign: dict[str, Any] = json.loads(self.files.read(f"{HEARTBEATS}/{name}"))
                 if self._is_alive(Holder(**sign["holder"])):
-                    done |= dict.fromkeys(set(identities) & set(sign["runs"]), sign["share"])
+                    done |= {identity: float(sign["share"]) for identity in set(identities) & set(sign["runs"])}
         return float(sum(done.values()))
 
     def release(self, parent: int) -> None:

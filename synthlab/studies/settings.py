@@ -18,7 +18,6 @@ class Settings(BaseModel):
     """The keys that are a command's, not its runs'; each is described in the command's file of ``conf/``."""
 
     model_config = STRICT
-    seeds: Seeds
     workers: PositiveInt | None
     replot: bool
     results: str

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from math import ceil, prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from synthlab.config.base import BOOKKEEPING, bookkeeping
 from synthlab.config.composition import Composed, compose, composed, hydra_initialized, input_errors
@@ -81,7 +81,7 @@ def _parts(overrides: list[str]) -> list[Swept]:
             batches = BasicSweeper.split_arguments([each], max_batch_size=None)
             choices = [job[0] for batch in batches for job in batch]
             values = [choice.value() for choice in parser.parse_overrides(choices)]
-            parts.append(Swept(each.input_line, each.get_key_element().lstrip("+~"), choices, values))
+            parts.append(Swept(str(each.input_line), each.get_key_element().lstrip("+~"), choices, values))
     return parts
 
 
@@ -145,7 +145,7 @@ def _refers(job: list[str], searchpath: list[str] | None) -> bool:
 
     try:
         with input_errors(job):
-            values = OmegaConf.to_container(composed(job, searchpath), resolve=False)
+            values = cast(dict[str, Any], OmegaConf.to_container(composed(job, searchpath), resolve=False))
     except InputError:
         return False
     return "${" in json.dumps({key: value for key, value in values.items() if key not in BOOKKEEPING}, default=str)
@@ -167,4 +167,4 @@ def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
     if rest not in known:
         known[rest] = resolve(raw)
         return known[rest]
-    return known[rest].with_seed(raw.get("seed"))
+    return known[rest].with_seed(cast(int, raw.get("seed")))  # checked there

@@ -8,16 +8,17 @@ dies loses what it was training, and the same sweep again hands out what is miss
 import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveFloat
 
+from synthlab.config.base import Config, config_of
 from synthlab.config.composition import composed, conf_dir, input_errors, quoted, searchpath_override
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
@@ -111,13 +112,13 @@ def job(config: Any) -> None:
         sys.path.insert(0, given["path"])  # a user's own classes, as with python -m
     if given["parent"] == os.getppid():
         leave_with(given["parent"])
-    configs = [RunConfig.checked(run) for run in given["runs"]]
+    configs = [config_of(run) for run in given["runs"]]
     sweep = Sweep(configs, Store(given["results"]), keep=lambda record: None)
     sweep.prepare()
     sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker_of(given["tracker"]))
 
 
-def batched(configs: list[RunConfig], batches: Batches, device: str = "cpu") -> list[list[RunConfig]]:
+def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:
     """``configs`` in batches of about ``batches.minutes`` of work for one core each, or of more where they would be
     more than ``batches.at_most``; the runs of a stack stay together."""
     plan = plan_ensembles(configs, 1, device)
@@ -125,7 +126,8 @@ def batched(configs: list[RunConfig], batches: Batches, device: str = "cpu") -> 
     number = max(1, round(total / batches.minutes))
     at_most = (os.cpu_count() or 1) if batches.at_most == "cores" else batches.at_most
     number = min(number, len(plan), at_most or number)
-    loads, parts = [0.0] * number, [[] for _ in range(number)]
+    loads = [0.0] * number
+    parts: list[list[Config]] = [[] for _ in range(number)]
     for stack in plan:  # the longest first, each to whoever has least
         least = loads.index(min(loads))
         loads[least] += seconds(stack)

@@ -98,7 +98,7 @@ def _bar(total: int) -> Any:
             made, elapsed = self.n - (self.start or 0), values["elapsed"]
             left = tqdm.format_interval(elapsed * (total - self.n) / made) if made > 0 else "?"
             left = left if self.n < total else tqdm.format_interval(0)
-            return values | {"text": self.text, "so_far": tqdm.format_interval(elapsed), "time_left": left}
+            return dict(values) | {"text": self.text, "so_far": tqdm.format_interval(elapsed), "time_left": left}
 
         def due(self, last: bool) -> None:
             news = self.text != self.told

@@ -3,7 +3,7 @@
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -204,7 +204,7 @@ def all_recorded(configs: Iterable[Config], store: Store) -> None:
 
 
 def ensure(
-    configs: list[Config],
+    configs: Sequence[Config],
     store: Store,
     workers: int = 1,
     progress: bool = True,

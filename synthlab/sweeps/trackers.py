@@ -95,7 +95,7 @@ class WandB(Tracker):
     def begin(self, config):
         # What W&B reports about itself: measured, 30 runs end in 2 seconds without and in 20 with it.
         os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-        import wandb
+        import wandb  # pyright: ignore[reportMissingImports] - an extra
 
         folder = Path(self.folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,8 @@ class WandB(Tracker):
         with _lock, _environment("WANDB_CACHE_DIR", str(folder)):
             wandb.setup()  # starts W&B's own process, which leaves with this one; its log goes to wandb/ in the cache
             wandb.termsetup(settings, None)  # or W&B would ask on the terminal for an account
-        title = f"{config.task['name']} {config.encoding['name']} {config.outrep['name']} seed {config.seed}"
+        parts = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
+        title = " ".join([*filter(None, parts), f"seed {config.seed}"])
         where = {"id": config.id, "name": title, "dir": str(folder), "reinit": "create_new", "resume": "allow"}
         run = wandb.init(config=config.model_dump(), settings=settings, **where, **self.about)
         for axis, drawn in {"step": "train/*", "length": "test/*"}.items():
@@ -162,7 +163,7 @@ class _TensorBoardTrack(Track):
     """An event file. Not by a SummaryWriter, whose thread (one a run) prints a traceback where the disk is full."""
 
     def __init__(self, path: Path, config: Config):
-        from tensorboard.compat.proto.event_pb2 import SessionLog
+        from tensorboard.compat.proto.event_pb2 import SessionLog  # pyright: ignore[reportMissingImports] - an extra
         from torch.utils.tensorboard.summary import hparams
 
         settings = Record(config, pd.DataFrame(), pd.DataFrame()).settings()
@@ -188,8 +189,8 @@ class _TensorBoardTrack(Track):
         )
 
     def _write(self, *events: dict[str, Any]) -> None:
-        from tensorboard.compat.proto.event_pb2 import Event
-        from tensorboard.summary.writer.record_writer import RecordWriter
+        from tensorboard.compat.proto.event_pb2 import Event  # pyright: ignore[reportMissingImports] - an extra
+        from tensorboard.summary.writer.record_writer import RecordWriter  # pyright: ignore[reportMissingImports] - an extra
 
         with open(self.path, "ab") as file:  # opened each time: nothing is left open where a run is given up
             for event in events:
@@ -303,7 +304,7 @@ def _tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
 
 
 def _scalars(values: Mapping[str, float | int], step: int) -> dict[str, Any]:
-    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportMissingImports] - an extra
 
     return {"step": step, "summary": Summary(value=[Summary.Value(tag=k, simple_value=v) for k, v in values.items()])}
 

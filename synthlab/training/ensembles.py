@@ -1,6 +1,8 @@
 """Ensembles: which runs of one shape train together, and which ensemble is trained first."""
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 from synthlab.config.base import Config
 
@@ -9,15 +11,16 @@ from synthlab.config.base import Config
 # on one core of the machine that docs/speed.md speaks of, up to a factor of two or so.
 CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD, SECONDS = 2**14, 1.2e-7
+Run = TypeVar("Run", bound=Config)
 
 
-def plan_ensembles(configs: list[Config], workers: int, device: str = "cpu") -> list[list[Config]]:
+def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") -> list[list[Run]]:
     """``configs`` in ensembles of one shape, as large as pays, the longest work first; cut smaller where workers would
     be left without one. Whoever trains them checks that they are exact (``training.exactness``)."""
-    shapes: dict[str, list[Config]] = {}
+    shapes: dict[str, list[Run]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
-    plan = []
+    plan: list[list[Run]] = []
     for members in shapes.values():
         members = sorted(members, key=lambda config: config.protocol.lr)  # the optimizer takes equal rates together
         size = ensemble_size(members[0], device)
@@ -34,14 +37,14 @@ def ensemble_size(config: Config, device: str = "cpu") -> int:
     return 1 if activations is None else max(1, CAPACITY[device] // activations)
 
 
-def seconds(configs: list[Config]) -> float:
+def seconds(configs: Sequence[Config]) -> float:
     """How long one core takes for an ensemble, about: enough to order ensembles by, and to cut a sweep into jobs."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
     return SECONDS * first.protocol.steps * first.model.get("depth", 1) * activations
 
 
-def _parts(configs: list[Config], count: int) -> list[list[Config]]:
+def _parts(configs: list[Run], count: int) -> list[list[Run]]:
     """``configs`` in ``count`` parts, or as many as there are, of sizes that differ by one at most."""
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]

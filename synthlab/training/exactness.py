@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from synthlab.config.base import Config
+from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.training.devices import one_thread
 from synthlab.training.loop import train
@@ -67,7 +68,7 @@ def _trial(configs: Sequence[Config]) -> list[list[torch.Tensor]]:
     x = torch.arange(3)[:, None].bitwise_right_shift(torch.arange(configs[0].train_length) % 2) % 2
     with torch.no_grad():
         answers = [
-            torch.zeros(0) if stack.encoding.draws_positions else Member(stack, i)(x) for i in range(len(configs))
+            torch.zeros(0) if encoding_of(stack).draws_positions else Member(stack, i)(x) for i in range(len(configs))
         ]
     return [
         [torch.tensor(trainings[index].losses), answers[index], *(each[index] for each in stack.parameters())]
