@@ -103,7 +103,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
 
 
-def told(word: str, seeds: float) -> str:
+def told(word: str, seeds: int | float) -> str:
     """A verdict's word, with the number of seeds where they are too few for more."""
     if word == "undecided":
         return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"
@@ -115,7 +115,7 @@ def spread(check: Check) -> str:
     return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
 
 
-def _spread(median: float, low: float, high: float, seeds: float) -> str:
+def _spread(median: float, low: float, high: float, seeds: int | float) -> str:
     return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
