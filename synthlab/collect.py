@@ -27,7 +27,7 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
         where: Conditions that must all hold, as ``synthlab.load_records`` takes them.
 
     Returns:
-        The collection: ``runs``, how many runs were written, and ``damaged``, a line for each record that was left out.
+        The collection. Its ``runs`` says how many runs were written, ``damaged`` has a line for each record left out.
 
     Raises:
         InputError: A condition, the folder or the file cannot be.

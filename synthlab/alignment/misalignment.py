@@ -83,10 +83,10 @@ def misalignment(
             ``model(window, positions of its tokens)``, so that both windows of a text share one draw.
 
     Returns:
-        Four means over texts, in nats but for ``squared``, each with its standard error: ``sce``, the paper's symmetric
-        cross-entropy H(p, q) + H(q, p); ``excess``, what it has beyond entropy, KL(p || q) + KL(q || p); ``kl``, that
-        of the answer with the longer context (``last``: of l1) from the other; ``squared``, the squared distance of the
-        probabilities.
+        Four means over texts, each with its standard error. ``sce`` is the paper's symmetric cross-entropy
+        H(p, q) + H(q, p), ``excess`` what it has beyond entropy, KL(p || q) + KL(q || p), and ``kl`` that of the answer
+        with the longer context from the other (in the form ``last``, of l1), all in nats; ``squared`` is the sum of
+        squared differences of probabilities.
 
     Raises:
         InputError: The lengths do not fit each other, or the texts are too short.

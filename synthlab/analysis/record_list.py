@@ -33,7 +33,7 @@ class Records(list[Record]):
         """One tidy table.
 
         Returns:
-            A row for each run and test length; a diverged run has a single row, without length. Columns: ``id``,
+            A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
             ``status``, the config (``task``, ``encoding``, ``model.width``, ``seed``, ...), ``length``, the metrics
             (``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``) and ``horizon``.
         """
@@ -43,8 +43,8 @@ class Records(list[Record]):
         """A short table for people.
 
         Returns:
-            Mean squared error, in the units of the answer, at a few test lengths (rows) for each config (columns): the
-            median over seeds.
+            The median over seeds of the mean squared error, in the units of the answer, at a few test lengths (rows)
+            for each config (columns).
         """
         return tables.summary(self)
 
