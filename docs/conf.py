@@ -47,7 +47,9 @@ def read_source(app: Any, docname: str, source: list[str]) -> None:
 
 
 def _from_docs(path: str) -> str:
-    return path.removeprefix("docs/") if path.startswith("docs/") else f"../{path}"
+    """A link of a file of the root, as a page of docs/ has it."""
+    pages = {file: f"{page}.md" for page, file in COPIED.items()}
+    return pages.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else f"../{path}")
 
 
 class Fetched(HTMLParser):
