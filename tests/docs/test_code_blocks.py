@@ -3,8 +3,8 @@
 - The blocks of a page share their names, from top to bottom. A block whose first line is a file's name (``# mine.py``)
   is also that file in the working folder. Every run that a block trains takes 4 steps (``QUICK``, before the block's
   own settings).
-- Commands stand in ``sh`` blocks, or between backticks. Hydra's are composed and checked, not run; ``range(N)`` then
-  stands for two values. ``collect`` and ``compare`` run on a few small records.
+- Commands stand in ``sh`` blocks, or between backticks. Hydra's are composed and checked, not run; ``range(N)`` and
+  ``glob(*)`` then stand for two values. ``collect`` and ``compare`` run on a few small records.
 """
 
 import re
@@ -173,7 +173,8 @@ def check(command: str, arguments: list[str]) -> None:
         if word.startswith("hydra/launcher="):
             assert word.partition("=")[2] in LAUNCHERS
     if command == "sweep" or "-m" in arguments:
-        assert grid([re.sub(r"=range\(\d+\)", "=range(2)", override) for override in overrides], folders).configs
+        few = [re.sub(r"=range\(\d+\)", "=range(2)", override).replace("glob(*)", "glob(n*)") for override in overrides]
+        assert grid(few, folders).configs
         return
     strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
     raw = compose(strings, folders, HYDRA[command])
