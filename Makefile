@@ -7,7 +7,7 @@
 #   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
 #                           make test-browser, the classroom in Chromium
-#   make screenshots        the pictures of the classroom in the README
+#   make screenshots        the pictures of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what
 #   make reference          train the committed reference run again (hours); make readme renews its tables
