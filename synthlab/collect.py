@@ -1,5 +1,6 @@
 """``python -m synthlab.collect``: all runs of a results folder as one table, a CSV or Parquet file."""
 
+import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # damaged records that are named one by one
 
 
-def collect(results: Any, out: Path, where: Any = None) -> Any:
+def collect(results: str | os.PathLike, out: str | os.PathLike, where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 
     It is written in parts, so that memory hardly grows with the number of runs, and under another name until it is
@@ -33,13 +34,12 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
         InputError: A condition, the folder or the file cannot be.
 
     Example:
-        >>> from pathlib import Path
         >>> import pandas as pd
         >>> import synthlab
         >>> from synthlab.collect import collect
         >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
         >>> records = synthlab.run(task="mean", seeds=3, test_length=12, protocol=short, progress=False)
-        >>> collect("results", Path("runs.csv"), where="task=mean").runs
+        >>> collect("results", "runs.csv", where="task=mean").runs
         3
         >>> len(pd.read_csv("runs.csv"))  # 3 runs, 12 test lengths
         36
@@ -47,6 +47,7 @@ def collect(results: Any, out: Path, where: Any = None) -> Any:
     from synthlab.analysis.collection import Collection
     from synthlab.storage.store import Store
 
+    out = Path(out)
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
     store = Store(results)
