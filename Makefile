@@ -7,7 +7,8 @@
 #   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
 #                           make test-browser, the classroom in Chromium
-#   make screenshots        the pictures of the classroom in the README
+#   make screenshots        the pictures of the classroom in docs/classroom.md
+#   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what
 #   make reference          train the committed reference run again (hours); make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
@@ -17,12 +18,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXTRAS_READY := $(VENV)/.extras-ready
 BROWSER_READY := $(VENV)/.browser-ready
+DOCS_READY := $(VENV)/.docs-ready
 EXTRAS := bench,sweep,slurm,ray,wandb,tensorboard,lm
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots bench reference readme lint clean
+.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots docs bench reference readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -40,6 +42,10 @@ $(EXTRAS_READY): $(READY)
 
 $(BROWSER_READY): $(READY)
 	$(INSTALL) -e '.[browser]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	$(INSTALL) -e '.[docs]'
 	@touch $@
 
 figures: $(READY)
@@ -71,7 +77,7 @@ reference: $(READY)
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
 	@$(BIN)/python -m experiments.reference results/reference results/recipe
 
-# The README's tables, from the reference run, its bench.json and experiments/deviations.yaml.
+# The tables in the README and in docs/, from the reference run, its bench.json and the papers' deviations.yaml.
 readme: $(READY)
 	@$(BIN)/python -m experiments.reference
 
@@ -88,6 +94,12 @@ test-browser: $(BROWSER_READY)
 screenshots: $(BROWSER_READY)
 	@PYTHONPATH=tests $(BIN)/python tests/classroom/screenshots.py
 
+# A warning ends it, and so does a page that would fetch something from elsewhere (docs/conf.py).
+docs: $(DOCS_READY)
+	@rm -rf site
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --builder html -d site/.doctrees docs site
+	@echo "written: site/index.html"
+
 bench: $(EXTRAS_READY)
 	@$(BIN)/python -m experiments.bench $(ARGS)
 
@@ -95,4 +107,4 @@ lint: $(READY)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/lint-imports --no-logo && $(BIN)/basedpyright
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist site .pytest_cache .ruff_cache .hypothesis

@@ -1,10 +1,10 @@
 """``make reference``: keep the figures, numbers and verdicts of two result folders as the committed reference run, and
-put its tables into the README.
+put its tables into the README and the pages of ``docs/``.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
 drawn and ``make theory`` and ``make alignment`` have written, and one in which ``figure=ablation`` and then
 ``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone; without
-folders the README's tables are renewed.
+folders the tables are renewed.
 """
 
 import json
@@ -25,6 +25,7 @@ from synthlab.studies.verdicts import Answer
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+OURS = "(Ours.)"  # how a claim begins that is not the paper's
 
 
 def keep(results: Path, folder: Path) -> None:
@@ -92,17 +93,36 @@ def _rest(rows: pd.DataFrame) -> list[str]:
     return [in_words(row) for row in records if row["answer"] != "holds"]
 
 
-def renewed(readme: str) -> str:
-    """``readme`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
+def blocks() -> dict[str, list[dict[str, Any]]]:
+    """The rows of each table, by the name of its block: all checks in ``claims`` and ``language``, one line for each
+    claim of the paper's in ``verdicts``."""
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
-    bench = json.loads((REFERENCE / "bench.json").read_text())["rows"]
-    blocks = {"claims": claims, "deviations": deviations(ABOUT.deviations), "bench": bench}
-    for block, rows in (blocks | {"language": language_verdicts(REFERENCE / "language")}).items():
+    language = language_verdicts(REFERENCE / "language")
+    lines = [
+        {"id": row["claim"].id, "says": row["claim"].statement, "verdict": row["lab"]["verdict"]} for row in claims
+    ]
+    return {
+        "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OURS)],
+        "claims": claims,
+        "language": language,
+        "deviations": deviations(ABOUT.deviations),
+        "bench": json.loads((REFERENCE / "bench.json").read_text())["rows"],
+    }
+
+
+def renewed(page: str) -> str:
+    """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
+    for block, rows in blocks().items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
-        readme = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], readme, flags=re.DOTALL)
-    return readme
+        page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
+    return page
+
+
+def pages() -> list[Path]:
+    """The README and the pages of the site."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def main() -> None:
@@ -121,7 +141,8 @@ def main() -> None:
                 keep_part(results, REFERENCE / folder)
     if len(folders) == 2:
         keep(folders[1], REFERENCE / "recipe")
-    readme.write_text(renewed(readme.read_text()))
+    for page in pages():
+        page.write_text(renewed(page.read_text()))
 
 
 if __name__ == "__main__":

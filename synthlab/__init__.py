@@ -1,6 +1,7 @@
 """synthlab: a laboratory for length generalization.
 
 ``run`` trains models (or reads what is recorded) and returns ``Records``; ``load_records`` reads all as one table.
+``Encoding``, ``OutRep``, ``Task``, ``InputDistribution`` and ``Tracker`` are what classes of one's own subclass.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,19 +11,50 @@ if TYPE_CHECKING:
     from synthlab.analysis.record_list import load_records as load_records
     from synthlab.errors import InputError as InputError
     from synthlab.errors import RunsFailed as RunsFailed
+    from synthlab.models.encoding_base import Dims as Dims
+    from synthlab.models.encoding_base import Encoding as Encoding
+    from synthlab.regression.inputs import InputDistribution as InputDistribution
+    from synthlab.regression.outrep import Interval as Interval
+    from synthlab.regression.outrep import OutRep as OutRep
+    from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
-    from synthlab.sweeps.sweep import run as run  # pyright: ignore[reportUnknownVariableType]  # os.PathLike, of what?
+    from synthlab.sweeps.sweep import run as run
+    from synthlab.sweeps.trackers import Track as Track
+    from synthlab.sweeps.trackers import Tracker as Tracker
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
+    "Dims": "models.encoding_base",
+    "Encoding": "models.encoding_base",
+    "InputDistribution": "regression.inputs",
     "InputError": "errors",
-    "RunsFailed": "errors",
+    "Interval": "regression.outrep",
+    "OutRep": "regression.outrep",
     "Record": "storage.records",
     "Records": "analysis.record_list",
+    "RunsFailed": "errors",
+    "Task": "regression.tasks",
+    "Track": "sweeps.trackers",
+    "Tracker": "sweeps.trackers",
     "load_records": "analysis.record_list",
     "run": "sweeps.sweep",
 }
-__all__ = ["InputError", "Record", "Records", "RunsFailed", "load_records", "run"]
+__all__ = [
+    "Dims",
+    "Encoding",
+    "InputDistribution",
+    "InputError",
+    "Interval",
+    "OutRep",
+    "Record",
+    "Records",
+    "RunsFailed",
+    "Task",
+    "Track",
+    "Tracker",
+    "load_records",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

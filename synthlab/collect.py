@@ -1,5 +1,6 @@
 """``synthlab collect``: write all runs of a results folder as one table, a CSV or Parquet file."""
 
+import os
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,15 +16,38 @@ SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # damaged records that are named one by one
 
 
-def collect(results: Any, out: Path, where: Any = None) -> Any:
-    """Write the table of the runs below ``results`` that fulfil ``where`` to ``out``; returns the ``Collection``.
+def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
+    """Write one table of all runs below a folder of results.
 
-    It is written in parts, under another name until it is whole. Raises InputError for a condition or a file that
-    cannot be.
+    It is written in parts, so that memory hardly grows with the number of runs, and under another name until it is
+    whole.
+
+    Args:
+        results: The folder of the records, or the address of an object store.
+        out: The file, .parquet or .csv.
+        where: Conditions that must all hold, as ``synthlab.load_records`` takes them.
+
+    Returns:
+        The collection. Its ``runs`` says how many runs were written, ``damaged`` has a line for each record left out.
+
+    Raises:
+        InputError: A condition, the folder or the file cannot be.
+
+    Example:
+        >>> import pandas as pd
+        >>> import synthlab
+        >>> from synthlab.collect import collect
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> records = synthlab.run(task="mean", seeds=3, test_length=12, protocol=short, progress=False)
+        >>> collect("results", "runs.csv", where="task=mean").runs
+        3
+        >>> len(pd.read_csv("runs.csv"))  # 3 runs, 12 test lengths
+        36
     """
     from synthlab.analysis.collection import Collection
     from synthlab.storage.store import Store
 
+    out = Path(out)
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
     store = Store(results)

@@ -31,15 +31,36 @@ def compare(
     length: Lengths = None,
     path: str | os.PathLike[str] | None = None,
 ) -> "Figure":
-    """Draw ``metric`` against ``x``: medians over all runs behind a point, band (or bar) from least to greatest.
+    """Draw any metric against any setting: medians over all runs behind a point, band (or bar) from min to max.
 
-    ``table`` is what ``Records.table`` and ``load_records`` return. ``metric`` is one of METRICS, ``horizon`` or any
-    other column of numbers that is no setting; ``x`` is ``length`` or a setting. ``by`` names the settings that make
-    the series (a list, or with commas; empty for none), by default those that differ; ``facet`` one or two that make
-    the panels. Where ``x`` is not ``length``, ``length`` says which test lengths to look at, several making a series
-    each; by default the longest each run was tested to. What points pool and which runs are left out stands below.
-    Saved to ``path`` where one is given (.png, .pdf, .svg). Raises InputError for columns and lengths that the table
-    does not have or that do not go together, and for a path that cannot be written.
+    A line below the picture says over how many runs and which settings points are pooled, and what was left out.
+
+    Args:
+        table: What ``Records.table`` and ``load_records`` return.
+        metric: ``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``, ``horizon``, or any other column of
+            numbers that is no setting.
+        x: What it is drawn against: ``length``, or a setting such as ``train_length``.
+        by: The settings that make the series, in a list or with commas, empty for none; None for those that differ.
+        facet: One or two settings that make the panels.
+        length: Where ``x`` is not ``length``, the test lengths to look at; several make a series each. None for the
+            longest that each run was tested to.
+        path: Where to save the picture (.png, .pdf, .svg); None saves none.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: The table does not have the columns or lengths, they do not go together, or the path cannot be
+            written.
+
+    Example:
+        >>> import synthlab
+        >>> from synthlab.compare import compare
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> runs = [synthlab.run(task=task, seeds=2, protocol=short, progress=False) for task in ("length", "sum")]
+        >>> figure = compare(synthlab.load_records(), metric="relative_error", facet="task", path="errors.png")
+        >>> len(figure.axes)
+        2
     """
     if path is not None:
         _check_picture("path", Path(path))

@@ -6,8 +6,19 @@ import re
 class InputError(ValueError):
     """Input that was refused before anything ran.
 
-    Each line of ``lines`` reads ``field=value: what is allowed``. The command line prints the lines and exits with
-    status 2; Python callers get the same text.
+    The command line prints the lines and exits with status 2; Python callers get the same text.
+
+    Attributes:
+        lines: One line for each problem, ``field=value: what is allowed``.
+
+    Example:
+        >>> import synthlab
+        >>> try:
+        ...     synthlab.run(task="mean", train_length=0, seed=-1)
+        ... except synthlab.InputError as error:
+        ...     print(*error.lines, sep="\\n")
+        train_length=0: must be greater than 0
+        seed=-1: must be greater than or equal to 0
     """
 
     def __init__(self, *lines: str):
@@ -30,7 +41,18 @@ class StoreError(InputError):
 class RunsFailed(RuntimeError):
     """Some runs raised an error; all others are recorded.
 
-    Each line of ``lines`` says how many, or which and why. The command line prints them and exits with status 1.
+    The command line prints the lines and exits with status 1.
+
+    Attributes:
+        lines: How many runs failed, then which and why.
+
+    Example:
+        >>> import synthlab
+        >>> raise synthlab.RunsFailed("failed: 1 of 5 runs", "3f2a: ValueError: a class of one's own")
+        Traceback (most recent call last):
+        ...
+        synthlab.errors.RunsFailed: failed: 1 of 5 runs
+        3f2a: ValueError: a class of one's own
     """
 
     def __init__(self, *lines: str):

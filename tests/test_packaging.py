@@ -40,6 +40,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
     names = {path.relative_to(installed).as_posix() for path in installed.rglob("*") if path.is_file()}
     for name in (
         "synthlab/__main__.py",
+        "synthlab/py.typed",
         "experiments/__main__.py",
         "synthlab/studies/report.html.j2",
         "experiments/output_alignment/deviations.yaml",

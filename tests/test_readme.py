@@ -1,18 +1,55 @@
+"""The README and the pages of the site: generated tables, links, length."""
+
 import re
 from importlib.util import find_spec
+from pathlib import Path
 
-from experiments.reference import REFERENCE, ROOT, renewed
+import pytest
+
+from experiments.output_alignment.claims import CLAIMS
+from experiments.reference import OURS, REFERENCE, ROOT, blocks, pages, renewed
+
+TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
 
-def test_the_readmes_tables_are_those_of_the_reference_run():
-    readme = (ROOT / "README.md").read_text()
-    assert renewed(readme) == readme, "run make readme"
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_generated_tables_are_those_of_the_reference_run(page):
+    assert renewed(page.read_text()) == page.read_text(), "run make readme"
 
 
-def test_every_file_that_the_readme_links_to_exists():
-    readme = (ROOT / "README.md").read_text()
-    for path in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)#\"]+)", readme):
-        assert (ROOT / path).exists(), path
+def test_each_table_stands_on_one_page_and_none_is_empty():
+    text = "".join(page.read_text() for page in pages())
+    for block, rows in blocks().items():
+        assert rows
+        assert text.count(f"<!-- {block} -->") == text.count(f"<!-- /{block} -->") == 1, block
+
+
+def test_the_readme_has_at_most_130_lines_and_a_line_for_each_claim_of_the_papers():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 130
+    for claim in CLAIMS.values():
+        assert sum(line.startswith(f"| {claim.id} |") for line in lines) == 1
+    assert not any(OURS in line for line in lines)
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_every_file_that_a_page_links_to_exists(page):
+    for path in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)#\"\s]+)", page.read_text()):
+        assert (page.parent / path).exists(), path
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_every_heading_that_a_page_links_to_exists(page):
+    for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*\.md|)#([^)\s]+)\)", page.read_text()):
+        target = page.parent / path if path else page
+        assert anchor in anchors(target), f"{path}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub and the site name them in links."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_the_reference_holds_each_sheet_and_the_csvs_of_its_panels():

@@ -39,8 +39,16 @@ MAPPED = 200  # the longest training length under a map or with BOS, for which t
 class Optimum:
     """Outputs M of linear attention and what they are worth; entries, loss and errors are exact.
 
-    ``loss`` is the training loss (equation 8), in representation space where a map was trained on. ``is_unique`` says
-    whether no other M, of those the head can form, has a loss as low; where several do, ``outputs`` is one of them.
+    Attributes:
+        task: ``mean``, ``length`` or ``sum``.
+        train_length: The longest training sequence.
+        head_dim: The width of queries and keys; 1 makes M rank one.
+        outputs: M, a row for each last symbol, a column for each symbol attended to: zero, one, and BOS if there is
+            one.
+        loss: The training loss (equation 8), in representation space where a map was trained on.
+        is_unique: Whether no other M, of those the head can form, has a loss as low; where several do, ``outputs`` is
+            one of them.
+        outrep: The map.
     """
 
     task: str
@@ -57,8 +65,15 @@ class Optimum:
         return self.outputs.cols == 3
 
     def error(self, test_length: int) -> Expr:
-        """E (answer - y)^2 at ``test_length``, in natural units, exact. Under a map the answer is f^-1 of the output,
-        clipped as the bench does."""
+        """The expected squared error E (answer - y)^2 on fair symbols.
+
+        Args:
+            test_length: The length of the sequences.
+
+        Returns:
+            The error in the units of the answer, exact. Under a map the answer is f^-1 of the output, clipped as the
+            lab does.
+        """
         length = checked_length("test_length", test_length)
         if self.outrep.plain:
             return _loss(self.outputs, _at_length(self.task, length, self.bos))
@@ -83,13 +98,35 @@ def optimum(
     shift: Any = None,
     bos: bool = False,
 ) -> Optimum:
-    """The global minimum of the training loss on fair symbols and lengths 1..``train_length``.
+    """The global minimum of linear attention's training loss, exact.
 
-    ``head_dim`` 1 means M of rank one; from 2 on the rank binds nothing. ``outrep`` and ``shift`` train on f(y + c);
-    ``bos`` lets readouts attend to a BOS too. Raises InputError for an unknown task or map, a train_length (to 1000;
-    under a map or with BOS to 200) or head_dim that is no whole number in its range, and for the cases that are not
-    solved here: head_dim 1 where the best M has rank two and either a map takes rational numbers to irrational ones or
-    there is a BOS.
+    The loss is that of the paper's equation 8, on fair symbols and lengths 1..``train_length``.
+
+    Args:
+        task: ``mean``, ``length`` or ``sum``.
+        train_length: The longest training sequence: to 1000; under a map or with BOS to 200.
+        head_dim: The width of queries and keys. 1 means M of rank one; from 2 on the rank binds nothing.
+        outrep: The map f of the target: the model is trained on f(y + c).
+        shift: c; None for the lab's own choice.
+        bos: Whether readouts attend to a BOS, too.
+
+    Returns:
+        The outputs M that reach the minimum, the loss, and the error at any length.
+
+    Raises:
+        InputError: The task or the map is not known, a number is out of its range, or the case is not solved here:
+            head_dim 1 where the best M has rank two and either a map takes rational numbers to irrational ones or there
+            is a BOS.
+
+    Example:
+        >>> import theory
+        >>> best = theory.optimum("length", train_length=10, head_dim=2)
+        >>> best.loss, best.is_unique
+        (1696070803/263044078, True)
+        >>> round(float(best.error(50)), 2)
+        1909.42
+        >>> theory.optimum("mean", train_length=10).loss
+        0
     """
     target_of(task)
     chosen = Map.of(outrep, task, shift)
@@ -124,11 +161,28 @@ def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Op
 
 
 def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
-    """What the paper takes for the optimum: Gamma for the length task (equation 14), for the sum task with kappa'' = 0
-    (equation 19), and the exact solution of the mean task (equation 21).
+    """What the paper takes for the optimum of linear attention, with the loss and errors that these outputs have.
 
-    Loss and errors are those that these outputs have. The errors the paper prints for the sum task (equation 20) are
-    twice as large. Raises InputError as ``optimum`` does.
+    Gamma for the length task (equation 14), for the sum task with kappa'' = 0 (equation 19), and the exact solution of
+    the mean task (equation 21). The errors that the paper prints for the sum task (equation 20) are twice as large.
+
+    Args:
+        task: ``mean``, ``length`` or ``sum``.
+        train_length: The longest training sequence, to 1000.
+        head_dim: The width of queries and keys; it decides ``is_unique`` alone.
+
+    Returns:
+        The paper's outputs M, their loss, and their error at any length.
+
+    Raises:
+        InputError: As ``optimum`` does.
+
+    Example:
+        >>> import theory
+        >>> theory.paper_optimum("length", 10).error(50)
+        7921/4
+        >>> theory.paper_optimum("length", 10).loss
+        33/4
     """
     best = optimum(task, train_length, head_dim)
     n = best.train_length

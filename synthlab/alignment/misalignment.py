@@ -62,17 +62,46 @@ def misalignment(
     batch: int = BATCH,
     positions: Int[Tensor, "N P"] | None = None,
 ) -> Misalignment:
-    """The expectation of equation 2 over ``texts`` and over context lengths from ``low`` to ``high`` (the paper: half
-    the training length, and all of it).
+    """Long-short misalignment: how differently a model answers on two suffixes of one text.
 
-    ``last``: for each text two lengths l1, l2 are drawn, uniformly and independently, and the answers after its last l1
-    and its last l2 tokens are compared; texts need ``high`` tokens. ``overlap``, what the regularizer minimizes: for
-    each text an offset is drawn, uniformly from 1 to ``high - low``, and windows of ``high`` tokens that lie so far
-    apart are compared wherever both have seen ``low`` tokens or more; texts need ``2 * high - low`` tokens.
+    The expectation of equation 2 of *Long-Short Alignment* (arXiv 2506.11769) over texts and over context lengths from
+    ``low`` to ``high`` (the paper: half the training length, and all of it). It has two forms. ``last``: for each text
+    two lengths l1, l2 are drawn, uniformly and independently, and the answers after its last l1 and its last l2 tokens
+    are compared. ``overlap``, which the regularizer minimizes: for each text an offset is drawn, uniformly from 1 to
+    ``high - low``, and windows of ``high`` tokens that lie so far apart are compared wherever both have seen ``low``
+    tokens or more.
 
-    ``generator`` is one of the CPU, wherever the model is. ``positions``, of each token of ``texts``, are for models
-    that draw them: ``model`` is then called as ``model(window, positions of its tokens)``. ``kl`` is that of the answer
-    with the longer context (``last``: of l1) from the other. Raises InputError for lengths that do not fit.
+    Args:
+        model: Any causal model, as a function from tokens [B, T] to logits [B, T, V]. No gradient is kept.
+        texts: N texts of T tokens. ``last`` needs T of ``high`` or more, ``overlap`` of ``2 * high - low``.
+        low: The shortest context, in tokens.
+        high: The longest context, in tokens.
+        generator: For the lengths or offsets; one of the CPU, wherever the model is.
+        form: ``last`` or ``overlap``.
+        batch: How many windows one call of the model takes at most.
+        positions: The position of each token, for models that draw them at random: ``model`` is then called as
+            ``model(window, positions of its tokens)``, so that both windows of a text share one draw.
+
+    Returns:
+        Four means over texts, each with its standard error. ``sce`` is the paper's symmetric cross-entropy
+        H(p, q) + H(q, p), ``excess`` what it has beyond entropy, KL(p || q) + KL(q || p), and ``kl`` that of the answer
+        with the longer context from the other (in the form ``last``, of l1), all in nats; ``squared`` is the sum of
+        squared differences of probabilities.
+
+    Raises:
+        InputError: The lengths do not fit each other, or the texts are too short.
+
+    Example:
+        A model whose next token is its last one does not care how long the context is:
+
+        >>> import torch
+        >>> from synthlab.alignment.misalignment import misalignment
+        >>> def repeat(tokens):
+        ...     return 5.0 * torch.nn.functional.one_hot(tokens, 4).float()
+        >>> texts = torch.randint(4, (32, 24), generator=torch.Generator().manual_seed(0))
+        >>> found = misalignment(repeat, texts, low=8, high=16, generator=torch.Generator().manual_seed(1))
+        >>> abs(found.excess.value) < 1e-6, found.sce.value > 0  # equal answers still have their entropy
+        (True, True)
     """
     needed = high if form == "last" else 2 * high - low
     if not 1 <= low <= high or (form == "overlap" and low == high):

@@ -44,13 +44,38 @@ def aligned_loss(
     distance: Distance = "sce",
     positions: Int[Tensor, "B T"] | None = None,
 ) -> AlignedLoss:
-    """The loss on texts of ``length`` + l_extra tokens: two forward passes, and gradients through both.
+    """The training loss plus ``alpha`` times the misalignment of two windows of one text.
 
-    l_extra, T - ``length``, is for the caller to draw, uniformly from 1 to ``length`` / 2 (see ``draw_extra``). The
-    misalignment is taken where both windows have seen at least the share ``context`` of ``length``, by the symmetric
-    cross-entropy of equation 1 or, ``excess``, by what it has beyond entropy. ``positions``, of each token, are for a
-    model that draws them: both windows keep those of their tokens, as in ``misalignment``. Raises InputError for texts
-    that leave no such place.
+    Equation 4 of *Long-Short Alignment* (arXiv 2506.11769). The windows are the first and the last ``length`` tokens of
+    each text: two forward passes, and gradients through both.
+
+    Args:
+        model: Any causal model, as a function from tokens [B, T] to logits [B, T, V].
+        tokens: B texts of ``length`` + l_extra tokens. l_extra is for the caller to draw, uniformly from 1 to
+            ``length`` / 2 (``synthlab.alignment.regularizer.draw_extra``).
+        length: The tokens of a window: the training length.
+        alpha: The weight of the misalignment, 0 or more.
+        context: The fraction of ``length`` that both windows must have seen where they are compared.
+        distance: ``sce``, the symmetric cross-entropy of equation 1, or ``excess``, what it has beyond entropy.
+        positions: The position of each token, for models that draw them at random: both windows keep those of their
+            tokens, as in ``misalignment``.
+
+    Returns:
+        ``total`` = ``training`` + alpha * ``misalignment``, and both parts, in nats. ``training`` is the mean
+        cross-entropy of next tokens over both windows.
+
+    Raises:
+        InputError: The texts are no longer than a window, or leave no place where both have seen enough.
+
+    Example:
+        >>> import torch
+        >>> from synthlab.alignment.regularizer import aligned_loss
+        >>> model = torch.nn.Sequential(torch.nn.Embedding(4, 8), torch.nn.Linear(8, 4))
+        >>> tokens = torch.randint(4, (16, 12 + 3))
+        >>> loss = aligned_loss(model, tokens, length=12, alpha=0.1)
+        >>> loss.total.backward()
+        >>> bool(torch.isclose(loss.total, loss.training + 0.1 * loss.misalignment))
+        True
     """
     given = [tokens] if positions is None else [tokens, positions]
     first, second = model(*(each[:, :length] for each in given)), model(*(each[:, -length:] for each in given))

@@ -17,22 +17,49 @@ if TYPE_CHECKING:
 
 
 class Records(list[Record]):
-    """Records in a row: they print as a table, and ``plot`` draws them."""
+    """A list of ``Record``: it prints as a table of errors by length, and ``plot`` draws it.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> records = synthlab.run(task="mean", seeds=3, test_length=12, protocol=short, progress=False)
+        >>> len(records.table())  # 3 seeds, 12 test lengths
+        36
+        >>> list(records.summary().index)
+        [1, 5, 10, 12]
+    """
 
     def table(self) -> pd.DataFrame:
-        """One tidy table: a row for each run and test length, columns for the config and the metrics. A diverged run
-        has a single row, without length."""
+        """One tidy table.
+
+        Returns:
+            A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
+            ``status``, the config (``task``, ``encoding``, ``model.width``, ``seed``, ...), ``length``, the metrics
+            (``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``) and ``horizon``.
+        """
         return tables.table(self)
 
     def summary(self) -> pd.DataFrame:
-        """Mean squared error at a few lengths (rows) for each series (columns): the median over seeds."""
+        """A short table for people.
+
+        Returns:
+            The median over seeds of the mean squared error, in the units of the answer, at a few test lengths (rows)
+            for each config (columns).
+        """
         return tables.summary(self)
 
     def plot(self, metric: str = "mse", path: str | os.PathLike[str] | None = None) -> "Figure":
-        """``metric`` against test length, a curve for each config: median over seeds, band from least to greatest.
+        """Draw a metric against test length, a curve for each config: median over seeds, band from min to max.
 
-        Saved to ``path`` where one is given (the suffix decides the format). Raises InputError for an unknown metric,
-        or where no run is finished.
+        Args:
+            metric: ``mse``, ``mse_rep``, ``relative_error``, ``bias`` or ``clipped``.
+            path: Where to save the picture; the suffix decides the format. None saves none.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InputError: The metric is not known, or no run is finished.
         """
         from synthlab.analysis.curves import plot_table  # matplotlib is loaded when something is drawn
 
@@ -46,12 +73,30 @@ class Records(list[Record]):
 
 
 def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
-    """One tidy table over the runs below ``results``: a row for each run and test length, as ``Records.table`` has it;
-    a diverged or failed run has a single row, without length.
+    """One tidy table over all runs below a folder of results.
 
-    ``where`` chooses runs and rows: ``"task=length,sum train_length>=20"``, several such texts, or a mapping such as
-    ``{"task": ["length", "sum"], "seed": 0}``. Damaged records are left out, with a warning that names them. Raises
-    InputError for a condition that cannot be read, or on a column that no run has.
+    Args:
+        results: The folder of the records, or the address of an object store.
+        where: Conditions that must all hold of a run or a row: ``"task=length,sum train_length>=20"``, several such
+            texts, or a mapping such as ``{"task": ["length", "sum"], "seed": 0}``.
+
+    Returns:
+        A row for each run and test length, with the columns of ``Records.table``; a diverged or failed run has a single
+        row, without length. Empty where there is no such run.
+
+    Raises:
+        InputError: A condition cannot be read, or is on a column that no run has.
+
+    Warns:
+        UserWarning: Some records are damaged; they are named, and left out of the table.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> records = synthlab.run(task="sum", seeds=2, test_length=20, protocol=short, progress=False)
+        >>> table = synthlab.load_records(where="task=sum length>=19")
+        >>> table[["task", "seed", "length"]].sort_values(["seed", "length"]).values.tolist()
+        [['sum', 0, 19], ['sum', 0, 20], ['sum', 1, 19], ['sum', 1, 20]]
     """
     collection = Collection(Store(results), where)
     table = collection.table()

@@ -20,7 +20,13 @@ from synthlab.models.layers import Generators
 
 
 class Dims(NamedTuple):
-    """What an encoding needs to know of the models it serves: their width and heads, and how many they are."""
+    """What an encoding needs to know of the models it serves.
+
+    Attributes:
+        width: D, the width of the residual stream.
+        heads: H, the attention heads, which share the width.
+        models: E, how many models are trained side by side.
+    """
 
     width: int
     heads: int
@@ -28,38 +34,106 @@ class Dims(NamedTuple):
 
 
 class Encoding(nn.Module, ABC):
-    """Where a token stands, told to the model. The hooks here are neutral."""
+    """A position encoding: four hooks, each of which does nothing unless a subclass overrides it.
+
+    An encoding serves E models at once. What is learned is a parameter whose first dimension is E
+    (``synthlab.models.layers.stacked``). The constructor takes ``Dims`` as its first, positional-only argument; its
+    keyword arguments are the keys of the config group ``encoding``, and their types are checked.
+
+    Letters of shapes: E models, B rows, T tokens (BOS and EOS included), D width, H heads, d = D / H, Q queries, K
+    keys. Positions count from 0, the BOS.
+
+    Example:
+        >>> import torch, synthlab
+        >>> class Recency(synthlab.Encoding):
+        ...     "Logits lowered by the distance, with one slope for all heads."
+        ...     def __init__(self, dims, /, slope: float = 0.5):
+        ...         super().__init__()
+        ...         self.slope = slope
+        ...     def bias(self, query, key):
+        ...         return self.slope * (key - query).unsqueeze(-3)
+        >>> encoding = Recency(synthlab.Dims(width=8, heads=2), slope=0.5)
+        >>> query, key = torch.tensor([[[[2]]]]), torch.tensor([[[[0, 1, 2]]]])
+        >>> encoding.bias(query, key).tolist()
+        [[[[[-1.0, -0.5, 0.0]]]]]
+        >>> encoding.longest(), encoding.sharpen(key[..., 0, :])
+        (inf, None)
+    """
 
     # True where positions are drawn anew for each prefix: its prefixes cannot share one packed row (see ``packing``).
     draws_positions = False
 
     def initialise(self, generators: Generators) -> None:
-        """Draw the initial values of whatever is learned, each model's from its own generator."""
+        """Draw the initial values of whatever is learned.
+
+        Args:
+            generators: A generator for each of the E models; ``synthlab.models.layers.draw`` takes them.
+        """
 
     def longest(self) -> float:
-        """The longest sequence this encoding can serve; infinite for most."""
+        """The longest sequence, in symbols, that this encoding can serve; infinite for most."""
         return math.inf
 
     def positions(self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator) -> Int[Tensor, "B P"]:
-        """The positions of ``count`` tokens, BOS first, for rows that hold prefixes of ``lengths`` symbols."""
+        """The positions of tokens: 0, 1, 2, ... unless a subclass draws them.
+
+        Args:
+            lengths: The symbols of the prefix that each of the B rows holds.
+            count: P, the tokens of a row, BOS first.
+            generator: For a subclass that draws positions.
+
+        Returns:
+            The positions of each row.
+        """
         return torch.arange(count).expand(len(lengths), count)
 
     def embed(self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
-        """Token embeddings with their positions."""
+        """Add positions to token embeddings.
+
+        Args:
+            h: Token embeddings.
+            positions: Of each token.
+
+        Returns:
+            The embeddings that the first layer reads.
+        """
         return h
 
     def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
-        """Queries or keys, turned by their positions."""
+        """Turn queries or keys by their positions.
+
+        Args:
+            v: Queries or keys of each head.
+            positions: Of each token.
+
+        Returns:
+            The same, turned; the logits are their inner products.
+        """
         return v
 
     def sharpen(self, positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "#E #B T"] | None:
-        """What the logits of each query are multiplied by, given its position; None for nothing."""
+        """Scale a query's attention logits.
+
+        Args:
+            positions: Of each query.
+
+        Returns:
+            What each query's logits are multiplied by; None for nothing.
+        """
         return None
 
     def bias(
         self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
     ) -> Float[Tensor, "#E #B H Q K"] | None:
-        """What is added to attention logits, given each query's position and its keys'; None for nothing."""
+        """Add to attention logits.
+
+        Args:
+            query: The position of each query.
+            key: The positions of its keys; those after it are masked in any case.
+
+        Returns:
+            What is added to the logits of each head; None for nothing.
+        """
         return None
 
 

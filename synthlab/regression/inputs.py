@@ -16,16 +16,46 @@ from synthlab.config.registry import Registry
 
 
 class InputDistribution(ABC):
-    """A distribution over binary sequences."""
+    """A distribution over binary sequences, such that a prefix of a draw is a draw at the shorter length.
+
+    The constructor's keyword arguments are the keys of the config group ``inputs``.
+
+    Example:
+        >>> import torch, synthlab
+        >>> class AllOrNothing(synthlab.InputDistribution):
+        ...     "Only zeros or only ones, each half of the time."
+        ...     def probability(self, batch, generator):
+        ...         return torch.randint(2, (batch, 1), generator=generator).float()
+        >>> x = AllOrNothing().draw(4, 6, torch.Generator().manual_seed(0))
+        >>> tuple(x.shape), bool((x == x[:, :1]).all())
+        ((4, 6), True)
+    """
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
-        """``batch`` sequences of ``length`` symbols, each 0 or 1."""
+        """Draw sequences.
+
+        Args:
+            batch: B, how many.
+            length: L, their symbols.
+            generator: Where the randomness comes from.
+
+        Returns:
+            The sequences; each symbol is 0 or 1.
+        """
         uniform = torch.rand(batch, length, generator=generator)
         return (uniform < self.probability(batch, generator)).long()
 
     @abstractmethod
     def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "#B 1"] | float:
-        """The probability of a 1: one number, or one a sequence."""
+        """The probability of a 1.
+
+        Args:
+            batch: B, the number of sequences.
+            generator: For probabilities that are drawn.
+
+        Returns:
+            One number, or one for each sequence.
+        """
 
 
 class Bernoulli(InputDistribution):

@@ -19,7 +19,14 @@ Values = Float[Tensor, "..."]
 
 
 class Interval(NamedTuple):
-    """From ``low`` to ``high``; infinite ends and those marked open are not part of it."""
+    """The numbers from ``low`` to ``high``; infinite ends are not part of it, nor is ``low`` with ``open_low``.
+
+    Example:
+        >>> import math, torch, synthlab
+        >>> positive = synthlab.Interval(0.0, math.inf, open_low=True)
+        >>> str(positive), positive.contains(torch.tensor([0.0, 2.0, math.inf])).tolist()
+        ('(0, inf)', [False, True, False])
+    """
 
     low: float
     high: float
@@ -41,7 +48,33 @@ NON_NEGATIVE = Interval(0.0, math.inf)
 
 
 class OutRep(ABC):
-    """A strictly monotone map f from ``domain`` onto ``image``, acting on y + ``shift``."""
+    """A map of the target: strictly monotone f from ``domain`` onto ``image``, acting on y + ``shift``.
+
+    The model is trained on f(y + shift), and its output z is read as f^-1(z) - shift. The constructor must take
+    ``shift``, and pass it on; its other keyword arguments are the keys of the config group ``outrep``.
+
+    Attributes:
+        domain: Where f is defined, an ``Interval``.
+        image: What f takes it onto, an ``Interval``.
+        increasing: Whether f increases.
+        shift: c in f(y + c), in the units of the answer.
+
+    Example:
+        >>> import math, torch, synthlab
+        >>> class Cube(synthlab.OutRep):
+        ...     "f(x) = x^3, on numbers from 0 on."
+        ...     domain = image = synthlab.Interval(0.0, math.inf)
+        ...     def f(self, x):
+        ...         return x**3
+        ...     def f_inverse(self, z):
+        ...         return z ** (1 / 3)
+        >>> map = Cube(shift=1.0)
+        >>> z = map.forward(torch.tensor([0.0, 1.0]))
+        >>> z.tolist(), map.inverse(z).tolist()
+        ([1.0, 8.0], [0.0, 1.0])
+        >>> map.clip(torch.tensor([-3.0, 5.0, 99.0]), largest=2.0).tolist()  # (2 + 1)^3 = 27
+        [0.0, 5.0, 27.0]
+    """
 
     domain: Interval
     image: Interval
@@ -67,9 +100,17 @@ class OutRep(ABC):
         return self.f_inverse(z) - self.shift
 
     def clip(self, z: Values, largest: float) -> Values:
-        """The nearest output that stands for an answer of at most ``largest``, in natural units.
+        """The nearest output that stands for an answer.
 
-        Every f here is monotone, so those outputs form an interval: the image, cut off at f(largest + c).
+        f is monotone, so the outputs that stand for an answer of at most ``largest`` form an interval: the image, cut
+        off at f(largest + c).
+
+        Args:
+            z: Outputs of a model, in representation space.
+            largest: The largest answer, in natural units.
+
+        Returns:
+            The outputs, each moved to the nearest in that interval.
         """
         end = float(self.forward(torch.tensor(largest, dtype=torch.float64)))
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)

@@ -10,15 +10,36 @@ from synthlab.config.registry import Registry
 
 
 class Task(ABC):
-    """A real-valued target for every prefix of a binary sequence."""
+    """A real-valued target for every prefix of a binary sequence.
+
+    The constructor's keyword arguments are the keys of the config group ``task``.
+
+    Example:
+        >>> import torch, synthlab
+        >>> class Zeros(synthlab.Task):
+        ...     "The number of zeros."
+        ...     def targets(self, x):
+        ...         return (1.0 - x).cumsum(1)
+        ...     def span(self, length):
+        ...         return 0.0, float(length)
+        >>> Zeros().targets(torch.tensor([[0, 1, 1, 0]])).tolist()
+        [[1.0, 1.0, 1.0, 2.0]]
+    """
 
     @abstractmethod
     def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
-        """The target of each prefix ``x[:, :k]``, k = 1..L, in natural units."""
+        """The target of each prefix.
+
+        Args:
+            x: B sequences of L symbols, each 0 or 1.
+
+        Returns:
+            In column k - 1 the target of ``x[:, :k]``, in the units of the answer.
+        """
 
     @abstractmethod
     def span(self, length: int) -> tuple[float, float]:
-        """The smallest and the largest target over all sequences of 1 to ``length`` symbols."""
+        """The smallest and the largest target over all sequences of 1 to ``length`` symbols, both finite."""
 
 
 def _lengths(x: Tensor) -> Tensor:

@@ -38,11 +38,25 @@ class Damaged(ValueError):
 class Record:
     """One run: its config, its outcome, its numbers.
 
-    ``metrics`` has a row for each test length (columns ``length`` and those of ``metrics.METRICS``), ``training`` one
-    for each point of the training curve (``step``, ``loss``). A run whose loss was not finite has status "diverged",
-    the step in ``diverged_at``, and no metrics. ``outputs`` is what a kind of run measures beside the test lengths,
-    None for most, and where it diverged: of a trained ``LinearAttention`` M, a row for each last symbol, a column for
-    each symbol attended to.
+    Attributes:
+        config: The checked config; ``config.id`` is the run's identity, a hash of all of it.
+        metrics: A row for each test length: ``length``, then for tasks with a number for an answer ``mse`` (mean
+            squared error in the units of the answer), ``mse_rep`` (the same in those of the map), ``relative_error``,
+            ``bias`` and ``clipped``. Empty for a run that diverged.
+        training: A row for each point of the training curve: ``step`` and ``loss``, the mean since the point before.
+        diverged_at: The step at which the loss was not finite, else None.
+        environment: What the run was made with, and when: versions, device, vector instructions, seconds.
+        outputs: What a kind of run measures beside the test lengths, None for most: of a trained ``LinearAttention``
+            the matrix M, a row for each last symbol, a column for each symbol attended to.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 4, "batch": 4, "record_every": 2}  # 4 training steps, to be quick
+        >>> record = synthlab.run(task="length", seed=7, test_length=20, protocol=short, progress=False)[0]
+        >>> record.status, record.config.seed, record.settings()["encoding"]
+        ('finished', 7, 'nope')
+        >>> record.metrics["length"].tolist() == list(range(1, 21)), record.training["step"].tolist()
+        (True, [2, 4])
     """
 
     config: Config
@@ -58,7 +72,8 @@ class Record:
         return "finished" if self.diverged_at is None else "diverged"
 
     def settings(self) -> dict[str, Any]:
-        """The config, flat: see ``flat``."""
+        """The config by dotted key: a group's name under the group's own (``encoding``), its other keys under
+        ``group.key`` (``encoding.base``)."""
         return flat(self.config.model_dump())
 
 

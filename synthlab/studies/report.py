@@ -115,7 +115,7 @@ def spread(check: Check) -> str:
     return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
 
 
-def _spread(median: float, low: float, high: float, seeds: float | int) -> str:
+def _spread(median: float, low: float, high: float, seeds: int | float) -> str:
     return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 

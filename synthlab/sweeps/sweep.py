@@ -206,7 +206,7 @@ def all_recorded(configs: Iterable[Config], store: Store) -> None:
 def ensure(
     configs: Sequence[Config],
     store: Store,
-    workers: int = 1,
+    workers: int | None = 1,
     progress: bool = True,
     device: str = "cpu",
     tracker: Followed = UNTRACKED,
@@ -239,8 +239,8 @@ def ensure(
 
 def run(
     seeds: int | Iterable[int] | None = None,
-    results: str | os.PathLike = "results",
-    workers: int = 1,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = 1,
     progress: bool = True,
     device: str = "cpu",
     retry: str = "failed",
@@ -248,12 +248,34 @@ def run(
 ) -> Records:
     """Train one model for each seed, or read what is recorded, and return the records.
 
-    ``settings`` are the config's keys: ``run(task="length", encoding="nope", outrep="rsqrt", seeds=5,
-    model={"width": 64}, train_length=20)``. A dotted key is given as ``**{"model.width": 64}``. ``seeds`` is a number
-    of seeds, counted from 0, or the seeds themselves; without it the one of ``seed`` is used. ``workers`` processes
-    train side by side; a script needs no ``__main__`` guard for them. ``device`` is cpu, cuda or auto. ``retry`` says
-    which of the runs asked for are tried again though they are known to fail: ``failed`` (all) or ``none``. Raises
-    InputError for settings that are refused, RunsFailed for runs that raised an error, now or before.
+    Args:
+        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``.
+        results: The folder of the records, or the address of an object store.
+        workers: How many processes train side by side, one thread each; None for one for each core. No number depends
+            on it, and a script needs no ``__main__`` guard for it.
+        progress: Whether to show a line that says how far it is.
+        device: ``cpu``, ``cuda`` or ``auto`` (cuda where there is one); numbers differ by rounding.
+        retry: ``failed``: runs that raised an error before are tried again; ``none``: they are not.
+        **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
+            ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
+
+    Returns:
+        A record for each seed, in the order of the seeds.
+
+    Raises:
+        InputError: A setting, the folder or the device is refused. Nothing has been trained.
+        RunsFailed: A run raised an error; all others are recorded.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> records = synthlab.run(task="length", encoding="nope", seeds=2, protocol=short, progress=False)
+        >>> [(record.config.seed, record.status) for record in records]
+        [(0, 'finished'), (1, 'finished')]
+        >>> synthlab.run(task="lenght")
+        Traceback (most recent call last):
+        ...
+        synthlab.errors.InputError: task=lenght: unknown, did you mean length?; choose from length, mean, sum
     """
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={seeds}: give either seed or seeds")

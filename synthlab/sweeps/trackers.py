@@ -33,28 +33,70 @@ _given_up: set[str] = set()  # keys of the trackers that have failed in this pro
 
 
 class Track(ABC):
-    """One run that is followed."""
+    """One run that is followed; see ``Tracker``."""
 
     @abstractmethod
     def point(self, step: int, loss: float) -> None:
-        """A point of the training curve: ``loss`` is the mean over the steps up to ``step`` since the point before, and
-        finite. There are no more of a run that has diverged."""
+        """Take a point of the training curve. There are no more of a run that has diverged.
+
+        Args:
+            step: The training step, from 1.
+            loss: The mean loss over the steps since the point before, up to this one; finite.
+        """
 
     @abstractmethod
     def end(self, record: Record | None, error: str | None = None) -> None:
-        """The run is over: its record, or None and, in one line, why there is none. Nothing comes after it."""
+        """The run is over. Nothing comes after it.
+
+        Args:
+            record: The run's record; None where it failed.
+            error: In one line, why there is no record.
+        """
 
 
 class Tracker(ABC):
-    """What runs are followed in. The constructor takes the config's keys and opens nothing: trackers are pickled on
-    their way to workers."""
+    """What runs are followed in while they train. No number depends on it, and one that fails costs no run.
+
+    The constructor's keyword arguments are the keys of the config group ``tracker``. It opens nothing: trackers are
+    pickled on their way to workers.
+
+    Attributes:
+        at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
+
+    Example:
+        >>> import synthlab
+        >>> class Say(synthlab.Tracker):
+        ...     def begin(self, config):
+        ...         print(f"seed {config.seed} begins")
+        ...         return SayTrack()
+        >>> class SayTrack(synthlab.Track):
+        ...     def point(self, step, loss):
+        ...         print(f"step {step}")
+        ...     def end(self, record, error=None):
+        ...         print(error or record.status)
+        >>> from synthlab.sweeps.trackers import Followed
+        >>> records = synthlab.run(task="sum", seed=5, protocol={"steps": 2, "record_every": 1}, progress=False)
+        >>> with Followed("say", Say()).following([records[0].config]) as tracks:
+        ...     tracks.observe(1, [0.5])
+        ...     tracks.end(records)
+        seed 5 begins
+        step 1
+        finished
+    """
 
     at_once = 1  # runs that begin, or end, at the same time, in threads; 1: one by one, in the thread that trains
 
     @abstractmethod
     def begin(self, config: Config) -> Track:
-        """Follow a run that is about to train; all runs of a stack are followed at the same time. One that was
-        interrupted, or whose record was removed, begins again under the same ``config.id``."""
+        """Follow a run that is about to train. Runs that train side by side are followed at the same time.
+
+        Args:
+            config: The run's config. A run that was interrupted, or whose record was removed, begins again under the
+                same ``config.id``.
+
+        Returns:
+            What takes the run's points, and its end.
+        """
 
 
 class NoTracker(Tracker):

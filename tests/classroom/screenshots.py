@@ -1,4 +1,4 @@
-"""``make screenshots``: the two pictures of the page in the README, from a page driven by Chromium."""
+"""``make screenshots``: the two pictures of the page in docs/classroom.md, from a page driven by Chromium."""
 
 import time
 from pathlib import Path

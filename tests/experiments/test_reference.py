@@ -56,3 +56,20 @@ def test_without_a_checkout_it_says_so_in_a_line(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == (
         f"error: {tmp_path / 'README.md'}: is not there; python -m experiments.reference needs a checkout\n"
     )
+
+
+def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(reference, "ROOT", tmp_path)
+    monkeypatch.setattr(reference.sys, "argv", ["reference"])
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("before\n<!-- verdicts -->\nstale\n<!-- /verdicts -->\nafter\n")
+    (tmp_path / "docs" / "page.md").write_text("<!-- claims -->\n<!-- /claims -->\n<!-- bench -->\n<!-- /bench -->\n")
+    (tmp_path / "docs" / "other.md").write_text("nothing of ours\n")
+    reference.main()
+    readme, page = (tmp_path / "README.md").read_text(), (tmp_path / "docs" / "page.md").read_text()
+    assert readme.startswith("before\n<!-- verdicts -->\n| claim |")
+    assert readme.endswith("<!-- /verdicts -->\nafter\n")
+    assert "stale" not in readme
+    assert "| 1a | " in page
+    assert "| measure | measured |" in page
+    assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"

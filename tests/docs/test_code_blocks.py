@@ -1,0 +1,192 @@
+"""The code of the README, CONTRIBUTING and the site: Python blocks run, commands compose.
+
+- The blocks of a page share their names, from top to bottom. A block whose first line is a file's name (``# mine.py``)
+  is also that file in the working folder. Every run that a block trains takes 4 steps (``QUICK``, before the block's
+  own settings).
+- Commands stand in ``sh`` blocks, or between backticks. Hydra's are composed and checked, not run; ``range(N)`` and
+  ``glob(*)`` then stand for two values. ``collect`` and ``compare`` run on a few small records.
+"""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from quick import QUICK
+
+from experiments.reference import ROOT, pages
+from synthlab.config.composition import as_overrides, compose
+from synthlab.regression.construction import resolve
+from synthlab.sweeps.grids import grid
+
+TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
+LAUNCHERS = {path.stem for path in (ROOT / "conf" / "launcher").glob("*.yaml")}
+# The config that a command composes.
+HYDRA = {
+    "run": "config",
+    "sweep": "config",
+    "figures": "experiments",
+    "theory": "theory",
+    "language": "language",
+    "demo": "classroom",
+    "walkthrough": "walkthrough",
+}
+TABLES = ("collect", "compare")
+OTHERS = ("bench", "mechanism")  # take no settings
+MODULES = {
+    "synthlab": "run",
+    "experiments": "figures",
+    "theory": "theory",
+    "experiments.long_short_alignment": "language",
+    "classroom": "demo",
+    "classroom.walkthrough": "walkthrough",
+}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+def commands(page: Path) -> list[str]:
+    """The commands of a page that are the lab's or make's."""
+    lines = [line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines()]
+    lines += re.findall(
+        r"`((?:synthlab|python -m|make) [^`\n]+)`", re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
+    )
+    return [line for line in lines if line.startswith(("synthlab ", "python -m ", "make "))]
+
+
+CASES = [(page, line) for page in TEXTS for line in dict.fromkeys(commands(page))]
+
+
+def cases() -> Iterator[Any]:
+    """The commands with their pages; to compose a sweep takes seconds, so few of them are not slow."""
+    for page, line in CASES:
+        marks = [pytest.mark.slow] if " sweep " in line and page.name != "README.md" else []
+        yield pytest.param(page, line, marks=marks, id=f"{page.name}: {line}")
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """A working folder with the files that pages speak of."""
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    for path, source in {"protocol/long.yaml": "protocol/lab.yaml", "story/mine.yaml": "story/lengths.yaml"}.items():
+        (tmp_path / "my-folder" / path).parent.mkdir(parents=True)
+        (tmp_path / "my-folder" / path).write_text((ROOT / "conf" / source).read_text())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for path in tmp_path.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def write_files(page: Path, folder: Path) -> None:
+    for block in blocks(page, "python"):
+        name = re.match(r"# (\w+\.py)\n", block)
+        if name:
+            (folder / name[1]).write_text(block)
+
+
+def model(tokens):
+    return 5.0 * torch.nn.functional.one_hot(tokens, 16).float().requires_grad_()
+
+
+def hugging_face():
+    """What the page on alignment speaks of: a causal model, and texts to train and to test it on."""
+    transformers = pytest.importorskip("transformers")
+    config = transformers.GPT2Config(vocab_size=16, n_positions=128, n_embd=16, n_layer=1, n_head=2)
+    texts = torch.randint(16, (32, 96), generator=torch.Generator().manual_seed(0))
+    return {"model": transformers.GPT2LMHeadModel(config), "texts": texts, "held_out": texts[:8]}
+
+
+SLOW = {"alignment.md"}
+GIVEN = {
+    "alignment.md": hugging_face,
+    "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
+}
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page
+        for page in TEXTS
+        if blocks(page, "python")
+    ],
+    ids=lambda page: page.name,
+)
+def test_python_blocks_run(page, workplace, monkeypatch):
+    quick = list(as_overrides(QUICK))
+    monkeypatch.setattr("synthlab.sweeps.sweep.compose", lambda overrides: compose([*quick, *overrides]))
+    names = GIVEN.get(page.name, dict)()
+    write_files(page, workplace)
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), names)
+
+
+@pytest.mark.parametrize(("page", "line"), list(cases()))
+def test_commands_compose(page, line, workplace, invoke):
+    write_files(page, workplace)
+    words = shlex.split(line, comments=True)
+    if words[0] == "make":
+        assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+        return
+    if words[0] == "python":
+        assert find_spec(words[2])
+        if words[2] not in MODULES:
+            return
+        words = [MODULES[words[2]], *words[3:]]
+    else:
+        words = words[1:] if words[1] in (*HYDRA, *TABLES, *OTHERS) else ["run", *words[1:]]
+    command, arguments = words[0], words[1:]
+    if command in TABLES:
+        for task in ("length", "sum"):
+            train(task=task, outrep="rsqrt")
+        outcome = invoke(command, *("results" if word.startswith("/shared/") else word for word in arguments))
+        assert outcome.status == 0, outcome.err
+    elif command in HYDRA:
+        check(command, arguments)
+    else:
+        assert not arguments
+
+
+def train(**settings) -> None:
+    import synthlab
+
+    synthlab.run(**QUICK, **settings, progress=False)
+
+
+def check(command: str, arguments: list[str]) -> None:
+    """Compose what a command of Hydra's would run; raises InputError."""
+    folders = [f"file://{Path(folder).resolve()}" for flag, folder in pairwise(arguments) if flag == "--config-dir"]
+    overrides = [word for word in arguments if "=" in word or word.startswith("~")]
+    overrides = [word for word in overrides if not word.startswith(("-", "hydra"))]
+    for word in arguments:
+        if word.startswith("hydra/launcher="):
+            assert word.partition("=")[2] in LAUNCHERS
+    if command == "sweep" or "-m" in arguments:
+        few = [re.sub(r"=range\(\d+\)", "=range(2)", override).replace("glob(*)", "glob(n*)") for override in overrides]
+        assert grid(few, folders).configs
+        return
+    strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
+    raw = compose(strings, folders, HYDRA[command])
+    if command == "run":
+        resolve(raw)
+
+
+@pytest.mark.skipif(not entry_points(group="synthlab.commands"), reason="the subcommands are not there yet")
+def test_every_subcommand_that_is_named_exists():
+    assert {*HYDRA, *TABLES, *OTHERS} <= {entry.name for entry in entry_points(group="synthlab.commands")}
+
+
+def test_code_is_found():
+    assert len([page for page in TEXTS if blocks(page, "python")]) >= 5
+    assert {page.name for page, _ in CASES} >= {"README.md", "tutorial.md", "sweeps.md", "slurm.md", "extending.md"}

@@ -1,0 +1,63 @@
+"""The docstrings of what users call and subclass: complete, and their examples are true."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+FUNCTIONS = [
+    "synthlab:run",
+    "synthlab:load_records",
+    "synthlab.compare:compare",
+    "synthlab.collect:collect",
+    "synthlab.alignment.misalignment:misalignment",
+    "synthlab.alignment.regularizer:aligned_loss",
+    "theory:optimum",
+    "theory:paper_optimum",
+]
+CLASSES = [
+    "synthlab:Records",
+    "synthlab:Record",
+    "synthlab:InputError",
+    "synthlab:RunsFailed",
+    "synthlab:Encoding",
+    "synthlab:Task",
+    "synthlab:InputDistribution",
+    "synthlab:OutRep",
+    "synthlab:Interval",
+    "synthlab:Tracker",
+]
+
+
+def find(name: str):
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+def test_examples_are_true(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = find(name)
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(found), {}, name, None, 0)
+    assert example.examples, "has no example"
+    lines: list[str] = []
+    outcome = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=lines.append)
+    assert not outcome.failed, "".join(lines)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_say_what_they_take_return_and_raise(name):
+    found = find(name)
+    text = inspect.getdoc(found)
+    for section in ("Args:", "Returns:", "Raises:", "Example:"):
+        assert f"\n{section}\n" in text, section
+    arguments = text.partition("\nArgs:\n")[2].partition("\nReturns:\n")[0]
+    for parameter in inspect.signature(found).parameters:
+        assert f"    {parameter}: " in arguments.replace("**", ""), parameter
+
+
+def test_all_that_is_exported_is_there():
+    package = importlib.import_module("synthlab")
+    assert {"run", "load_records", "Encoding", "Task", "InputDistribution", "OutRep", "Tracker"} <= set(package.__all__)
+    assert all(getattr(package, name).__doc__ for name in package.__all__)
