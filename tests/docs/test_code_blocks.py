@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 import torch
-from quick import QUICK
 
 from experiments.reference import ROOT, pages
+from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
 from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
