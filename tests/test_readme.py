@@ -63,4 +63,4 @@ def test_the_reference_holds_each_sheet_and_the_csvs_of_its_panels():
 def test_every_module_that_make_runs_exists():
     modules = re.findall(r"python -m ([\w.]+)", (ROOT / "Makefile").read_text())
     assert {"experiments", "experiments.reference", "experiments.bench"} <= set(modules)
-    assert all(find_spec(module) for module in modules)
+    assert all(find_spec(module) for module in modules if module != "sphinx")  # of the extra docs

@@ -95,8 +95,9 @@ class Failure:
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's config by dotted key: a group's name under the group's own, its other keys under ``group.key``."""
-    return {name: value for key, part in config.items() for name, value in _flat(key, part)}
+    """A run's settings by dotted key: a group's name under the group's own, its other keys under ``group.key``. The
+    kind of run is no setting and left out."""
+    return {name: value for key, part in config.items() if key != "kind" for name, value in _flat(key, part)}
 
 
 def files_of(record: Record) -> dict[str, bytes]:

@@ -72,6 +72,17 @@ def test_a_model_that_draws_positions_is_measured_under_one_draw():
     assert suffixes(decided, language, config)["excess"] > 0.1
 
 
+class Decided(torch.nn.Module):
+    """A model whose answers are decided by a token and its position."""
+
+    def __init__(self, encoding, vocabulary):
+        super().__init__()
+        self.encoding, self.vocabulary = encoding, vocabulary
+
+    def forward(self, tokens, positions):
+        return torch.sin(torch.arange(self.vocabulary) * (1 + tokens + 7 * positions).unsqueeze(-1))
+
+
 def test_the_regularizer_compares_under_one_draw():
     x = texts(6, 11)
     loss = aligned_loss(by_position, x, 8, 1.0, distance="excess", positions=draw(x))
@@ -84,12 +95,7 @@ def test_the_regularizer_compares_under_one_draw():
         stack = build_models([each])
         objective = WindowLoss(stack, [each], each.train_length)
 
-        def decided(tokens, positions):
-            vocabulary = torch.arange(LANGUAGES.build(config.language).vocabulary)
-            return torch.sin(vocabulary * (1 + tokens + 7 * positions).unsqueeze(-1))
-
-        decided.encoding = stack.encoding
-        objective.model = decided
+        objective.model = Decided(stack.encoding, LANGUAGES.build(config.language).vocabulary)
         losses.append(objective())
     assert torch.equal(*losses)
 

@@ -250,7 +250,7 @@ def test_series_set_apart_by_several_settings_all_look_different(x):
     [
         ({"metric": "msee"}, "metric=msee: unknown, did you mean mse?; choose from mse, mse_rep,"),
         ({"metric": "model.width"}, "metric=model.width: unknown; choose from mse,"),
-        ({"x": "train_lenght"}, "x=train_lenght: unknown, did you mean train_length?; choose from length, kind, task,"),
+        ({"x": "train_lenght"}, "x=train_lenght: unknown, did you mean train_length?; choose from length, task,"),
         ({"x": "id"}, "x=id: unknown; choose from length,"),
         ({"by": "encodings"}, "by=encodings: unknown, did you mean encoding?; choose from"),
         ({"facet": ["tasks"]}, "facet=tasks: unknown, did you mean task?; choose from"),

@@ -81,7 +81,7 @@ def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
 
 
 def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tmp_path, flag):
-    asked = {"task": "test_sweeps:Broken", "results": tmp_path, "progress": False, **QUICK}
+    asked = {"task": "support.user_classes:Broken", "results": tmp_path, "progress": False, **QUICK}
     with pytest.raises(RunsFailed, match="over and under"):
         synthlab.run(**asked)
     (status,) = tmp_path.glob("failed/*/status.json")
