@@ -110,19 +110,6 @@ def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invok
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == first
 
 
-@pytest.mark.slow
-def test_a_picture_is_drawn_again_only_if_what_it_shows_or_its_file_has_changed(invoke, own_figure, tmp_path):
-    invoke("experiments", *own_figure, "seeds=1")
-    folder = tmp_path / "figures"
-    (folder / "widthsmain.png").write_bytes(b"not a picture")
-    before = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.p*")}
-    invoke("experiments", *own_figure, "seeds=1")
-    after = {path.name: path.stat().st_mtime_ns for path in folder.glob("*.p*")}
-    assert {name for name in before if after[name] != before[name]} == {"widthsmain.png", "widthsmain.pdf"}
-    invoke("experiments", *own_figure, "seeds=2")
-    assert all(path.stat().st_mtime_ns > after[path.name] for path in folder.glob("*.p*"))
-
-
 def test_paper_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():
     paper, everything = (OmegaConf.load(conf_dir() / "figure" / f"{n}.yaml")["defaults"] for n in ("paper", "all"))
     assert sorted(paper) == [name for name in FIGURES if name.isdigit()]
