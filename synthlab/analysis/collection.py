@@ -10,10 +10,13 @@ from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import table
 from synthlab.config.base import KINDS, identity_of
 from synthlab.errors import DamagedRecord
+from synthlab.language.config import LanguageConfig
 from synthlab.metrics import METRICS
+from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
+KNOWN = (RunConfig, LanguageConfig)  # imported, and so known, whoever reads a store
 PART = 250  # runs that are held at a time
 FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length", *METRICS, "horizon")  # around the settings
 TYPES = {"id": "string", "status": "string", "error": "string", "diverged_at": "Int64", "length": "Int64"}

@@ -118,12 +118,14 @@ class Store:
                 return None
 
     def is_current(self, identity: str, folder: str = "runs") -> bool:
-        """Whether a recorded (or failed) run is of its kind's present results version; True where its kind cannot be
-        told, as reading it will. Its files are not checked. Raises DamagedRecord for one that cannot be read."""
+        """Whether a recorded (or failed) run is of its kind's present results version; True where its kind is not
+        known, since reading it says so. Its files are not checked. Raises DamagedRecord for one that cannot be read."""
         with self._damage_named(identity, folder), damage_told():
             version = json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))["results_version"]
-        kind = KINDS.get(self.config(identity, folder).get("kind", ""))
-        return version in {known.results_version for known in ([kind] if kind else KINDS.values())}
+        kind = self.config(identity, folder).get("kind")
+        if kind is None:  # older than kinds, or damaged
+            return version in {known.results_version for known in KINDS.values()}
+        return kind not in KINDS or version == KINDS[kind].results_version
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be

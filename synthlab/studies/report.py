@@ -149,7 +149,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
     """The settings that all runs share."""
-    flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").astype(str)
+    flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").map(str)
     return [
         (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
     ]

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -54,6 +56,18 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
     read = pd.read_csv(out) if suffix == "csv" else pd.read_parquet(out)
     for name in METRICS:
         pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
+
+
+def test_a_process_that_imports_nothing_else_collects_all_runs_and_names_those_of_a_kind_it_does_not_know(tmp_path):
+    Store(tmp_path / "results").write(record())
+    command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, f"1 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
+    config = tmp_path / "results" / "runs" / record().config.id / "config.json"
+    config.write_text(config.read_text().replace('"regression"', '"sequences"'))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, f"0 runs: {tmp_path / 'runs.csv'}\n")
+    assert "damaged: " in done.stderr
 
 
 def test_a_row_holds_what_the_record_says(store):
