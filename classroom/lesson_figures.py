@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from classroom.views import View
-from synthlab.analysis.curves import Style, draw_curves, style_of
+from synthlab.analysis.curves import RC, Style, draw_curves, style_of
 from synthlab.regression.config import RunConfig
-from synthlab.studies.figure_files import RC
 from synthlab.studies.pages import containing
 
 WIDTH = 7.0  # inches, of every picture

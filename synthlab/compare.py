@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather
-from synthlab.analysis.panels import LABELS, RC, draw
+from synthlab.analysis.curves import RC
+from synthlab.analysis.panels import LABELS, draw
 from synthlab.cli.arguments import Parser, refusing
 from synthlab.errors import InputError
 from synthlab.output import say, tell

@@ -2,7 +2,7 @@
 
 import os
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
@@ -14,7 +14,16 @@ from synthlab.metrics import METRICS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
 
+# Text stays text in the PDF, and nothing in it depends on the moment.
+RC: "dict[RcKeyType, Any]" = {
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "synthlab",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "savefig.dpi": 160,
+}
 # Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"

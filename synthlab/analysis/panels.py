@@ -10,24 +10,16 @@ import pandas as pd
 
 from synthlab.analysis import curves as plots
 from synthlab.analysis.comparison import Comparison, is_number, ordered, text_of
-from synthlab.analysis.curves import STYLES, SYMBOLS, Style
+from synthlab.analysis.curves import RC, STYLES, SYMBOLS, Style
 from synthlab.metrics import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.typing import RcKeyType
 
 LABELS = METRICS | {"horizon": "length up to which the relative error stays under 5 %"}
 BOUNDED = ("horizon", "clipped")  # 0 is a value like any other there, so the scale is linear
 LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
-RC: "dict[RcKeyType, Any]" = {
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "synthlab",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "savefig.dpi": 160,
-}
 
 
 def draw(comparison: Comparison) -> "Figure":

@@ -4,27 +4,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from synthlab.analysis.curves import RC
 from synthlab.studies.plots import Drawing
 
-if TYPE_CHECKING:
-    from matplotlib.typing import RcKeyType
-
 PANEL = (4.2, 3.4)  # inches
-# Text stays text in the PDF, and nothing in it depends on the moment.
-RC: "dict[RcKeyType, Any]" = {
-    "pdf.fonttype": 42,
-    "svg.hashsalt": "synthlab",
-    "font.size": 9,
-    "axes.titlesize": 9,
-    "savefig.dpi": 160,
-}
 METADATA = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
 
 
