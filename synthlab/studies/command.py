@@ -52,44 +52,24 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     overrides.check_all_heeded({study.kind for study in studies.values()})
 
     store = _store(own.results, paper.kind)
-    folder = Folder(store.root / "figures")  # refused for an object store, where only records can lie
-    page = store.root / paper.report
+    root = store.root  # refused for an object store, where only records can lie
     by_kind: dict[type[Config], list[Config]] = {}
     for plan in plans:
         by_kind.setdefault(plan.study.kind, []).extend(plan.configs)
     if own.replot:
         for kind, configs in by_kind.items():
             all_recorded(configs, _store(own.results, kind))
-    for path in (folder.path, page.parent):
-        store.make_writable(str(path.relative_to(store.root)))
+    for folder in ("figures", str(Path(paper.report).parent)):
+        store.make_writable(folder)
     tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
     records: dict[str, Record] = {}
     for kind, configs in by_kind.items():
         trained = ensure(configs, _store(own.results, kind), workers, device=device, tracker=tracker)
         records |= {record.config.id: record for record in trained}
 
-    pictures: list[Picture] = []
-    verdicts: list[Verdict] = []
-    lines: list[str] = []
-    for plan in plans:
-        kept = partial(_kept, folder.path, paper, plan.name) if own.replot else lambda _: None
-        results = plan.study.results(plan, records, kept)
-        judged = judge(
-            paper.claims.values(),
-            plan.figure,
-            [(grid.claims, results.evidence[key]) for key, grid in plan.study.grids.items()],
-        )
-        pictures.append(_write(paper, plan, results, judged, folder))
-        verdicts += judged
-        lines += results.lines
-    files = [file for picture in pictures for file in picture.files]
-    with _writing():
-        if paper.verdicts:
-            files.append(store.root / paper.verdicts)
-            verdict_table(verdicts).to_csv(files[-1], index=False)
-        write_report(page, pictures, verdicts, list(records.values()), command, paper.about)
+    files, lines = _write_all(paper, plans, records, root, own.replot, command)
     lost = left_out_lines(records.values())
-    say("written:", *(f"  {file}" for file in [*files, page]), *lost, *lines, *verdict_lines(verdicts))
+    say("written:", *(f"  {file}" for file in files), *lost, *lines)
     return not lost
 
 
@@ -102,6 +82,31 @@ def _kept(folder: Path, paper: Paper, study: str, table: str) -> pd.DataFrame | 
     """A table as it was written before, if it was."""
     path = folder / f"{paper.file(study, table)}.csv"
     return pd.read_csv(path) if path.exists() else None
+
+
+def _write_all(
+    paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, replot: bool, command: str
+) -> tuple[list[Path], list[str]]:
+    """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
+    folder, page = Folder(root / "figures"), root / paper.report
+    pictures: list[Picture] = []
+    verdicts: list[Verdict] = []
+    lines: list[str] = []
+    for plan in plans:
+        kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
+        results = plan.study.results(plan, records, kept)
+        grids = [(grid.claims, results.evidence[key]) for key, grid in plan.study.grids.items()]
+        judged = judge(paper.claims.values(), plan.figure, grids)
+        pictures.append(_write(paper, plan, results, judged, folder))
+        verdicts += judged
+        lines += results.lines
+    files = [file for picture in pictures for file in picture.files]
+    with _writing():
+        if paper.verdicts:
+            files.append(root / paper.verdicts)
+            verdict_table(verdicts).to_csv(files[-1], index=False)
+        write_report(page, pictures, verdicts, list(records.values()), command, paper.about)
+    return [*files, page], [*lines, *verdict_lines(verdicts)]
 
 
 def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Folder) -> Picture:
