@@ -17,7 +17,7 @@ from typing import Any, cast, get_args
 import pandas as pd
 
 from experiments.output_alignment.claims import CLAIMS
-from experiments.output_alignment.figures import ABOUT
+from experiments.output_alignment.paper import ABOUT
 from synthlab.output import tell
 from synthlab.studies.pages import template
 from synthlab.studies.report import deviations, in_words, told
@@ -28,30 +28,20 @@ REFERENCE = ROOT / "docs" / "reference"
 OURS = "(Ours.)"  # how a claim begins that is not the paper's
 
 
-def keep(results: Path, folder: Path) -> None:
-    """Copy the sheets (PNG), all panels' CSVs and the verdicts of ``results`` to ``folder``, over what is there."""
+def keep(figures: Path, folder: Path, *beside: Path) -> None:
+    """Copy the sheets (PNG) and all CSVs of ``figures``, and the files ``beside``, over what is in ``folder``."""
     _cleared(folder)
-    tables = sorted((results / "figures").glob("*.csv"))
-    panels = {table.stem for table in tables}
-    sheets = [path for path in sorted((results / "figures").glob("*.png")) if path.stem not in panels]
-    for path in (*sheets, *tables, results / "claims.csv"):
-        shutil.copyfile(path, folder / path.name)
-
-
-def keep_theory(results: Path, folder: Path) -> None:
-    """Copy the theory's tables and sheets (PNG) of ``results`` to ``folder``, over what is there."""
-    _cleared(folder)
-    for path in (*(results / "theory").glob("*.csv"), *(results / "theory").glob("*.png")):
-        shutil.copyfile(path, folder / path.name)
-
-
-def keep_language(results: Path, folder: Path) -> None:
-    """Copy the studies' tables and sheets (PNG) of ``results`` to ``folder``, over what is there."""
-    _cleared(folder)
-    figures = results / "language" / "figures"
     tables = sorted(figures.glob("*.csv"))
     panels = {table.stem for table in tables}
-    for path in (*tables, *(sheet for sheet in sorted(figures.glob("*.png")) if sheet.stem not in panels)):
+    sheets = [path for path in sorted(figures.glob("*.png")) if path.stem not in panels]
+    for path in (*sheets, *tables, *beside):
+        shutil.copyfile(path, folder / path.name)
+
+
+def keep_theory(theory: Path, folder: Path) -> None:
+    """Copy the tables and sheets (PNG) of ``theory`` to ``folder``, over what is there."""
+    _cleared(folder)
+    for path in (*theory.glob("*.csv"), *theory.glob("*.png")):
         shutil.copyfile(path, folder / path.name)
 
 
@@ -135,12 +125,14 @@ def main() -> None:
         sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
     if folders:
         results = folders[0]
-        parts = (("figures", keep, ""), ("theory", keep_theory, "theory"), ("language", keep_language, "language"))
-        for part, keep_part, folder in parts:
-            if (results / part).exists():
-                keep_part(results, REFERENCE / folder)
+        if (results / "figures").exists():
+            keep(results / "figures", REFERENCE, results / "claims.csv")
+        if (results / "theory").exists():
+            keep_theory(results / "theory", REFERENCE / "theory")
+        if (results / "language").exists():
+            keep(results / "language" / "figures", REFERENCE / "language")
     if len(folders) == 2:
-        keep(folders[1], REFERENCE / "recipe")
+        keep(folders[1] / "figures", REFERENCE / "recipe", folders[1] / "claims.csv")
     for page in pages():
         page.write_text(renewed(page.read_text()))
 

@@ -17,7 +17,7 @@ from experiments.long_short_alignment.run_table import (
     MISALIGNMENTS,
     QUANTITIES,
     SCALAR_QUANTITIES,
-    Planned,
+    Named,
     scalar_table,
     table,
 )
@@ -47,16 +47,16 @@ class Analysis(ABC):
 
     @classmethod
     def check(cls, study: str, config: Config) -> None:
-        """Raise InputError for a run that this analysis could make nothing of."""
+        """Raise InputError for a run of ``study`` that this analysis could make nothing of."""
         if config.test_length < cls.reach * config.train_length:
             raise InputError(
-                f"test_length={config.test_length}: study.{study} needs {cls.reach} times "
+                f"test_length={config.test_length}: {study} needs {cls.reach} times "
                 f"train_length={config.train_length} or more"
             )
 
-    def runs(self, records: Sequence[Record], planned: Planned) -> pd.DataFrame:
-        """A row for each finished run, which is one of the study's CSVs."""
-        return table(records, planned)
+    def runs(self, records: Sequence[Record], names: Mapping[str, Named]) -> pd.DataFrame:
+        """A row for each finished run, which is one of the study's CSVs; ``names`` are given by identity."""
+        return table(records, names)
 
     @abstractmethod
     def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
@@ -133,7 +133,7 @@ class Scalar(Analysis):
         ("wasserstein_within", "error_within"),
     )
 
-    def runs(self, records, planned):
+    def runs(self, records, names):
         return scalar_table(records)
 
     def panels(self, runs, records):
@@ -217,7 +217,7 @@ class ByDepth(Analysis):
         super().check(study, config)
         assert isinstance(config, LanguageConfig)  # see ``kind``
         if config.language["name"] != "recall":
-            raise InputError(f"language={config.language['name']}: study.{study} asks for facts; choose recall")
+            raise InputError(f"language={config.language['name']}: {study} asks for facts; choose recall")
 
     def panels(self, runs, records):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])

@@ -1,43 +1,19 @@
 """The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each decided in miniature."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from experiments.long_short_alignment.analyses import baseline, by_depth, differences
 from experiments.long_short_alignment.correlations import Statistic, pearson, spearman
-from synthlab.studies.verdicts import Check, Claim, NoEvidence, Verdict
+from synthlab.studies.verdicts import Check, Claims, NoEvidence
 
-CLAIMS: dict[str, Claim[pd.DataFrame]] = {}
+CLAIMS = Claims[pd.DataFrame]()
+claim = CLAIMS.claim
 # Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
 # prints, and Spearman's, which is the 0.67 that it prints.
 TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
-Judge = Callable[[pd.DataFrame], list[Check]]
-# Of the studies, the claims that they are evidence for.
-STUDIES: dict[str, list[str]] = {}
-
-
-def claim(id: str, *, study: str, where: str, statement: str, quantity: str, why: str) -> Callable[[Judge], Judge]:
-    """Register a function over a study's runs as the judge of the claim called ``id``; the others are ``Claim``'s."""
-
-    def register(judge: Judge) -> Judge:
-        CLAIMS[id] = Claim(id, where, statement, quantity, why, about={}, series=(), judge=judge)
-        STUDIES.setdefault(study, []).append(id)
-        return judge
-
-    return register
-
-
-def judged(study: str, figure: str, runs: pd.DataFrame) -> list[Verdict]:
-    """The verdicts on the claims that ``study`` is evidence for."""
-    verdicts = []
-    for claim in (CLAIMS[id] for id in STUDIES.get(study, [])):
-        try:
-            verdicts.append(Verdict(claim, figure, claim.judge(runs), []))
-        except NoEvidence as error:
-            verdicts.append(Verdict(claim, figure, [], [str(error)]))
-    return verdicts
 
 
 def correlated(runs: pd.DataFrame, x: str, y: str, how: Statistic) -> np.ndarray:
@@ -67,7 +43,6 @@ def checks(
 
 @claim(
     "T1",
-    study="table1",
     where="Table 1",
     statement=(
         "Misalignment within the training length correlates with the loss on longer text, better than the training "
@@ -102,7 +77,6 @@ LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 
 
 @claim(
     "A1",
-    study="finetune",
     where="Tables 2 to 4",
     statement="Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
@@ -114,7 +88,6 @@ def moderate_helps(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A1s",
-    study="finetune",
     where="Tables 2 to 4",
     statement=(
         "Regularization with alpha 0.1 to 0.3 raises scores on longer text, which do not ask how sure an answer is."
@@ -131,7 +104,6 @@ def moderate_scores(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A1t",
-    study="finetune",
     where="ours, on table 4",
     statement=(
         "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training "
@@ -150,7 +122,6 @@ def calibration(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A2",
-    study="finetune",
     where="Table 4",
     statement="Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
@@ -162,7 +133,6 @@ def strong_hurts(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A3",
-    study="finetune",
     where="Section 4.2",
     statement="Training against misalignment lowers it.",
     quantity=f"symmetric cross-entropy of equation 2 {LESS}",
@@ -174,7 +144,6 @@ def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "A3e",
-    study="finetune",
     where="ours, on section 4.2",
     statement="(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
     quantity=f"misalignment beyond entropy {LESS}",
@@ -186,7 +155,6 @@ def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "D",
-    study="distance",
     where="ours, on equation 1",
     statement="(Ours.) It helps that the two answers agree, and the paper's distance asks for no more.",
     quantity=(
@@ -205,7 +173,6 @@ def without_entropy(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "W",
-    study="within",
     where="Rebuttal to the second reviewer",
     statement="Within the training length the regularizer costs nothing.",
     quantity=(
@@ -219,7 +186,6 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "R1",
-    study="range",
     where="Table 5",
     statement="Offsets of up to a quarter of the window do as well as those of up to half, those between worse.",
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
@@ -234,7 +200,6 @@ def quarter(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "R2",
-    study="range",
     where="Table 5 and the rebuttal",
     statement="The broadest range, contexts of any length, is much worse; the narrowest, up to l/20, helps less.",
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
@@ -246,7 +211,6 @@ def extremes(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "C",
-    study="compute",
     where="Appendix E",
     statement="At equal compute the regularizer still helps.",
     quantity=(
@@ -278,7 +242,6 @@ def _recall(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int
 
 @claim(
     "N1",
-    study="recall",
     where="Table 7",
     statement="Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
     quantity=(
@@ -296,7 +259,6 @@ def early_facts(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "N2",
-    study="recall",
     where="Rebuttal to the fourth reviewer",
     statement="A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
     quantity=(
@@ -313,7 +275,6 @@ def strong_forgets(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "N3",
-    study="recall",
     where="Tables 6 and 7",
     statement="On texts longer than in training, more facts are recalled with the regularizer (alpha 0.1).",
     quantity=(
@@ -331,7 +292,6 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
 
 @claim(
     "S",
-    study="scalar",
     where="Sections 3 and 4",
     statement=(
         "On tasks with a number for an answer, models whose output distributions differ between training lengths err "

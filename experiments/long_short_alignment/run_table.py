@@ -1,7 +1,7 @@
 """A run in one row: its settings, its losses within and beyond the training length, its misalignment."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, cast
 
 import pandas as pd
@@ -11,6 +11,8 @@ from synthlab.storage.records import Record
 FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
 FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
+# Whose medians the terminal shows.
+SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
 # What is averaged over contexts, by its column in a record, and what its mean is called: loss_1x, accuracy_4x, ...
 MEANS = {
     "loss": "loss",
@@ -58,36 +60,26 @@ SCALAR_QUANTITIES = {
 }
 
 
-class Planned(NamedTuple):
-    """A study's runs; of each, by its identity, the arm, what sets its model apart, and what its training is called,
-    which runs share that differ in seed or extension only; and what was asked of them."""
+class Named(NamedTuple):
+    """What a run of a study is called: its arm, and whether that is the one that the others are held against; what sets
+    its model apart; and its training, which runs share that differ in seed or extension only."""
 
-    configs: list[Any]
-    arms: dict[str, str]
-    variants: dict[str, str]
-    groups: dict[str, str]
-    overrides: str
-
-    @property
-    def first(self) -> str:
-        """The arm that the others are held against."""
-        return next(iter(self.arms.values()))
+    arm: str
+    baseline: bool
+    variant: str
+    group: str
 
 
-def table(records: Iterable[Record], planned: Planned) -> pd.DataFrame:
-    """A row for each finished run: ``id``, ``arm``, whether that is the ``baseline``, ``variant``, ``group``, its
-    settings, and what was measured."""
-    return pd.DataFrame([row(record, planned) for record in records if record.diverged_at is None])
+def table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:
+    """A row for each finished run, whose ``names`` are given by identity: those, its settings, and what was
+    measured."""
+    return pd.DataFrame([row(record, names[record.config.id]) for record in records if record.diverged_at is None])
 
 
-def row(record: Record, planned: Planned) -> dict[str, Any]:
+def row(record: Record, named: Named) -> dict[str, Any]:
     """One run's row."""
-    identity = record.config.id
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
-    arm = planned.arms[identity]
-    names = {"variant": planned.variants[identity], "group": planned.groups[identity]}
-    told = {"id": identity, "arm": arm, "baseline": arm == planned.first} | names
-    return told | settings | losses(record) | measured_beside(record)
+    return {"id": record.config.id} | named._asdict() | settings | losses(record) | measured_beside(record)
 
 
 def measured_beside(record: Record) -> dict[str, Any]:
@@ -136,3 +128,12 @@ def _scalar_row(record: Record) -> dict[str, Any]:
             ),
         }
     )
+
+
+def summary_lines(runs: pd.DataFrame) -> list[str]:
+    """The medians over seeds of a few quantities, a row for each arm and model."""
+    columns = [name for name in SUMMARY if name in runs]
+    if not columns:
+        return []
+    medians = runs.groupby(["arm", "variant"], sort=False)[columns].median().reset_index()
+    return medians.to_string(index=False, float_format=lambda value: f"{value:.4g}").splitlines()

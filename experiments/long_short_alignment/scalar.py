@@ -85,7 +85,6 @@ class ScalarConfig(RunConfig):
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "ScalarConfig":
-        """The run that ``raw`` describes, complete. Raises InputError."""
         return cls.of(resolve(raw))
 
     @classmethod

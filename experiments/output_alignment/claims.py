@@ -1,13 +1,13 @@
 """The paper's claims about its synthetic tasks, each a small function over records that measures what decides it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.curves import in_words
-from synthlab.studies.verdicts import Check, Claim, Evidence, logarithms
+from synthlab.studies.verdicts import Check, Claims, Evidence, logarithms
 
 LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
@@ -15,20 +15,8 @@ ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's
 MAPS = ("identity", "sqrt", "log", "rsqrt")
 NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
 
-Judge = Callable[[Evidence], list[Check]]
-CLAIMS: dict[str, Claim[Evidence]] = {}
-
-
-def claim(
-    id: str, *, where: str, statement: str, quantity: str, why: str, series: Sequence[str] = (), **about: str
-) -> Callable[[Judge], Judge]:
-    """Register a function as the judge of the claim called ``id``; the others are ``Claim``'s."""
-
-    def register(judge: Judge) -> Judge:
-        CLAIMS[id] = Claim(id, where, statement, quantity, why, about, series, judge)
-        return judge
-
-    return register
+CLAIMS = Claims[Evidence]()
+claim = CLAIMS.claim
 
 
 def _others(evidence: Evidence, *names: str) -> list[str]:

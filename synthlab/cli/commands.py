@@ -115,10 +115,10 @@ def _completed(line: str) -> Callable[[], None]:
 
 
 def _takes_keys(entry: "EntryPoint") -> bool:
-    """Whether a subcommand is a Hydra application: it then imports the module that makes it one."""
+    """Whether a subcommand is a Hydra application: it then imports a module that makes it one."""
     source = _source(entry.module)
     imports = [node for node in ast.walk(source) if isinstance(node, ast.ImportFrom)] if source else []
-    return any(alias.name == "hydra_app" for node in imports for alias in node.names)
+    return any(alias.name in ("hydra_app", "studies") for node in imports for alias in node.names)
 
 
 @cache

@@ -93,6 +93,14 @@ class Config(BaseModel, ABC):
         """
         return validated(cls, {key: value for key, value in raw.items() if key not in BOOKKEEPING}, "")
 
+    @classmethod
+    @abstractmethod
+    def resolved(cls, raw: Mapping[str, Any]) -> "Config":
+        """The run that ``raw`` describes, complete: whatever the config left open is filled in.
+
+        Raises InputError for anything that could not be trained or tested, before it is tried.
+        """
+
     @property
     @abstractmethod
     def family(self) -> "Family[Any]":  # of runs of its own kind

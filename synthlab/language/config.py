@@ -75,7 +75,6 @@ class LanguageConfig(Config):
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "LanguageConfig":
-        """See ``assembly.resolve``."""
         from synthlab.language.construction import resolve
 
         return resolve(raw)

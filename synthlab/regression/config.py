@@ -1,7 +1,8 @@
 """A run on a task whose answer is a number, described."""
 
 import json
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, PositiveFloat
 
@@ -45,6 +46,12 @@ class RunConfig(Config):
         from synthlab.regression import family
 
         return family
+
+    @classmethod
+    def resolved(cls, raw: Mapping[str, Any]) -> "RunConfig":
+        from synthlab.regression.construction import resolve
+
+        return resolve(raw)
 
     @property
     def shape(self) -> str:

@@ -39,10 +39,12 @@ class Picture(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a report is about: the part of the paper, in words; the file of the deviations from it, and whose they
-    are."""
+    """What a report is about: a part of a paper, in words; the paper's title, and where it is; the file of the
+    deviations from it, and whose they are."""
 
     part: str
+    title: str
+    source: str
     deviations: Path
     here: str
 

@@ -220,6 +220,21 @@ class Claim(Generic[Given]):
     judge: Callable[[Given], list[Check]]
 
 
+class Claims(dict[str, Claim[Given]]):
+    """The claims of a paper, by id."""
+
+    def claim(
+        self, id: str, *, where: str, statement: str, quantity: str, why: str, series: Sequence[str] = (), **about: str
+    ) -> Callable[[Callable[[Given], list[Check]]], Callable[[Given], list[Check]]]:
+        """Register a function as the judge of the claim called ``id``; the others are ``Claim``'s."""
+
+        def register(judge: Callable[[Given], list[Check]]) -> Callable[[Given], list[Check]]:
+            self[id] = Claim(id, where, statement, quantity, why, about, series, judge)
+            return judge
+
+        return register
+
+
 class Verdict(NamedTuple):
     """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
     checked."""
@@ -249,18 +264,17 @@ class Verdict(NamedTuple):
         return min((len(check.values) for check in self.checks), default=0)
 
 
-def judge(
-    claims: Iterable[Claim[Evidence]], figure: str, panels: Sequence[tuple[Sequence[str], Evidence]]
-) -> list[Verdict]:
-    """The verdicts on those ``claims`` that the panels of ``figure`` are evidence for: of each panel, the ids of its
-    claims and its runs."""
+def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Sequence[str], Given]]) -> list[Verdict]:
+    """The verdicts on those ``claims`` that the grids of ``figure`` are evidence for: of each grid, the ids of its
+    claims and what they are judged on."""
     verdicts = []
     for claim in claims:
         checks, missing = [], []
-        for evidence in (evidence for names, evidence in panels if claim.id in names):
+        for given in (given for names, given in grids if claim.id in names):
             try:
-                evidence.check_is_about(claim.about, claim.series)
-                checks += claim.judge(evidence)
+                if isinstance(given, Evidence):
+                    given.check_is_about(claim.about, claim.series)
+                checks += claim.judge(given)
             except NoEvidence as error:
                 missing.append(str(error))
         if checks or missing:

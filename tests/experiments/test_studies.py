@@ -1,97 +1,117 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.analyses import ANALYSES, by_depth, differences
-from experiments.long_short_alignment.claims import CLAIMS, STUDIES, judged
-from experiments.long_short_alignment.run_table import Planned, losses, row
+from experiments.long_short_alignment.analyses import by_depth, differences
+from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.paper import PAPER
+from experiments.long_short_alignment.run_table import Named, losses, row
 from experiments.long_short_alignment.step_costs import STEPS, step_costs
-from experiments.long_short_alignment.studies import Study, all_heeded, plan, studies
+from experiments.long_short_alignment.studies import AlignmentStudy
 from support.small import SMALL, small
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.studies.verdicts import NoEvidence
+from synthlab.language.config import LanguageConfig
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import NoEvidence, Verdict, judge
 from synthlab.training.execution import execute
 
-EVERY = compose(["study=all"], name="language")["study"]
+EVERY: dict[str, AlignmentStudy] = PAPER.studies(compose(["study=all"], name="language")["study"])
 # Tested up to five training lengths, which the numbers are.
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
 
 
-def left_open(study: Study) -> dict[str, str]:
+def study(**changes) -> AlignmentStudy:
+    return PAPER.studies({"s": {"title": "t", "analysis": "plain"} | changes})["s"]
+
+
+@cache
+def asked(*given: str) -> Overrides:
+    raw = compose(["study=grid", *given], name="language")
+    return Overrides("study", LanguageConfig, raw, {override.split("=")[0]: override for override in given})
+
+
+def left_open(study: AlignmentStudy) -> list[str]:
     """The overrides of what a study does not set itself."""
     own = {*study.fixed, *(key for settings in (*study.arms.values(), *study.vary) for key in settings)}
-    return {key: override for key, override in OVERRIDES.items() if key not in own}
+    return [override for key, override in OVERRIDES.items() if key not in own]
+
+
+@cache
+def plan(name: str) -> Plan:
+    """A study of the configs, planned; of the 126 models about numbers those under two maps of six."""
+    few = {"vary": [grid | {"outrep": ["identity", "rsqrt"]} for grid in EVERY[name].vary]} if name == "scalar" else {}
+    return EVERY[name].model_copy(update=few).plan(name, asked(*left_open(EVERY[name])), seeds=2)
+
+
+def names(plan: Plan) -> dict[str, Named]:
+    return {run.id: plan.study.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
+
+
+def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
+    return judge(CLAIMS.values(), "by hand", [(EVERY[study].claims, runs)])
 
 
 @pytest.mark.parametrize("name", EVERY)
 def test_every_study_of_the_configs_can_be_planned(name):
-    study = studies(EVERY)[name]
-    planned = plan(name, study, left_open(study), seeds=2)
+    planned = plan(name)
     assert len({config.id for config in planned.configs}) == len(planned.configs)
     assert {config.seed for config in planned.configs} == {0, 1}
-    assert list(dict.fromkeys(planned.arms[config.id] for config in planned.configs)) == list(study.arms)
-    shown = [(planned.arms[config.id], planned.variants[config.id], config.seed) for config in planned.configs]
+    assert list(dict.fromkeys(cell.arm for cell in planned.cells[""])) == list(EVERY[name].arms)
+    shown = [(names(planned)[config.id], config.seed) for config in planned.configs]
     assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
 
 
 def test_table_1_is_over_25_trainings_or_more_and_studies_share_runs():
-    plans = {name: plan(name, study, left_open(study)) for name, study in studies(EVERY).items() if name != "scalar"}
-    assert len(set(plans["table1"].groups.values())) >= 25
-    assert set(plans["within"].arms) < set(plans["finetune"].arms)
-    assert {config.seed for config in plans["finetune"].configs} == set(range(5))
-    assert {config.seed for config in plans["recall"].configs} == set(range(3))
+    assert len({named.group for named in names(plan("table1")).values()}) >= 25
+    assert set(names(plan("within"))) < set(names(plan("finetune")))
 
 
-def test_an_extension_switched_on_later_is_no_training_of_its_own():
-    spec = {"title": "t", "analysis": "plain", "vary": {"model.width": [8, 16], "extension": ["none", "pi"]}}
-    planned = plan("s", studies({"s": spec})["s"], {"model.heads": "model.heads=2"}, seeds=1)
-    assert list(planned.variants.values()) == [
+def test_the_seeds_are_the_command_line_s_or_the_study_s():
+    assert (EVERY["finetune"].seeds, EVERY["recall"].seeds) == (5, 3)
+    assert [config.seed for config in study(seeds=4).plan("s", asked()).configs] == [0, 1, 2, 3]
+    assert [config.seed for config in study(seeds=4).plan("s", asked(), 2).configs] == [0, 1]
+
+
+def test_what_is_varied_has_a_name_of_its_own_and_an_extension_switched_on_later_is_no_training_of_its_own():
+    varied = study(vary={"model.width": [8, 16], "extension": ["none", "pi"]}).plan("s", asked("model.heads=2"), 1)
+    assert [named.variant for named in names(varied).values()] == [
         f"{name}, model.width={width}" for width in (8, 16) for name in ("rope", "pi")
     ]
-    assert list(planned.groups.values()) == [f"rope, model.width={width}" for width in (8, 8, 16, 16)]
+    assert [named.group for named in names(varied).values()] == [f"rope, model.width={w}" for w in (8, 8, 16, 16)]
+    encodings = study(vary={"model.width": [8], "encoding": ["nope", "rope"]}).plan("s", asked("model.heads=2"), 1)
+    assert [named.variant for named in names(encodings).values()] == ["nope, model.width=8", "rope, model.width=8"]
 
 
 def test_settings_of_other_members_reach_the_runs_and_their_figures():
-    grid = studies({"grid": {"title": "t", "analysis": "plain"}})["grid"]
     given = ["language=recall", "language.keys=8", "encoding=learned", "encoding.table=999"]
-    planned = plan("grid", grid, {override.split("=")[0]: override for override in given}, seeds=1)
+    planned = study().plan("s", asked(*given), seeds=1)
     assert planned.configs[0].language["keys"] == 8
     assert planned.configs[0].encoding["table"] == 999
     assert planned.overrides == " ".join(given)
 
 
-def test_numbers_take_no_account_of_what_only_language_models_have():
-    given = {"language": "language=recall", "alignment.alpha": "alignment.alpha=0.3", "outrep": "outrep=log"}
-    given |= {"protocol.steps": "protocol.steps=7", "evaluation.sequences": "evaluation.sequences=9"}
-    study = studies(EVERY)["scalar"]
-    del given["outrep"]
-    planned = plan("scalar", study, given, seeds=1)
-    assert planned.overrides == "protocol.steps=7 evaluation.sequences=9"
-    assert {config.protocol.steps for config in planned.configs} == {7}
-    with pytest.raises(InputError, match=re.escape("language=recall: no run of these studies has such a setting")):
-        all_heeded(given, [type(planned.configs[0])])
-
-
-def test_what_is_varied_has_a_name_of_its_own():
-    spec = {"title": "t", "analysis": "plain", "vary": {"model.width": [8, 16], "encoding": ["nope", "rope"]}}
-    planned = plan("s", studies({"s": spec})["s"], {"model.heads": "model.heads=2"}, seeds=1)
-    assert list(planned.variants.values()) == [
-        *("nope, model.width=8", "rope, model.width=8", "nope, model.width=16", "rope, model.width=16")
-    ]
-
-
 def test_curves_count_runs_not_tokens_as_seeds():
-    spec = {"title": "t", "analysis": "plain"}
-    planned = plan("s", studies({"s": spec})["s"], OVERRIDES | {"language": "language=hidden_markov"}, seeds=2)
-    records = [execute(config) for config in planned.configs]
-    analysis = ANALYSES.build({"name": "plain"})
-    runs = analysis.runs(records, planned)
-    assert set(analysis.panels(runs, records)["loss"].data["seeds"]) == {2}
+    planned = study().plan("s", asked(*OVERRIDES.values(), "language=hidden_markov"), seeds=2)
+    records = {config.id: execute(config) for config in planned.configs}
+    results = planned.study.results(planned, records, lambda _: None)
+    assert set(results.panels["loss"].data["seeds"]) == {2}
+
+
+def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
+    given = asked(*OVERRIDES.values(), "language=hidden_markov")
+    planned = study(tune={"protocol.lr": [1e-3, 2e-3]}).plan("s", given, seeds=1)
+    records = {config.id: execute(config) for config in planned.configs}
+    results = planned.study.results(planned, records, lambda _: None)
+    setting, [best] = planned.cells[""][0].best(records)
+    assert results.tables["runs"]["id"].tolist() == [best.config.id]
+    assert set(results.panels["loss"].data["tuned"]) == {f"rope: {setting}"}
 
 
 @pytest.mark.parametrize(
@@ -101,10 +121,8 @@ def test_curves_count_runs_not_tokens_as_seeds():
         ({"analysis": {"name": "effect", "label": "x", "quantities": ["mse"]}}, "analysis.quantities=mse: unknown"),
         ({"arm": {}}, "study.s.arm={}: unknown key, did you mean arms?"),
         ({"title": 3}, "study.s.title=3: must be a valid string"),
-        ({"vary": {"encoding": ["rope", "rope"]}}, "study.s: the same run is there twice"),
         ({"vary": []}, "study.s.vary=[]: "),
         ({"analysis": {"nm": 1}}, "study.s.analysis={'nm': 1}: must be a mapping with a name"),
-        ({"fixed": {"seed": 3}}, "study.s: sets seed, which is the command line's; leave it out"),
         ({"seeds": 0}, "study.s.seeds=0: must be greater than 0"),
         ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
         ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
@@ -117,29 +135,23 @@ def test_curves_count_runs_not_tokens_as_seeds():
     ],
 )
 def test_what_is_no_study_is_refused_in_a_line(changes, line):
-    overrides = OVERRIDES | {"test_length": "test_length=16"}
+    given = [*(OVERRIDES | {"test_length": "test_length=16"}).values()]
     with pytest.raises(InputError, match=re.escape(line)):
-        plan("s", studies({"s": {"title": "t", "analysis": "plain"} | changes})["s"], overrides, seeds=1)
-
-
-def test_a_study_s_name_is_part_of_a_file_s_name():
-    with pytest.raises(InputError, match=re.escape("study.a/b: the name must consist of letters")):
-        studies({"a/b": {"title": "t", "analysis": "plain"}})
-    with pytest.raises(InputError, match="must be a mapping of studies"):
-        studies("table1")
+        study(**changes).plan("s", asked(*given), seeds=1)
 
 
 def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
     arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "language=hidden_markov", f"results={tmp_path}"]
     arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
+    arguments += ["study.finetune.analysis.quantities=[loss_4x]"]  # each is a panel to draw
     first = invoke("language", *arguments)
     assert (first.status, first.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "language" / "figures"
     for name in ("finetune.png", "finetune_loss_4x.pdf", "finetune_loss_4x.csv", "finetune_runs.csv"):
         assert (folder / name).stat().st_size > 0
-    assert set(STUDIES["finetune"]) == set(pd.read_csv(folder / "finetune_claims.csv")["claim"])
+    assert set(EVERY["finetune"].claims) == set(pd.read_csv(folder / "finetune_claims.csv")["claim"])
     runs = pd.read_csv(folder / "finetune_runs.csv")
-    assert len(runs) == len(studies(EVERY)["finetune"].arms)
+    assert len(runs) == len(EVERY["finetune"].arms)
     measured = ["loss_1x", "loss_4x", "calibrated_loss_4x", "accuracy_4x", "temperature", "sce"]
     assert np.isfinite(runs[[*measured, "perfect_loss_4x", "excess_loss_4x"]]).all(axis=None)
     assert "language=hidden_markov" in first.out
@@ -151,25 +163,19 @@ def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tm
     assert again.out == first.out
 
 
-def test_replot_trains_nothing(invoke, tmp_path):
-    found = invoke("language", "study=distance", *SMALL, "replot=true", f"results={tmp_path}")
-    assert found.status == 2
-    assert re.search(r"^error: replot=true: (\d+) of \1 runs are not recorded", found.err)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_every_study_at_small_size(name, invoke, tmp_path):
     # Table 1 in two of its grids, with a small model in place of its own settings.
     fewer = "study.table1.vary=[{encoding:[nope,rope,randomized],model.mlp_ratio:[2]},{encoding:[rope],extension:[pi]}]"
-    given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(studies(EVERY)[name]).values()
+    given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(EVERY[name])
     if name == "scalar":
         given = [override for override in given if not override.startswith("evaluation.questions=")]  # it asks none
     found = invoke("language", f"study={name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
     folder = tmp_path / "language" / "figures"
     assert (folder / f"{name}.png").stat().st_size > 10_000
-    assert all(re.search(rf"^{claim} \(", found.out, re.M) for claim in STUDIES.get(name, []))
+    assert all(re.search(rf"^{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
     if name == "compute":
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
 
@@ -177,8 +183,6 @@ def test_every_study_at_small_size(name, invoke, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["seed=3"], "seed=3: studies take their seeds from 0 on; give seeds=N"),
-        (["seeds=0"], "seeds=0: must be greater than 0"),
         (["study=table2"], "study=table2: unknown, did you mean table1?"),
         (["alignment.beta=1"], "alignment.beta=1: unknown key; choose from alpha"),
         (["language=text", "language.path=/nowhere"], "language.path=/nowhere: is not there"),
@@ -218,7 +222,7 @@ def by_alpha(*changes: list[float]) -> pd.DataFrame:
 
 def test_claims_about_the_coefficient_by_hand():
     def words(found: pd.DataFrame) -> dict[str, str]:
-        return {verdict.claim.id: verdict.word for verdict in judged("finetune", "by hand", found)}
+        return {verdict.claim.id: verdict.word for verdict in judged("finetune", found)}
 
     found = by_alpha([-0.5, -0.1], [-0.2, -0.1], [0.5, 0.4], [1.0, 2.0])
     trained = found["arm"] != "alpha 0"
@@ -240,7 +244,7 @@ def test_claims_about_the_coefficient_by_hand():
 
 def test_equal_compute_is_held_against_both_counts():
     arms = {"two, 5 % more steps": [-0.1, -0.1], "one, twice the steps": [-0.5, -0.5], "two, alpha 0.1": [-0.2, -0.2]}
-    (verdict,) = judged("compute", "by hand", runs(arms))
+    (verdict,) = judged("compute", runs(arms))
     assert [check.median for check in verdict.checks] == pytest.approx([-0.1, 0.3])
     assert verdict.word == "holds in part"
 
@@ -249,7 +253,7 @@ def test_table_1_is_judged_by_correlations_over_models():
     loss = np.array([2.0, 2.5, 3.0, 4.0])
     rows = pd.DataFrame({"seed": [0, 0, 0, 0, 1, 1, 1, 1], "loss_to_4x": [*loss, *loss]})
     rows = rows.assign(sce=2 * rows["loss_to_4x"], excess=-rows["loss_to_4x"], loss_1x=[1.0, 2, 2, 1, 2, 1, 1, 2])
-    (verdict,) = judged("table1", "by hand", rows)
+    (verdict,) = judged("table1", rows)
     assert [round(check.median, 6) for check in verdict.checks][0::2] == [1, -1]
     assert verdict.word == "holds in part"
 
@@ -259,7 +263,7 @@ def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
     left = left[left["arm"] != "alpha 0"]
     with pytest.raises(NoEvidence, match="no finished run of the arm that the others are held against"):
         differences(left, "loss_4x")
-    assert {verdict.word for verdict in judged("finetune", "by hand", left)} == {"not judged"}
+    assert {verdict.word for verdict in judged("finetune", left)} == {"not judged"}
 
 
 def facts(recalled: dict[str, dict[float, float]], length: int = 8) -> pd.DataFrame:
@@ -277,11 +281,11 @@ def test_claims_about_facts_by_hand():
         "alpha 0.1": {0.0: 0.89, 0.25: 0.5, 0.5: 0.5},
         "alpha 0.5": {0.0: 0.8, 0.25: 0.9, 0.5: 1.0},
     }
-    found = {verdict.claim.id: verdict for verdict in judged("recall", "by hand", facts(recalled))}
+    found = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled))}
     assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not judged"}
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
     assert found["N2"].checks[0].median == pytest.approx(-0.05)
-    longer = {verdict.claim.id: verdict.word for verdict in judged("recall", "by hand", facts(recalled, 32))}
+    longer = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled, 32))}
     assert longer == {"N1": "not judged", "N2": "not judged", "N3": "does not hold"}
     assert by_depth(facts(recalled))[["length", "depth"]].drop_duplicates().values.tolist() == [
         [8, 0],
@@ -292,15 +296,15 @@ def test_claims_about_facts_by_hand():
 
 def test_claims_about_ranges_within_and_distances_by_hand():
     arms = {"1 to l/4": [0.005, 0.0], "l/4 to l/2": [0.1, 0.1], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
-    answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", "by hand", runs(arms))}
+    answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", runs(arms))}
     assert answers == {"R1": ["holds", "holds"], "R2": ["undecided", "holds"]}
     within = runs({"alpha 0.1": [0.0, 0.0]})
-    assert judged("within", "by hand", within)[0].word == "holds"
+    assert judged("within", within)[0].word == "holds"
     within.loc[within["arm"] == "alpha 0.1", "loss_1x"] = 2.1
-    (verdict,) = judged("within", "by hand", within)
+    (verdict,) = judged("within", within)
     assert verdict.checks[0].median == pytest.approx(0.1)
     arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
-    (verdict,) = judged("distance", "by hand", runs(arms))
+    (verdict,) = judged("distance", runs(arms))
     assert [check.holds for check in verdict.checks] == [False, True, True, True]
 
 
@@ -309,13 +313,12 @@ def test_claims_about_numbers_by_hand():
     rows = pd.DataFrame(
         {"seed": 0, "error_5x": error, "wasserstein_scaled": error**3, "targets_scaled": [1.0, 0, 2, 3]}
     )
-    (verdict,) = judged("scalar", "by hand", rows.assign(wasserstein_within=error, error_within=-error))
+    (verdict,) = judged("scalar", rows.assign(wasserstein_within=error, error_within=-error))
     assert [check.median for check in verdict.checks] == pytest.approx([1, 0.2, -1])
 
 
 def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
-    assert set(STUDIES) <= set(EVERY)
-    assert sorted(CLAIMS) == sorted(claim for claims in STUDIES.values() for claim in claims)
+    assert sorted(CLAIMS) == sorted(claim for study in EVERY.values() for claim in study.claims)
     for claim in CLAIMS.values():
         assert claim.where
         assert claim.quantity
@@ -333,8 +336,7 @@ def test_losses_are_means_over_contexts():
     assert found["perfect_loss_2x"] == pytest.approx(metrics["perfect"][8:16].mean())
     assert found["calibrated_loss_4x"] == pytest.approx(metrics["calibrated"][24:32].mean())
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
-    identity = record.config.id
-    told = row(record, Planned([], {identity: "an arm"}, {identity: "a model"}, {identity: "g"}, ""))
+    told = row(record, Named("an arm", True, "a model", "g"))
     assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")
 
 

@@ -5,11 +5,11 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from experiments.output_alignment.figures import Panel, drawn_data
 from support.records import record
 from synthlab.analysis.curves import STYLES, draw_lines
 from synthlab.metrics import METRICS
 from synthlab.studies.figure_files import Drawn, Folder
+from synthlab.studies.figures import Panel, drawn_data
 from synthlab.studies.plots import PLOTS, Series, label
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
-from experiments.output_alignment.figures import ABOUT
+from experiments.output_alignment.paper import ABOUT
 from support.quick import QUICK
 from support.records import record
 from synthlab.config.composition import as_overrides

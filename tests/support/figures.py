@@ -2,7 +2,7 @@
 
 from omegaconf import OmegaConf
 
-from experiments.output_alignment.figures import figures
+from experiments.output_alignment.paper import PAPER
 from synthlab.config.composition import conf_dir
 
 GROUPS_OF_FIGURES = ("all", "paper")
@@ -10,7 +10,7 @@ FIGURES = sorted(p.stem for p in (conf_dir() / "figure").glob("*.yaml") if p.ste
 
 
 def panels_of(figure: str) -> list:
-    return [panel for found in figures(loaded(figure)).values() for panel in found.panels.values()]
+    return [panel for found in PAPER.studies(loaded(figure)).values() for panel in found.panels.values()]
 
 
 def loaded(name: str) -> dict:

@@ -1,9 +1,9 @@
 """Language models that take no time."""
 
-from experiments.long_short_alignment.studies import NOT_RUNS
 from synthlab.config.composition import compose
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import resolve
+from synthlab.studies.overrides import NOT_RUNS
 
 SMALL = [
     "train_length=8",
@@ -22,4 +22,4 @@ SMALL = [
 def small(*overrides: str) -> LanguageConfig:
     """The language model that overrides of the small one describe."""
     raw = compose([*SMALL, *overrides], name="language")
-    return resolve({key: value for key, value in raw.items() if key not in NOT_RUNS})
+    return resolve({key: value for key, value in raw.items() if key not in ("study", *NOT_RUNS)})

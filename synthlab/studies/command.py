@@ -1,0 +1,134 @@
+"""The command of a paper: train what is missing for its studies, draw them, judge its claims, write a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel, PositiveInt
+
+from synthlab.config.base import Config
+from synthlab.config.composition import typed_overrides
+from synthlab.config.registry import STRICT, validated
+from synthlab.errors import InputError
+from synthlab.output import say
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
+from synthlab.studies.figure_files import Folder
+from synthlab.studies.grids import Seeds
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.report import Picture, left_out_lines, verdict_lines, verdict_table, write_report
+from synthlab.studies.study import Paper, Plan, Results
+from synthlab.studies.verdicts import Verdict, judge
+from synthlab.sweeps.runs import UNTRACKED
+from synthlab.sweeps.sweep import all_recorded, checked_workers, ensure
+from synthlab.sweeps.trackers import tracker_of
+from synthlab.training.devices import find_device
+
+
+class Settings(BaseModel):
+    """The keys that are the command's; each is described in its file of ``conf/``."""
+
+    model_config = STRICT
+    workers: PositiveInt | None
+    replot: bool
+    results: str
+    device: str
+    seeds: Seeds | None
+
+
+def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool:
+    """Do for the studies in ``raw``, the config of a paper's command, what the module says, and name the files written;
+    False if a run diverged. ``command`` is as typed. Raises InputError."""
+    own = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
+    if paper.group not in raw:
+        raise InputError(f"{paper.group}: missing; must be given")
+    device, workers = find_device(own.device), checked_workers(own.workers)
+    studies = paper.studies(raw[paper.group])
+    overrides = Overrides(paper.group, paper.kind, raw, typed_overrides())
+    plans = [study.plan(name, overrides, own.seeds) for name, study in studies.items()]
+    overrides.check_all_heeded({study.kind for study in studies.values()})
+
+    store = _store(own.results, paper.kind)
+    root = store.root  # refused for an object store, where only records can lie
+    by_kind: dict[type[Config], list[Config]] = {}
+    for plan in plans:
+        by_kind.setdefault(plan.study.kind, []).extend(plan.configs)
+    if own.replot:
+        for kind, configs in by_kind.items():
+            all_recorded(configs, _store(own.results, kind))
+    for folder in ("figures", str(Path(paper.report).parent)):
+        store.make_writable(folder)
+    tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
+    records: dict[str, Record] = {}
+    for kind, configs in by_kind.items():
+        trained = ensure(configs, _store(own.results, kind), workers, device=device, tracker=tracker)
+        records |= {record.config.id: record for record in trained}
+
+    files, lines = _write_all(paper, plans, records, root, own.replot, command)
+    lost = left_out_lines(records.values())
+    say("written:", *(f"  {file}" for file in files), *lost, *lines)
+    return not lost
+
+
+def _store(results: str, kind: type[Config]) -> Store:
+    """The records of one kind of runs."""
+    return Store(results if kind.folder == "." else f"{results}/{kind.folder}")
+
+
+def _kept(folder: Path, paper: Paper, study: str, table: str) -> pd.DataFrame | None:
+    """A table as it was written before, if it was."""
+    path = folder / f"{paper.file(study, table)}.csv"
+    return pd.read_csv(path) if path.exists() else None
+
+
+def _write_all(
+    paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, replot: bool, command: str
+) -> tuple[list[Path], list[str]]:
+    """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
+    folder, page = Folder(root / "figures"), root / paper.report
+    pictures: list[Picture] = []
+    verdicts: list[Verdict] = []
+    lines: list[str] = []
+    for plan in plans:
+        kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
+        results = plan.study.results(plan, records, kept)
+        grids = [(grid.claims, results.evidence[key]) for key, grid in plan.study.grids.items()]
+        judged = judge(paper.claims.values(), plan.figure, grids)
+        pictures.append(_write(paper, plan, results, judged, folder))
+        verdicts += judged
+        lines += results.lines
+    files = [file for picture in pictures for file in picture.files]
+    with _writing():
+        if paper.verdicts:
+            files.append(root / paper.verdicts)
+            verdict_table(verdicts).to_csv(files[-1], index=False)
+        write_report(page, pictures, verdicts, list(records.values()), command, paper.about)
+    return [*files, page], [*lines, *verdict_lines(verdicts)]
+
+
+def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Folder) -> Picture:
+    """The files of one study."""
+    tables = dict(results.tables)
+    if verdicts and not paper.verdicts:
+        says = {verdict.claim.id: verdict.claim.statement for verdict in verdicts}
+        tables["claims"] = verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
+    with _writing():
+        files = folder.save_sheet(plan.name, plan.study.title, results.panels)
+        for key, panel in results.panels.items():
+            files += folder.save_panel(paper.file(plan.name, key), panel)
+        for key, table in tables.items():
+            files.append(folder.path / f"{paper.file(plan.name, key)}.csv")
+            table.to_csv(files[-1], index=False)
+    return Picture(plan.name, plan.study.title, [panel.title for panel in results.panels.values()], files)
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    """Say in one line what cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None

@@ -1,0 +1,111 @@
+"""Grids of arms: how the runs of a study are written down in ``conf/``, and the runs that this stands for."""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from statistics import median
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, Field
+
+from synthlab.config.base import BOOKKEEPING, Config
+from synthlab.config.composition import Composed, as_overrides, settings_of
+from synthlab.config.registry import STRICT, unknown
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+
+OF_THE_COMMAND = ("seed", "seeds", "replot", *BOOKKEEPING)  # keys that are no part of a grid
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, Mapping) else value
+
+
+def _as_member(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Seeds = Annotated[int, Field(gt=0, le=10_000)]
+Values = Annotated[list[Any], Field(min_length=1)]
+OneOrMore = BeforeValidator(_as_list)  # a mapping, or several in a list
+NameOrMember = BeforeValidator(_as_member)  # the name of a registry's member, or that with its arguments
+
+
+class Cell(NamedTuple):
+    """One series before it is trained: its arm, what sets it apart within that, and its runs, one for each seed, under
+    each setting that it is tuned over."""
+
+    arm: str
+    chosen: dict[str, Any]
+    candidates: dict[str, list[Config]]
+
+    @property
+    def configs(self) -> list[Config]:
+        """All its runs."""
+        return [config for configs in self.candidates.values() for config in configs]
+
+    def best(self, records: Mapping[str, Record]) -> tuple[str, list[Record]]:
+        """The setting under which its runs trained to the lowest loss (median over seeds), and those runs, out of
+        ``records`` by identity."""
+
+        def loss(setting: str) -> float:
+            found = [records[config.id] for config in self.candidates[setting]]
+            return median(float("inf") if r.diverged_at is not None else r.training["loss"].iloc[-1] for r in found)
+
+        setting = min(self.candidates, key=loss) if len(self.candidates) > 1 else next(iter(self.candidates))
+        return setting, [records[config.id] for config in self.candidates[setting]]
+
+
+class Grid(BaseModel):
+    """``arms``, each trained with every combination of the settings in ``vary`` (one grid, or several in a list), all
+    with those in ``fixed``. An arm's settings take the place of any others.
+
+    With ``tune``, each series is taken under that combination of its settings which trained to the lowest loss.
+    ``claims`` names those of the paper's that the runs are evidence for.
+    """
+
+    model_config = STRICT
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    arms: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = {"": {}}
+    vary: Annotated[list[dict[str, Values]], OneOrMore, Field(min_length=1)] = [{}]
+    tune: dict[str, Values] = Field(default_factory=dict)
+    claims: list[str] = Field(default_factory=list)
+
+    def check_settings(self, field: str, claims: Mapping[str, Any]) -> None:
+        """Raise InputError for a claim that is none of ``claims``, and for settings that do not belong here."""
+        for claim in self.claims:
+            if claim not in claims:
+                raise InputError(unknown(f"{field}.claims", claim, claims))
+        for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
+            if key in OF_THE_COMMAND:
+                raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
+        for varied in self.vary:
+            twice = (self.fixed.keys() & varied.keys()) | (self.tune.keys() & (varied.keys() | self.fixed.keys()))
+            if twice:
+                raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
+
+    def cells(self, field: str, kind: type[Config], base: Composed, seeds: int) -> list[Cell]:
+        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind.
+
+        Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
+        """
+        found = []
+        for arm, chosen in product(self.arms, [chosen for varied in self.vary for chosen in combinations(varied)]):
+            candidates = {}
+            for tuned in combinations(self.tune):
+                parts = (self.fixed, chosen, self.arms[arm], tuned)
+                settings = dict(setting for part in parts for setting in settings_of(part))
+                for key, override in base.overrides.items():
+                    if key.split("@")[0] in settings:
+                        raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")
+                config = kind.resolved(base.with_settings(settings))
+                candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in range(seeds)]
+            found.append(Cell(arm, chosen, candidates))
+        ids = [config.id for cell in found for config in cell.configs]
+        if len(set(ids)) < len(ids):
+            raise InputError(f"{field}: the same run is there twice; leave one of its series out")
+        return found
+
+
+def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """One value of each setting of a grid, in every way."""
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]

@@ -1,0 +1,144 @@
+"""A study: a grid of arms, or several, what is drawn of it, and the claims that it is evidence for."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+from matplotlib.mathtext import MathTextParser
+from pydantic import BaseModel
+
+from synthlab.config.base import Config
+from synthlab.config.registry import STRICT, validated
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+from synthlab.studies.figure_files import Drawn
+from synthlab.studies.grids import Cell, Grid, Seeds
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.report import About
+from synthlab.studies.verdicts import Claim
+
+
+class Results(NamedTuple):
+    """What a study makes of its runs: panels, by key; for each of its grids, what the grid's claims are judged on;
+    further tables, by name; and lines for the terminal."""
+
+    panels: Mapping[str, Drawn]
+    evidence: Mapping[str, Any]
+    tables: Mapping[str, pd.DataFrame] = {}
+    lines: Sequence[str] = ()
+
+
+class Plan(NamedTuple):
+    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config."""
+
+    name: str
+    field: str
+    study: "Study"
+    cells: Mapping[str, list[Cell]]
+    overrides: str
+
+    @property
+    def configs(self) -> list[Config]:
+        """All runs."""
+        return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
+
+    @property
+    def figure(self) -> str:
+        """What verdicts call it; what is not the study as it stands says so."""
+        return ", ".join(filter(None, (self.study.title.split(":")[0], self.overrides)))
+
+
+class Study(BaseModel, ABC):
+    """A member of a config group. A subclass adds what its files of ``conf/`` have to say."""
+
+    model_config = STRICT
+    title: str
+    seeds: Seeds = 5  # of each run; the command line's go before them
+
+    @property
+    @abstractmethod
+    def grids(self) -> Mapping[str, Grid]:
+        """Its grids, each by the key of the panel that it is drawn in; or the study itself, by an empty key."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> type[Config]:
+        """The kind of its runs."""
+
+    @abstractmethod
+    def check(self, field: str) -> None:
+        """Raise InputError, with what stands below ``field``, for what could not be drawn of any runs."""
+
+    @abstractmethod
+    def check_cells(self, field: str, key: str, cells: Sequence[Cell]) -> None:
+        """Raise InputError for runs of the grid ``key``, which stands at ``field``, that could not be drawn."""
+
+    @abstractmethod
+    def results(self, plan: Plan, records: Mapping[str, Record], kept: Callable[[str], pd.DataFrame | None]) -> Results:
+        """What comes out of the runs, whose ``records`` are given by identity. ``kept`` returns a table as it was
+        written before where nothing is to be measured anew, else None. Raises InputError."""
+
+    def place(self, field: str, key: str) -> str:
+        """Where a grid stands in the config."""
+        return f"{field}.panels.{key}" if key else field
+
+    def plan(self, name: str, overrides: Overrides, seeds: int | None = None) -> Plan:
+        """The runs under the command line's ``overrides``; ``seeds`` of None are the study's own. Raises InputError for
+        runs that the study could make nothing of."""
+        field, base, cells = f"{overrides.group}.{name}", overrides.base(self.kind), {}
+        for key, grid in self.grids.items():
+            place = self.place(field, key)
+            cells[key] = grid.cells(place, self.kind, base, seeds or self.seeds)
+            self.check_cells(place, key, cells[key])
+        return Plan(name, field, self, cells, overrides.text(name, self.kind))
+
+
+class Paper(NamedTuple):
+    """A paper: its studies, which are the files of a config group, and its claims.
+
+    ``kind`` is of the runs that the settings of its command describe. What is written lies in the folder ``figures``
+    beside the records of that kind, or where ``report`` and ``verdicts`` say; without ``verdicts`` each study has a
+    table of its own. A panel's files are called by the study's name and the panel's key, with ``between`` them.
+    """
+
+    about: About
+    group: str
+    study: type[Study]
+    kind: type[Config]
+    claims: Mapping[str, Claim[Any]]
+    report: str = "figures/report.html"
+    verdicts: str | None = None
+    between: str = "_"
+
+    def studies(self, raw: Any) -> dict[str, Study]:
+        """The studies of the config group, by name. Raises InputError for what is no study."""
+        if not isinstance(raw, Mapping) or not raw:
+            raise InputError(f"{self.group}={raw}: must be a mapping of names, as in the files of conf/{self.group}/")
+        studies = {name: validated(self.study, spec, f"{self.group}.{name}") for name, spec in raw.items()}
+        files = [self.file(name, key) for name, study in studies.items() for key in dict.fromkeys(["", *study.grids])]
+        for name in files:
+            if files.count(name) > 1:
+                raise InputError(f"{self.group}.{name}: two studies or panels would be written to files of this name")
+        for name, study in studies.items():
+            field = f"{self.group}.{name}"
+            check_text(field, name, study.title)
+            for key, grid in study.grids.items():
+                grid.check_settings(study.place(field, key), self.claims)
+            study.check(field)
+        return studies
+
+    def file(self, study: str, key: str) -> str:
+        """The name of the files of a panel or table, or with an empty ``key`` of the study's sheet."""
+        return f"{study}{self.between}{key}" if key else study
+
+
+def check_text(field: str, name: Any, title: str) -> None:
+    """Refuse a name that is no part of a file's name, and a title that cannot be set."""
+    if not re.fullmatch(r"[A-Za-z0-9_+-]+", str(name)):
+        raise InputError(f"{field}: the name must consist of letters, digits, _, + and -")
+    try:
+        MathTextParser("agg").parse(title)
+    except ValueError as error:
+        raise InputError(f"{field}.title={title}: {str(error).splitlines()[-1]}") from None

@@ -1,0 +1,99 @@
+"""Figures: what a file of theirs may say, and what is drawn of a panel."""
+
+import re
+
+import pytest
+
+from experiments.output_alignment.paper import PAPER
+from support.records import record
+from synthlab.config.composition import compose
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.studies.figures import Figure, Panel, drawn_data
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.plots import Series
+
+SUM = {"title": "x", "vary": {"task": ["sum"]}}
+
+
+def figure(panel: object) -> Figure:
+    found = PAPER.studies({"mine": {"title": "mine", "panels": {"a": panel}}})["mine"]
+    assert isinstance(found, Figure)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("panel", "message"),
+    [
+        (SUM | {"metric": "msq"}, "metric=msq: unknown, did you mean mse"),
+        (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, against, powers, heat"),
+        ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
+        ({"title": "x"}, "panels.a.vary: missing; must be given"),
+        ({"title": "x", "vary": {}}, "panels.a.vary.0={}: "),
+        ({"title": "x", "vary": {"encoding": []}}, "panels.a.vary.0.encoding=[]: "),
+        (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown; choose from 1a, 1b"),
+        (SUM | {"plot": {"name": "heat", "rows": 3}}, "panels.a.plot.rows=3: "),
+        (SUM | {"title": "$\\nothing$"}, "panels.a.title=$\\nothing$: "),
+        ("hello", "panels.a=hello: "),
+        (SUM | {"plot": {"name": ["curves"]}}, "panels.a.plot=['curves']: unknown"),
+    ],
+)
+def test_a_figure_file_with_a_mistake_is_refused(panel, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        figure(panel)
+
+
+@pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])
+def test_what_is_no_figure_is_refused(raw):
+    with pytest.raises(InputError):
+        PAPER.studies(raw)
+
+
+def test_a_name_that_leaves_the_folder_is_refused():
+    with pytest.raises(InputError, match="the name must consist of letters"):
+        PAPER.studies({"../mine": {"title": "mine", "panels": {"a": SUM}}})
+
+
+def test_figures_and_panels_that_would_share_a_file_are_refused():
+    raw = {"fig": {"title": "x", "panels": {"a_b": SUM}}, "figa": {"title": "x", "panels": {"_b": SUM}}}
+    with pytest.raises(InputError, match="figa_b: two studies or panels would be written to files of this name"):
+        PAPER.studies(raw)
+
+
+ENCODINGS = {"encoding": ["nope", "rope"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"vary": ENCODINGS, "plot": {"name": "against", "x": "nokey", "lengths": [5]}}, "x=nokey: must be a setting"),
+        ({"vary": ENCODINGS, "plot": {"name": "against", "x": "encoding", "lengths": [5]}}, "x=encoding: must be"),
+        (
+            {"vary": ENCODINGS | {"task": ["sum"]}, "plot": {"name": "heat", "rows": "encoding", "columns": "outrep"}},
+            "rows=encoding columns=outrep: must be the two settings in vary (encoding, task)",
+        ),
+        (
+            {"vary": ENCODINGS, "plot": {"name": "heat", "rows": "encoding", "columns": "encoding"}},
+            "rows=encoding columns=encoding: must be the two",
+        ),
+        ({"vary": ENCODINGS, "plot": {"name": "powers", "lengths": [5]}}, "vary.encoding: a plot of powers shows"),
+    ],
+)
+def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(settings, message):
+    overrides = Overrides("figure", RunConfig, compose([]), {})
+    with pytest.raises(InputError, match=re.escape(f"figure.mine.panels.a.plot.{message}")):
+        figure({"title": "x"} | settings).plan("mine", overrides, seeds=1)
+
+
+def test_a_panel_says_what_its_series_were_tuned_to():
+    panel = Panel(**SUM, tune={"protocol.lr": [1, 2]})
+    found = [("protocol.lr=2", Series({"task": "sum"}, [record(0)]))]
+    assert set(drawn_data(panel, found, "")["tuned"]) == {"protocol.lr=2"}
+
+
+def test_the_arms_of_a_panel_are_series_of_their_own():
+    mine = figure(SUM | {"arms": {"short": {"train_length": 5}, "long": {"train_length": 6}}})
+    plan = mine.plan("mine", Overrides("figure", RunConfig, compose([]), {}), seeds=1)
+    records = {config.id: record(0) for config in plan.configs}
+    drawn = mine.results(plan, records, lambda _: None).panels["a"].data
+    assert drawn["series"].unique().tolist() == ["arm=short task=sum", "arm=long task=sum"]

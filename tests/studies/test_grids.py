@@ -1,0 +1,125 @@
+"""Grids of arms, and what the command line asks of their runs."""
+
+from dataclasses import replace
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from experiments.long_short_alignment.scalar import ScalarConfig
+from support.quick import QUICK
+from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.language.config import LanguageConfig
+from synthlab.regression.config import RunConfig
+from synthlab.studies.grids import Cell, Grid
+from synthlab.studies.overrides import Overrides
+from synthlab.training.execution import execute
+
+
+@cache
+def base(*overrides: str) -> Composed:
+    return Composed(compose(list(overrides)), {given.split("=")[0]: given for given in overrides})
+
+
+def cells(grid: Grid, *overrides: str, seeds: int = 1) -> list[Cell]:
+    return grid.cells("study.s", RunConfig, base(*overrides), seeds)
+
+
+def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
+    grid = Grid(fixed={"task": "mean"}, vary=[{"encoding": ["nope", "alibi"]}, {"outrep": ["log"]}])
+    found = cells(grid, "train_length=7", seeds=2)
+    assert [cell.chosen for cell in found] == [{"encoding": "nope"}, {"encoding": "alibi"}, {"outrep": "log"}]
+    for cell in found:
+        assert [config.seed for config in cell.configs] == [0, 1]
+        assert {(c.train_length, c.encoding["name"]) for c in cell.configs} == {
+            (7, cell.chosen.get("encoding", "nope"))
+        }
+    for own in ("task=sum", "encoding=t5"):
+        with pytest.raises(InputError, match=f"{own}: study.s sets {own.split('=')[0]} itself; see conf/study/"):
+            cells(grid, own)
+    part = Grid(vary=[{"outrep": [{"name": "power", "p": 2.0, "shift": 2.0}]}])
+    with pytest.raises(InputError, match="outrep.shift=7: study.s sets outrep.shift itself"):
+        cells(part, "outrep.shift=7")
+
+
+def test_an_arm_s_settings_take_the_place_of_any_others():
+    grid = Grid(fixed={"train_length": 5}, arms={"as it is": {}, "longer": {"train_length": 6}}, vary={"task": ["sum"]})
+    found = cells(grid)
+    assert [(cell.arm, cell.configs[0].train_length) for cell in found] == [("as it is", 5), ("longer", 6)]
+
+
+def test_the_same_run_twice_would_pass_for_a_seed():
+    with pytest.raises(InputError, match="study.s: the same run is there twice; leave one of its series out"):
+        cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
+
+
+def test_a_tuned_series_is_taken_under_its_best_setting():
+    [cell] = cells(Grid(vary={"task": ["sum"]}, tune={"protocol.lr": [1, 2]}), *as_overrides(QUICK), seeds=3)
+    assert list(cell.candidates) == ["protocol.lr=1", "protocol.lr=2"]
+    losses = zip(cell.configs, [0.1, 0.9, 0.9, 0.2, 0.3, 0.2], strict=True)
+    blank = execute(cell.configs[0])
+    records = {
+        config.id: replace(blank, config=config, training=pd.DataFrame({"step": [1], "loss": [loss]}))
+        for config, loss in losses
+    }
+    setting, runs = cell.best(records)
+    assert setting == "protocol.lr=2"
+    assert [record.config for record in runs] == cell.candidates["protocol.lr=2"]
+    diverged = {key: replace(r, diverged_at=1) if r.config.protocol.lr == 2 else r for key, r in records.items()}
+    assert cell.best(diverged)[0] == "protocol.lr=1"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"claims": ["1z"]}, "study.s.claims=1z: unknown; choose from 1a, 1b"),
+        ({"vary": {"seed": [1]}}, "study.s: sets seed, which is the command line's; leave it out"),
+        ({"fixed": {"replot": True}}, "study.s: sets replot, which is the command line's; leave it out"),
+        ({"arms": {"a": {"results": "x"}}}, "study.s: sets results, which is the command line's"),
+        ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
+        ({"vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
+    ],
+)
+def test_what_does_not_belong_in_a_grid_is_refused(parts, message):
+    with pytest.raises(InputError, match=message):
+        Grid(**parts).check_settings("study.s", {"1a": None, "1b": None})
+
+
+def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():
+    paper = base("protocol.steps=7").with_settings({"protocol": "paper"})["protocol"]
+    assert (paper["optimizer"], paper["steps"]) == ("sgd", 7)
+    with pytest.raises(InputError, match="encoding.base=100.0: unknown key; choose from name"):
+        base("encoding=rope", "encoding.base=100.0").with_settings({"encoding": "nope"})
+    with pytest.raises(InputError, match="model.wdith=3: unknown key, did you mean width"):
+        base().with_settings({"model.wdith": 3})
+
+
+def asked(*given: str) -> Overrides:
+    by_key = {override.split("=")[0]: override for override in given}
+    return Overrides("study", LanguageConfig, compose([], name="language"), by_key)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("seed=3", "seed=3: the runs of a study have the seeds from 0 on; give seeds=N"),
+        ("~protocol.beta2", "~protocol.beta2: the runs of a study take plain values"),
+        ("test_length=${train_length}", "test_length=.{train_length}: the runs of a study take plain values"),
+    ],
+)
+def test_overrides_that_no_run_takes_account_of_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        asked(given)
+
+
+def test_each_kind_of_runs_takes_account_of_what_it_has():
+    language = ("language=recall", "alignment.alpha=0.3")
+    both = ("protocol.steps=7", "evaluation.sequences=9")
+    found = asked(*language, *both, "results=here", "seeds=2", "study.mine.seeds=3", "study.mine2.seeds=4")
+    assert found.text("mine", LanguageConfig) == " ".join([*language, *both, "study.mine.seeds=3"])
+    assert found.text("other", ScalarConfig) == " ".join(both)
+    assert found.base(ScalarConfig).config["protocol"]["steps"] == 7
+    found.check_all_heeded([ScalarConfig, LanguageConfig])
+    with pytest.raises(InputError, match="language=recall: no run of these has such a setting; leave it out"):
+        found.check_all_heeded([ScalarConfig])
