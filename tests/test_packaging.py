@@ -54,6 +54,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
         "classroom/walkthrough.html.j2",
         "synthlab/conf/run.yaml",
         "hydra_plugins/synthlab_ray/launcher.py",
+        "hydra_plugins/synthlab_sweeper/sweeper.py",
     ):
         assert name in names
     in_checkout = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}

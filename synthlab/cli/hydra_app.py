@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import signal
 import sys
 import warnings
@@ -16,80 +17,89 @@ from synthlab.config.composition import conf_dir, input_errors
 from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
 from synthlab.output import open_streams, said, tell
 
+# Overrides that say how a sweep is run.
+OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep)|batches)\b"
+
 
 def main(
     task: Callable[[dict[str, Any]], bool],
     config_name: str,
-    sweep: Callable[[list[str], list[str]], bool] | str,
+    no_sweeps: str = "",
     interrupted: str = "finished runs are kept; the same command goes on from there",
 ) -> None:
     """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
 
-    With -m, run ``sweep`` on the overrides and the folders of the user's own config files; a text says why that is
-    refused. A sweeper other than Hydra's basic one has ``task`` run on each config that it chooses.
+    With -m, Hydra calls the sweeper that the config names; ``no_sweeps`` says why that is refused.
 
     Status 0: done. 1: ``task`` returned False, or a run failed. 2: the input was refused, with one line for each
     problem. 130: interrupted; ``interrupted`` says what that leaves behind.
     """
-    import hydra
-    from omegaconf import OmegaConf
-
-    open_streams()
-    bound_files()
+    _prepare_process()
     args = _arrange_arguments()
-    overrides = args.overrides
-    refused: dict[str, None] = {}  # a sweep can refuse many runs for one reason
-    succeeded: list[bool] = []
+    report = _Report(args.overrides)
+    try:
+        with _sigterm_as_ctrl_c(), report.noting():
+            _check_sweep(args, no_sweeps)
+            with said() if _only_prints(args) else nullcontext():
+                _run_hydra(task, config_name, report)
+    except KeyboardInterrupt:
+        tell(f"interrupted: {interrupted}")
+        sys.exit(130)
+    if report.refused:
+        tell(*(f"error: {line}" for line in report.refused))
+    sys.exit(2 if report.refused else 1 if report.failed else 0)
 
-    def reported(work: Callable[[], bool]) -> bool:
-        """What ``work`` returns; False, with a line or more, where runs failed."""
+
+class _Report:
+    """What went wrong: the lines of input that was refused, and whether runs failed."""
+
+    def __init__(self, overrides: list[str]):
+        self.overrides, self.failed = overrides, False
+        self.refused: dict[str, None] = {}  # each line once: a sweep can refuse many runs for one reason
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Take note of what goes wrong in the block, and print why runs failed. Errors of other kinds go on."""
         try:
-            return work()
+            with input_errors(self.overrides):
+                yield
+        except InputError as error:
+            self.refused.update(dict.fromkeys(error.lines))
         except RunsFailed as error:
-            tell(*error.lines)
+            self._fail(*error.lines)
         except BrokenExecutor:
-            tell("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
+            self._fail("failed: a worker was killed, perhaps for want of memory; finished runs are kept")
         except (MemoryError, RuntimeError) as error:
             if not is_of_memory(error):
                 raise
-            tell(f"failed: {in_one_line(error)}")
-        return False
+            self._fail(f"failed: {in_one_line(error)}")
 
-    def guarded(config: Any) -> None:
-        # Hydra prints a heading of its own for whatever a task raises, so problems are reported after it has returned.
-        try:
-            with input_errors(overrides):
-                raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
-            succeeded.append(reported(lambda: task(raw)))
-        except InputError as error:
-            refused.update(dict.fromkeys(error.lines))
+    def _fail(self, *lines: str) -> None:
+        self.failed = True
+        tell(*lines)
 
+
+def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report) -> None:
+    """Let Hydra do what the command line says, with ``task`` for each config that is to be run."""
+    import hydra
+    from omegaconf import OmegaConf
+
+    def run(config: Any) -> None:
+        with report.noting():  # Hydra prints a heading of its own for whatever a task raises
+            raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
+            report.failed |= not task(raw)
+
+    hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(run)()
+
+
+def _prepare_process() -> None:
+    open_streams()
+    bound_files()
     warnings.showwarning = _warn
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra's own report takes many lines
     here = _working_folder()
     if here not in sys.path:
         sys.path.insert(0, here)  # a user's own classes, as with python -m
-    app = hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(guarded)
-    try:
-        with _sigterm_as_ctrl_c(), input_errors(overrides):
-            if args.multirun and isinstance(sweep, str):
-                raise InputError(f"-m: {sweep}")
-            if args.multirun and (args.config_name or args.config_path):
-                raise InputError("-m: a sweep reads the lab's own config; give --config-dir and the names of its files")
-            if _is_ours(args) and not isinstance(sweep, str):
-                searchpath = [f"file://{os.path.abspath(args.config_dir)}"] if args.config_dir else []
-                succeeded.append(reported(lambda: sweep(overrides, searchpath)))
-            else:
-                with said() if _is_aside(args) else nullcontext():
-                    app()
-    except InputError as error:
-        refused.update(dict.fromkeys(error.lines))
-    except KeyboardInterrupt:
-        tell(f"interrupted: {interrupted}")
-        sys.exit(130)
-    if refused:
-        tell(*(f"error: {line}" for line in refused))
-    sys.exit(2 if refused else 0 if all(succeeded) else 1)
 
 
 @contextmanager
@@ -139,18 +149,22 @@ def _arrange_arguments() -> Namespace:
     args = get_args_parser().parse_intermixed_args(words)
     for override in args.overrides:
         words.remove(override)
-    if not words and not any(override.lstrip("+~").startswith("hydra") for override in args.overrides):
-        words = ["--run"]  # or Hydra composes the config a first time, only to find that out
     sys.argv[1:] = [*words, *args.overrides]
     return args
 
 
-def _is_ours(args: Namespace) -> bool:
-    """Whether a sweep is asked for, and not one of another sweeper, or something else about it."""
-    sweepers = {override for override in args.overrides if override.startswith("hydra/sweeper=")}
-    return args.multirun and sweepers <= {"hydra/sweeper=basic"} and not _is_aside(args)
+def _check_sweep(args: Namespace, no_sweeps: str) -> None:
+    """Refuse a sweep where there is none, and what has a meaning in sweeps alone where none is asked for."""
+    if args.multirun and no_sweeps:
+        raise InputError(f"-m: {no_sweeps}")
+    if args.multirun and (args.config_name or args.config_path):
+        raise InputError("-m: a sweep reads the lab's own config; give --config-dir and the names of its files")
+    if not args.multirun and not _only_prints(args):
+        idle = [given for given in args.overrides if re.match(OF_SWEEPS, given)]
+        if idle:
+            raise InputError(*(f"{given}: has a meaning in sweeps alone; leave it out, or add -m" for given in idle))
 
 
-def _is_aside(args: Namespace) -> bool:
+def _only_prints(args: Namespace) -> bool:
     """Whether Hydra is to print something about the config, and nothing to run."""
     return any((args.cfg, args.info, args.help, args.hydra_help, args.shell_completion))

@@ -12,26 +12,20 @@ def task(raw: dict[str, Any]) -> bool:
         from synthlab.output import say
         from synthlab.regression.construction import resolve
         from synthlab.storage.store import Store
-        from synthlab.sweeps.sweep import ensure
+        from synthlab.sweeps.sweep import checked_workers, ensure
         from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
     store, tracker = Store(given["results"]), tracker_of(given["tracker"])
-    records = ensure([config], store, progress=False, device=given["device"], tracker=tracker)
+    checked_workers(given["workers"])  # of which one run needs one
+    retry = given["retry"] or "failed"
+    records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)
     say(f"{records}\nrecord: {store.path(config.id)}\n")
     return records[0].diverged_at is None
 
 
-def sweep(overrides: list[str], searchpath: list[str]) -> bool:
-    """See ``synthlab.sweeps.command.sweep``."""
-    with hydra_app.quick_imports():
-        from synthlab.sweeps.command import sweep
-
-    return sweep(overrides, searchpath)
-
-
 def main() -> None:
-    hydra_app.main(task, "config", sweep)
+    hydra_app.main(task, "config")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 import sys
 
 from synthlab.cli import hydra_app
-from synthlab.cli.run import sweep, task
+from synthlab.cli.run import task
 
 
 def main() -> None:
     if "-sc" not in sys.argv:  # Hydra completes keys in a single run alone
         sys.argv.insert(1, "-m")
-    hydra_app.main(task, "config", sweep)
+    hydra_app.main(task, "config")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from synthlab.config.bounds import bound_files
 from synthlab.config.registry import did_you_mean, unknown
 from synthlab.errors import InputError
 
+# The launchers that conf/hydra/jobs sets up, and the extra that installs each.
+EXTRAS = {"joblib": "sweep", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
 _turn = threading.RLock()
 
 
@@ -190,6 +192,8 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     options: list[str] | None = getattr(error, "options", None)
     if missing and options:
         group, _, name = missing.rpartition("/")
+        if group == "hydra/launcher" and name in EXTRAS:
+            return not_installed(name)
         return unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
@@ -209,6 +213,11 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     if key:
         return f"{_given(key, overrides)}: {str(cause).splitlines()[0]}"
     return text
+
+
+def not_installed(launcher: str) -> str:
+    """What is said of one of the lab's launchers that is missing here."""
+    return f"hydra/launcher={launcher}: is not installed; pip install -e '.[{EXTRAS[launcher]}]'"
 
 
 def _given(key: str, overrides: list[str]) -> str:

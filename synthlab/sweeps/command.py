@@ -6,11 +6,11 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, RunsFailed, in_one_line
 from synthlab.output import say, tell
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
@@ -21,23 +21,27 @@ from synthlab.sweeps.sweep import Outcome, Sweep, checked_workers
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
 
+if TYPE_CHECKING:
+    from hydra.types import HydraContext
+    from omegaconf import DictConfig
 
-def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
+
+def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -> None:
     """Train every combination that ``overrides`` stand for, unless it is recorded; print the best and the worst.
 
-    By itself it uses all cores; with ``hydra/launcher=NAME`` the launcher's jobs train. False if a run failed, diverged
-    or is missing. Raises InputError before anything is trained.
+    ``config`` and ``context`` are Hydra's, which names the launcher there: with its basic one the sweep's own workers
+    train, on all cores, with any other its jobs. Raises InputError before anything is trained, and RunsFailed in the
+    end if a run failed, diverged or is missing.
     """
-    launcher = Launcher([given for given in overrides if _is_of_hydra(given)], searchpath)
-    own = [given for given in overrides if not _is_of_hydra(given) or given.startswith("hydra.searchpath")]
-    asked = grid(own, searchpath)
+    launcher = Launcher(config, context)
+    asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
     settings = asked.settings
     workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
     tracker = tracker_of(settings["tracker"])
     store = Store(settings["results"])
     runs = Sweep(asked.configs, store, keep=row)
-    runs.prepare(settings["retry"])
-    folder, began, lost = _folder(store, launcher.given), time.time(), []
+    runs.prepare(settings["retry"] or "none")
+    folder, began, lost = _folder(store, launcher), time.time(), []
     with runs.progress():
         if not runs.missing():
             pass
@@ -55,22 +59,18 @@ def sweep(overrides: list[str], searchpath: list[str] | None = None) -> bool:
     ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
     files, problems = _written(folder, outcome, ranking, began)
     say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
-    troubles = [*_damage(outcome), *problems, *lost, *_failures(outcome, store, len(runs.asked))]
+    failures = _failures(outcome, store, len(runs.asked))
+    troubles = [*_damage(outcome), *problems, *lost, *failures]
+    if failures:
+        raise RunsFailed(*troubles)
     if troubles:
         tell(*troubles)
-    diverged = sum(each["status"] == "diverged" for each in outcome.kept.values())
-    return not (outcome.failures or outcome.missing or diverged)
 
 
-def _is_of_hydra(override: str) -> bool:
-    return override.lstrip("+~").startswith(("hydra.", "hydra/", "launcher=", "batches."))
-
-
-def _folder(store: Store, given: list[str]) -> Path:
+def _folder(store: Store, launcher: Launcher) -> Path:
     """A folder for what the sweep itself writes: as given, or below the store, or where that is no folder, here."""
-    named = [word.partition("=")[2] for word in given if word.startswith("hydra.sweep.dir=")]
-    if named:
-        return Path(named[-1].strip("'\""))
+    if any(given.startswith("hydra.sweep.dir=") for given in launcher.given):
+        return Path(launcher.config.hydra.sweep.dir)
     try:
         root = store.root
     except InputError:

@@ -1,7 +1,7 @@
 """The runs that a sweep's overrides stand for: every combination, checked before the first one is trained."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple, cast
@@ -98,9 +98,9 @@ def _length(override: Any) -> int:
 def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
     """What makes a combination's config of its overrides.
 
-    Hydra takes 50 ms for one. So it composes the first, and the others are made from that in microseconds, unless
-    values refer to other values, or the two ways differ for any of a few combinations: among them each member of each
-    group that is swept over.
+    Hydra takes 50 ms for one. So it composes a few, the first and the last and one with each member of each group that
+    is swept over, and the others are made from the first in microseconds, unless values refer to other values, or the
+    two ways differ for any of the few.
     """
 
     def slow(job: Sequence[str]) -> dict[str, Any]:
@@ -112,12 +112,13 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
         return slow
     if not all(isinstance(value, bool | int | float | str | None) for part in parts for value in part.values):
         return slow
+    first = tuple(part.choices[0] for part in parts)
+    found = _sampled(first, searchpath)
+    if found.values is None:
+        return slow
     fixed = {part.key: part.choices[0] for part in parts if len(part.choices) == 1}
     values = {index: dict(zip(parts[index].choices, parts[index].values, strict=True)) for index in swept}
-    try:
-        base = Composed(slow([part.choices[0] for part in parts]), fixed, searchpath)
-    except InputError:
-        return slow
+    base = Composed(found.values, fixed, searchpath)
 
     def fast(job: Sequence[str]) -> dict[str, Any]:
         try:
@@ -126,39 +127,43 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
             return slow(job)  # it words the problem as for a single run
 
     groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
-    sample = _sample(parts, groups)
-    if any(_refers(list(job), searchpath) for job in sample):
+    others = {(*first[:index], choice, *first[index + 1 :]) for index in groups for choice in parts[index].choices[1:]}
+    last = tuple(part.choices[-1] for part in parts)
+    samples = {first: found} | {job: _sampled(job, searchpath) for job in others | {last}}
+    if any(sample.refers for sample in samples.values()):
         return slow
-    return fast if _alike(fast, slow, sample) else slow
+    return fast if all(_made(fast, job) == sample.values for job, sample in samples.items()) else slow
 
 
-def _sample(parts: Sequence[Swept], groups: Sequence[int]) -> list[list[str]]:
-    """The first and the last combination, and the first with each other member of each of ``groups``."""
-    first = [part.choices[0] for part in parts]
-    others = [[*first[:index], choice, *first[index + 1 :]] for index in groups for choice in parts[index].choices[1:]]
-    return [first, *others, [part.choices[-1] for part in parts]]
+class Sample(NamedTuple):
+    """A combination's config as Hydra composes it (None: it is refused), and whether a value that is part of the run
+    refers to another."""
+
+    values: dict[str, Any] | None
+    refers: bool
 
 
-def _refers(job: list[str], searchpath: list[str] | None) -> bool:
-    """Whether a value that is part of a run refers to another."""
+def _sampled(job: Sequence[str], searchpath: list[str] | None) -> Sample:
     from omegaconf import OmegaConf
 
+    refers = False
     try:
-        with input_errors(job):
-            values = cast(dict[str, Any], OmegaConf.to_container(composed(job, searchpath), resolve=False))
+        with input_errors(list(job)):
+            config = composed(list(job), searchpath)
+            raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+            run = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
+            refers = "${" in json.dumps(run, default=str)
+            values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+            return Sample(cast(dict[str, Any], values), refers)
     except InputError:
-        return False
-    return "${" in json.dumps({key: value for key, value in values.items() if key not in BOOKKEEPING}, default=str)
+        return Sample(None, refers)
 
 
-def _alike(one: Compose, other: Compose, jobs: Iterable[Sequence[str]]) -> bool:
-    def made(compose: Compose, job: Sequence[str]) -> Any:
-        try:
-            return compose(job)
-        except InputError:
-            return None
-
-    return all(made(one, job) == made(other, job) for job in jobs)
+def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
+    try:
+        return compose(job)
+    except InputError:
+        return None
 
 
 def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:

@@ -1,6 +1,6 @@
 """A sweep in jobs of a Hydra launcher: joblib, submitit (SLURM) or Ray, each job a batch of runs.
 
-The sweep's process cuts what is missing into batches, writes each to a file, and has Hydra launch one job for each. A
+The sweep's process cuts what is missing into batches, writes each to a file, and hands the launcher one job for each. A
 job reads its file and works as the sweep itself does, on one thread; what it finishes it records at once. So a job that
 dies loses what it was training, and the same sweep again hands out what is missing then.
 """
@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.base import Config, config_of
-from synthlab.config.composition import composed, conf_dir, input_errors, quoted, searchpath_override
+from synthlab.config.composition import not_installed, quoted
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.files import write_whole
@@ -26,18 +26,15 @@ from synthlab.sweeps.trackers import tracker_of
 from synthlab.sweeps.workers import leave_with
 from synthlab.training.ensembles import plan_ensembles, seconds
 
-# The launchers that conf/launcher sets up: the extra that installs each, and the module that shows whether it is there.
-EXTRAS = {
-    "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
-    "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
-    "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
-    "ray": ("ray", "ray"),
-}
-CHOICES = ("hydra/launcher=", "launcher=")  # the second is the group of our own that holds the settings
+if TYPE_CHECKING:
+    from hydra.types import HydraContext
+    from omegaconf import DictConfig
+
+SETTINGS = "hydra/jobs"  # the group of conf/ with what the lab sets of a launcher, a file for each
 
 
 class Batches(BaseModel):
-    """How a sweep is cut into jobs; described in ``conf/launcher/local.yaml``."""
+    """How a sweep is cut into jobs; described in ``conf/config.yaml``."""
 
     model_config = STRICT
     minutes: PositiveFloat
@@ -45,41 +42,38 @@ class Batches(BaseModel):
 
 
 class Launcher:
-    """The launcher that a command line names by ``hydra/launcher=NAME``; without that, the sweep's own workers.
+    """The launcher that Hydra's ``config`` of a sweep chose, with the lab's settings of it where these are not
+    overridden; ``given`` are the overrides of Hydra's own keys, as they were typed.
 
-    ``given`` are all overrides of that command line that set Hydra's keys. The names of ``conf/launcher`` stand for a
-    launcher with the settings found there; any other of Hydra's can be named too. Raises InputError for one that is
-    unknown or not installed.
+    Raises InputError for ``batches`` that cannot be, and for Ray where it is not installed.
     """
 
-    def __init__(self, given: list[str], searchpath: list[str] | None = None):
+    def __init__(self, config: "DictConfig", context: "HydraContext"):
+        from hydra.types import RunMode
         from omegaconf import OmegaConf
 
-        named = [word for word in given if word.startswith(CHOICES)]
-        self.name, self.given = named[-1].partition("=")[2] if named else "local", given
-        if self.name in ("local", "basic") and len(given) == len(named):
-            return  # the usual case, without composing anything
-        extra, module = EXTRAS.get(self.name, (None, None))
-        if module and not _is_installed(module):
-            raise InputError(f"{named[-1]}: is not installed; pip install -e '.[{extra}]'")
-        if extra:
-            self.given = [*(word for word in given if word not in named), f"launcher={self.name}"]
-        self.given = [*self.given, *searchpath_override(searchpath)]
-        with input_errors(given):
-            config = composed(self.given, return_hydra_config=True)
-            self.batches = checked_batches(OmegaConf.to_container(config.batches, resolve=True))
+        typed = cast(dict[str, list[str]], OmegaConf.to_container(config.hydra.overrides, resolve=False))
+        self.name, self.given = config.hydra.runtime.choices["hydra/launcher"], typed["hydra"]
+        self.config, self.context = config, context
+        if self.name == "ray" and find_spec("ray") is None:  # its launcher is the lab's own, and always there
+            raise InputError(not_installed("ray"))
+        if self.name in context.config_loader.get_group_options(SETTINGS):
+            overrides = [*typed["hydra"], *typed["task"], f"+{SETTINGS}={self.name}"]
+            name = config.hydra.job.config_name
+            self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
+        self.batches = checked_batches(OmegaConf.to_container(self.config.batches, resolve=True))
 
     @property
     def is_basic(self) -> bool:
         """Whether it is Hydra's own, which has no workers: then the sweep trains by itself."""
-        return self.name in ("local", "basic")
+        return self.name == "basic"
 
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
 
         Raises InputError for a store that jobs cannot see, and whatever the launcher does where a job is lost.
         """
-        import hydra
+        from hydra.core.plugins import Plugins
 
         sweep.store.check_shared()
         parts = batched(sweep.missing(), self.batches, device)
@@ -96,13 +90,12 @@ class Launcher:
         for number, configs in enumerate(parts):
             runs = [config.model_dump() for config in configs]
             write_whole(jobs / f"{number}.json", json.dumps(shared | {"runs": runs}) + "\n")
-        own = [f"hydra.sweep.dir={quoted(folder.absolute())}", f"+job.folder={quoted(jobs)}"]
         os.environ["OMP_NUM_THREADS"] = "1"  # processes of this machine inherit it
-        words, sys.argv = sys.argv, [sys.argv[0], "-m", *self.given, *own, f"+job.number=range({len(parts)})"]
-        try:
-            hydra.main(config_path=str(conf_dir()), config_name="config", version_base="1.3")(job)()
-        finally:
-            sys.argv = words
+        self.config.hydra.sweep.dir = str(folder.absolute())
+        launcher = Plugins.instance().instantiate_launcher(self.context, job, self.config)
+        own = [f"hydra.sweep.dir={quoted(folder.absolute())}", f"+job.folder={quoted(jobs)}"]
+        for done in launcher.launch([[*own, f"+job.number={number}"] for number in range(len(parts))], 0):
+            done.return_value  # noqa: B018 - raises what the job did
 
 
 def job(config: Any) -> None:
@@ -138,10 +131,3 @@ def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") ->
 def checked_batches(given: Any) -> Batches:
     """The settings of ``batches``. Raises InputError."""
     return validated(Batches, given, "batches")
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False

@@ -13,7 +13,7 @@ from synthlab.errors import InputError
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
-TERMINAL, LOG = 1.0, 30.0  # seconds between two looks at the store, and between two lines of a log
+TERMINAL, LOG = 1.0, 30.0  # seconds between two looks at the store: looking takes time from the workers
 LOST = (OSError, ValueError, AttributeError, InputError)  # what a line that nobody can see may raise; it costs nothing
 PATIENCE = 20  # looking takes at most a part of this of the time
 
@@ -67,12 +67,12 @@ class Progress:
         return Count(recorded - self.skipped, failed, self.skipped, left, share)
 
     def _keep_up(self) -> None:
-        wait = TERMINAL
+        wait = self._bar.pause
         while not self._stop.wait(wait):
             began = time.monotonic()
             with suppress(*LOST):
                 self._show(self.count())
-            wait = max(TERMINAL, PATIENCE * (time.monotonic() - began))
+            wait = max(self._bar.pause, PATIENCE * (time.monotonic() - began))
 
     def _show(self, count: Count, last: bool = False) -> None:
         bar = self._bar
@@ -90,7 +90,8 @@ def _bar(total: int) -> Any:
     class Bar(tqdm):
         """A bar that also says in words what it shows, and reckons the time left from when it began."""
 
-        text, start, said, told = "", None, -LOG, ""
+        text, start, told = "", None, ""
+        pause = TERMINAL if moves else LOG
 
         @property
         def format_dict(self) -> dict[str, Any]:
@@ -101,9 +102,8 @@ def _bar(total: int) -> Any:
             return dict(values) | {"text": self.text, "so_far": tqdm.format_interval(elapsed), "time_left": left}
 
         def due(self, last: bool) -> None:
-            news = self.text != self.told
-            if moves or (last and news) or time.monotonic() - self.said >= LOG:
-                self.said, self.told = time.monotonic(), self.text
+            if moves or not last or self.text != self.told:
+                self.told = self.text
                 self.refresh()
 
     # Bars of more and more parts of a block are for terminals; a log has one line for each look, not one that is

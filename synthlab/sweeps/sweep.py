@@ -30,8 +30,9 @@ from synthlab.training.execution import environment
 from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
-OF_LAUNCHERS = ("launcher", "batches")  # keys of the config that say where and how the jobs of a sweep run
+OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
 MOST_WORKERS = 1024
+FEW = 10  # runs
 POLL = 1.0  # seconds between two looks at what others train
 Kept = TypeVar("Kept")
 
@@ -64,11 +65,11 @@ class Sweep(Generic[Kept]):
         failures. Raises InputError for a store that cannot be written, unless nothing is missing."""
         if retry not in RETRIES:
             raise InputError(unknown("retry", retry, RETRIES))
-        for identity in self.asked.keys() & set(self.store.ids()):
+        for identity in self._there():
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
-            again = self.asked.keys() & set(self.store.ids("failed"))
+            again = self._there("failed")
             for identity in again:
                 self.store.forget_failure(self.asked[identity])
             self.leases.tidy(again)
@@ -78,7 +79,7 @@ class Sweep(Generic[Kept]):
 
     def missing(self) -> list[Config]:
         """The runs that are neither recorded nor failed, in the order asked for."""
-        there = {*self.outcome.kept, *self.store.ids(), *self.store.ids("failed")}
+        there = self.outcome.kept.keys() | self._there() | self._there("failed")
         return [config for identity, config in self.asked.items() if identity not in there]
 
     def progress(self, shown: bool = True) -> Progress:
@@ -128,16 +129,24 @@ class Sweep(Generic[Kept]):
 
     def end(self) -> Outcome[Kept]:
         """How the runs stand now."""
-        for identity in self.asked.keys() & set(self.store.ids()) - self.outcome.kept.keys():
+        for identity in self._there() - self.outcome.kept.keys():
             self._look_at(identity)
         kept = self.outcome.kept
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
-        failed = self.asked.keys() & set(self.store.ids("failed")) - kept.keys()
+        failed = self._there("failed") - kept.keys()
         self.outcome.failures = {
             identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
         }
         self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
         return self.outcome
+
+    def _there(self, folder: str = "runs") -> set[str]:
+        """Which of the runs are recorded (or ``failed``). A few are looked up: the more a store holds, the longer it
+        takes to list."""
+        if len(self.asked) <= FEW:
+            holds = self.store.holds if folder == "runs" else self.store.has_failed
+            return {identity for identity, config in self.asked.items() if holds(config)}
+        return self.asked.keys() & set(self.store.ids(folder))
 
     def _failure(self, config: Config) -> Failure | None:
         failure = self.store.failure(config)

@@ -72,7 +72,7 @@ impossible = st.sampled_from(
         ("outrep", "outrep=glob(z*)"),
     ]
 )
-ONLY_IN_SWEEPS = ("workers", "retry", "batches", "range", "hydra", "glob")
+ONLY_IN_SWEEPS = ("range", "glob")
 
 malformed = st.one_of(unknown_key, unknown_member, wrong_type, fractions, huge, negative, impossible)
 seen: Counter = Counter()

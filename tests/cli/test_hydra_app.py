@@ -64,6 +64,10 @@ REFUSED = {
     "a number for results": (["results=3"], "results=3: must be the path of a folder"),
     "nothing for results": (["results=null"], "results=null: must be the path of a folder"),
     "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
+    "no workers": (["workers=0"], "workers=0: must be a whole number from 1 to"),
+    "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
+    "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
+    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 

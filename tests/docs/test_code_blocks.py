@@ -27,7 +27,7 @@ from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
-LAUNCHERS = {path.stem for path in (ROOT / "conf" / "launcher").glob("*.yaml")}
+LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.yaml")}
 # The config that a command composes.
 HYDRA = {
     "run": "config",

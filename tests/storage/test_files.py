@@ -7,14 +7,12 @@ import secrets
 import threading
 
 import pytest
-from omegaconf import OmegaConf
 
 from synthlab.errors import InputError, StoreError
 from synthlab.storage.files import Folder, Objects, files_at, write_whole
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
-BATCHES = {"minutes": 1.0, "at_most": None}
 GROUP = {"a.csv": b"1", "b.csv": b"2", "status.json": b"{}"}
 
 
@@ -193,11 +191,10 @@ def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
         files.read("x")
 
 
-@pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=joblib"]])
+@pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=ray"]])
 def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_path, monkeypatch, workers):
     monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
-    monkeypatch.setattr("synthlab.sweeps.launchers._is_installed", lambda _: True)
-    monkeypatch.setattr("synthlab.sweeps.launchers.composed", lambda *_, **__: OmegaConf.create({"batches": BATCHES}))
+    monkeypatch.setattr("synthlab.sweeps.launchers.find_spec", lambda _: True)
     address = f"memory://{secrets.token_hex(4)}"
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
     line = f"error: results={address}: is seen by no other process; give a folder, or workers=1 without a launcher"

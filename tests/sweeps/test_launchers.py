@@ -9,17 +9,28 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hydra._internal.callbacks import Callbacks
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import OmegaConf
 
-from synthlab.config.composition import compose
-from synthlab.errors import InputError
+from synthlab.config.composition import EXTRAS, compose, conf_dir, hydra_initialized
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
-from synthlab.sweeps import launchers as jobs
-from synthlab.sweeps.launchers import EXTRAS, Batches, Launcher, batched
+from synthlab.sweeps.launchers import Batches, Launcher, batched
 from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
 RUNS = 12
+# What shows whether a launcher is installed.
+MODULES = {
+    "joblib": "hydra_plugins.hydra_joblib_launcher",
+    "submitit_local": "hydra_plugins.hydra_submitit_launcher",
+    "submitit_slurm": "hydra_plugins.hydra_submitit_launcher",
+    "ray": "ray",
+}
 
 
 def sweep(results: Path, *more: str, **environment: str) -> subprocess.CompletedProcess:
@@ -97,13 +108,8 @@ def slurm(tmp_path) -> dict[str, str]:
 
 
 def needs(launcher: str) -> None:
-    extra, module = EXTRAS[launcher]
-    try:
-        found = find_spec(module)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        pytest.skip(f"needs the extra {extra}")
+    if find_spec(MODULES[launcher]) is None:
+        pytest.skip(f"needs the extra {EXTRAS[launcher]}")
 
 
 @pytest.mark.slow
@@ -199,32 +205,51 @@ def test_runs_are_cut_into_jobs_of_the_length_asked_for():
 
 
 @pytest.mark.parametrize("launcher", EXTRAS)
-def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(monkeypatch, launcher):
-    monkeypatch.setattr(jobs, "_is_installed", lambda module: False)
-    extra, _ = EXTRAS[launcher]
-    with pytest.raises(InputError, match=f"^hydra/launcher={launcher}: is not installed; pip install -e '..{extra}.'$"):
-        Launcher([f"hydra/launcher={launcher}"])
+def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke, quick, monkeypatch, launcher):
+    Plugins.instance()  # registers the launchers that are
+    monkeypatch.delitem(ConfigStore.instance().repo["hydra"]["launcher"], f"{launcher}.yaml", raising=False)
+    monkeypatch.setattr("synthlab.sweeps.launchers.find_spec", lambda _: None)
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"hydra/launcher={launcher}")
+    line = f"error: hydra/launcher={launcher}: is not installed; pip install -e '.[{EXTRAS[launcher]}]'\n"
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", line)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["hydra/launcher=slurm"], "hydra/launcher=slurm: unknown"),
-        (["hydra.launcher.n_jbos=3"], "hydra.launcher.n_jbos=3: unknown key"),
-        (["batches.minutes=0"], "batches.minutes=0: must be greater than 0"),
-        (["batches.at_most=0"], "batches.at_most"),
-        (["batches.at_most=every"], "batches.at_most"),
+        ("hydra/launcher=slurm", "hydra/launcher=slurm: unknown"),
+        ("hydra.launcher.n_jbos=3", "hydra.launcher.n_jbos=3: unknown key"),
+        ("batches.minutes=0", "batches.minutes=0: must be greater than 0"),
+        ("batches.at_most=0", "batches.at_most"),
+        ("batches.at_most=every", "batches.at_most"),
+        ("batches.minutes=1,2", "batches.minutes=1,2: must be one for the whole sweep"),
     ],
 )
-def test_settings_of_launchers_are_checked_before_anything_is_trained(given, message):
-    with pytest.raises(InputError, match=message):
-        Launcher(given)
+def test_settings_of_launchers_are_checked_before_anything_is_trained(invoke, quick, tmp_path, given, message):
+    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", given)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert all(line.startswith("error: ") for line in outcome.err.splitlines())
+    assert message in outcome.err
+    assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("launcher", EXTRAS)
-def test_every_launchers_settings_compose_and_can_be_overridden(launcher):
+@pytest.mark.parametrize(
+    ("launcher", "setting"), [("joblib", "n_jobs"), ("submitit_slurm", "gres"), ("ray", "init.address")]
+)
+def test_every_launchers_settings_compose_and_can_be_overridden(launcher, setting):
     needs(launcher)
-    chosen = Launcher([f"hydra/launcher={launcher}", "batches.minutes=7"])
+    chosen = launcher_of(f"hydra/launcher={launcher}", f"hydra.launcher.{setting}=7", "batches.minutes=7", "seed=0,1")
+    given = OmegaConf.to_yaml(OmegaConf.load(conf_dir() / "hydra" / "jobs" / f"{launcher}.yaml").batches)
     assert chosen.batches.minutes == 7
+    assert f"at_most: {chosen.batches.at_most or 'null'}" in given
+    assert str(OmegaConf.select(chosen.config, f"hydra.launcher.{setting}")) == "7"
     assert not chosen.is_basic
-    assert Launcher([]).is_basic
+    assert launcher_of().is_basic
+
+
+def launcher_of(*given: str) -> Launcher:
+    """The launcher that a command line with -m stands for."""
+    with hydra_initialized():
+        loader = GlobalHydra.instance().config_loader()
+        config = loader.load_configuration("config", list(given), RunMode.MULTIRUN)
+        return Launcher(config, HydraContext(config_loader=loader, callbacks=Callbacks()))

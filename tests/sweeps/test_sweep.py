@@ -97,6 +97,16 @@ def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tm
     assert len(synthlab.run(**asked, retry="none")) == 1  # it is recorded
 
 
+def test_a_single_run_that_failed_is_tried_again_unless_it_is_to_be_left_alone(invoke, quick, flag):
+    broken = [*quick, "task.name=support.user_classes:Broken"]
+    assert invoke("synthlab", *broken).status == 1
+    flag.unlink()
+    left_alone = invoke("synthlab", *broken, "retry=none")
+    assert left_alone.status == 1
+    assert "over and under" in left_alone.err
+    assert invoke("synthlab", *broken).status == 0
+
+
 def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
     first, second, store = config("seed=0"), config("seed=1"), Store(tmp_path)
     whole = ensure([first, second], store, progress=False)

@@ -1,0 +1,1 @@
+"""Hydra finds the sweeper here."""

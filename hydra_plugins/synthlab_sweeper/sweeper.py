@@ -1,0 +1,22 @@
+"""The lab's sweeper of Hydra: every combination that a command line stands for, checked before the first is trained."""
+
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+
+class GridSweeper(Sweeper):
+    """What Hydra calls for ``-m``. Unlike its basic sweeper, it knows what a run is: one that is recorded is left out,
+    and those of one shape train together."""
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """What Hydra says before the sweep. The task function trains one run, and is not needed."""
+        self.context, self.config = hydra_context, config
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Train what ``arguments``, the overrides of a run's keys, stand for. Raises InputError and RunsFailed."""
+        from synthlab.cli.hydra_app import quick_imports
+
+        with quick_imports():
+            from synthlab.sweeps.command import sweep
+        sweep(arguments, self.config, self.context)
