@@ -34,19 +34,19 @@ def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth
     close(packed, single)
     assert packed.std() > 1e-3  # equal, and not because all is constant
     if not net.encoding.draws_positions:
-        close(net(x), single)  # over the menu
+        close(net(x), single)  # over the table of unique tokens
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_gradients_over_the_menu_equal_those_without_it(name, depth, monkeypatch):
+def test_gradients_over_the_table_equal_those_without_it(name, depth, monkeypatch):
     def gradients() -> list[torch.Tensor]:
         net = model(name, models=2, depth=depth)
         net(symbols(models=2)).square().sum().backward()
         return [parameter.grad for parameter in net.parameters()]
 
     over = gradients()
-    monkeypatch.setattr(transformer, "MENU_LENGTH", 0)
+    monkeypatch.setattr(transformer, "TABLE_LENGTH", 0)
     for a, b in zip(over, gradients(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())
 
