@@ -13,7 +13,7 @@ from synthlab.config.registry import STRICT
 if TYPE_CHECKING:
     from synthlab.training.family import Family
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class Alignment(BaseModel):
@@ -23,9 +23,9 @@ class Alignment(BaseModel):
     alpha: Annotated[float, Field(ge=0)]
     windows: Literal[1, 2]
     distance: Literal["sce", "excess"]
-    low: Share
-    high: Share
-    context: Share
+    low: Fraction
+    high: Fraction
+    context: Fraction
 
 
 class Finetune(BaseModel):
@@ -44,7 +44,7 @@ class Evaluation(BaseModel):
     sequences: Count
     questions: Count
     seed: Seed
-    depths: Annotated[list[Share], Field(min_length=1)]
+    depths: Annotated[list[Fraction], Field(min_length=1)]
     lengths: Annotated[list[PositiveFloat], Field(min_length=1)]
 
 
