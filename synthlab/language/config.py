@@ -1,4 +1,4 @@
-"""A checked description of one language model: everything that decides its numbers."""
+"""The config of a run on a language: everything that decides its numbers."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveFloat
 
-from synthlab.alignment.windows import extra_range, least_context
+from synthlab.alignment.windows import extra_range, min_context
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT
 
@@ -75,14 +75,14 @@ class LanguageConfig(Config):
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "LanguageConfig":
-        """See ``assembly.resolve``."""
+        """See ``construction.resolve``."""
         from synthlab.language.construction import resolve
 
         return resolve(raw)
 
     @property
     def shape(self) -> str:
-        # What is drawn, and what it costs, must be the same; alpha and the offsets may differ from model to model.
+        # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump()]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
@@ -93,7 +93,7 @@ class LanguageConfig(Config):
 
     @property
     def pretraining(self) -> str:
-        """All that decides the first training of a run with an extension."""
+        """A key of the first training of a run with an extension: all settings that affect it."""
         later = {"extension", "finetune", "evaluation", "test_length"}
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
@@ -101,13 +101,13 @@ class LanguageConfig(Config):
 
     @property
     def finetuned(self) -> Protocol:
-        """How the second training goes."""
+        """The protocol of the second training."""
         return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})
 
     def offsets(self, length: int) -> tuple[int, int]:
-        """The least and the greatest l_extra of windows of ``length`` tokens."""
+        """The minimal and maximal l_extra of windows of ``length`` tokens."""
         return extra_range(length, self.alignment.low, self.alignment.high)
 
     def context(self, length: int) -> int:
-        """The tokens that both windows must have seen where they are compared."""
-        return least_context(length, self.alignment.context)
+        """The minimal context, in tokens, of both windows where they are compared."""
+        return min_context(length, self.alignment.context)

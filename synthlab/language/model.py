@@ -7,18 +7,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.models.layers import Linear, take
+from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import PackedTokens
 from synthlab.models.transformer import Decoder
 
 
 class LanguageModel(Decoder):
-    """A decoder with a token head. Tensor letters: E models, B batch, T tokens, V vocabulary.
+    """A decoder with a language-model head. Tensor letters: E models, B batch, T tokens, V vocabulary.
 
     There is no BOS: a window begins anywhere in a text, at position 0.
     """
 
-    def make_readout(self, models, width, hidden, vocabulary):
+    def make_head(self, models, width, hidden, vocabulary):
         return Linear(models, width, vocabulary)
 
     def forward(
@@ -30,10 +30,10 @@ class LanguageModel(Decoder):
         own = positions.unsqueeze(-1)
         keys = torch.cat((positions.unsqueeze(-2).expand(*positions.shape, -1), own), -1)
         tokens = PackedTokens(positions, causal_mask(x.shape[-1], x.device), self.encoding.bias(own, keys))
-        h = self.encoding.embed(take(self.tokens, x), positions)
+        h = self.encoding.embed(gather_rows(self.token_embeddings, x), positions)
         for block in self.blocks:
             h = block(h, tokens, self.encoding)
-        return self.readout(self.norm(h))
+        return self.head(self.norm(h))
 
 
 @lru_cache(maxsize=64)

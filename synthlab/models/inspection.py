@@ -1,4 +1,4 @@
-"""What a trained model does inside: where it attends, and what its position encoding adds.
+"""Attention weights of a trained model, and what its position encoding adds to the logits.
 
 Tensor letters as in ``transformer``.
 """
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import NoPE
-from synthlab.models.layers import take
+from synthlab.models.layers import gather_rows
 from synthlab.models.packing import pack, packed_tokens
 from synthlab.models.transformer import Transformer
 
@@ -23,7 +23,7 @@ def readout_attention(
 ) -> Float[Tensor, "E B H L K"]:
     """The attention weights of each prefix's EOS, in the last layer: on BOS, x1..xL and itself."""
     tokens = packed_tokens(x, positions, model.encoding)
-    h = model.encoding.embed(take(model.tokens, pack(x)), tokens.positions)
+    h = model.encoding.embed(gather_rows(model.token_embeddings, pack(x)), tokens.positions)
     *blocks, last = model.blocks
     for block in blocks:
         h = block(h, tokens, model.encoding)
@@ -46,6 +46,6 @@ def added_logits(model: Transformer, x: Int[Tensor, "E B L"]) -> Float[Tensor, "
 def _first_logits(model: Transformer, x: Int[Tensor, "E B L"], encoding: Encoding) -> Float[Tensor, "E B H T K"]:
     """The first layer's attention logits under ``encoding``, not masked."""
     tokens, first = packed_tokens(x, None, encoding), model.blocks[0]
-    h = encoding.embed(take(model.tokens, pack(x)), tokens.positions)
+    h = encoding.embed(gather_rows(model.token_embeddings, pack(x)), tokens.positions)
     q, k, _ = first.attention.project(first.pre1(h), tokens, encoding)
     return first.attention.logits(q, k, tokens)

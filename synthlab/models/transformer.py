@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from synthlab.errors import InputError
 from synthlab.models.attention import Block, Kind, Norm, Tokens
 from synthlab.models.encoding_base import Dims, Encoding
-from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, draw, stacked, take
+from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_parameter, gather_rows, init_normal
 from synthlab.models.packing import VOCABULARY, pack, packed_positions, packed_tokens
 from synthlab.models.unique_tokens import table, unique_tokens
 
@@ -28,10 +28,10 @@ TABLE_LENGTH = 24
 
 
 class Decoder(nn.Module, ABC):
-    """Blocks between token embeddings and a readout.
+    """Token embeddings, blocks and a head.
 
-    ``make_encoding`` is given the sizes that a position encoding needs. There is a model for each of ``generators``,
-    which its weights are drawn from; raises InputError for sizes that do not fit.
+    ``make_encoding`` builds the position encoding from the sizes that it needs. The ensemble has a model for each of
+    ``generators``, which initializes its weights. Raises InputError for sizes that do not fit.
     """
 
     def __init__(
@@ -55,20 +55,20 @@ class Decoder(nn.Module, ABC):
             raise InputError(f"model.heads={heads}: must divide model.width={width}; choose from {divisors}")
         models, hidden = len(generators), max(1, round(mlp_ratio * width))
         self.encoding = make_encoding(Dims(width, heads, models))
-        self.tokens = stacked(models, vocabulary, width)
+        self.token_embeddings = ensemble_parameter(models, vocabulary, width)
         blocks = nn.ModuleList(Block(models, width, heads, hidden, norm, attention) for _ in range(depth))
-        self.blocks = cast(Sequence[Block], blocks)  # PyTorch does not say of what a ModuleList consists
+        self.blocks = cast(Sequence[Block], blocks)  # a ModuleList does not tell the type of its modules
         self.norm = LayerNorm(models, width) if norm == "pre" else nn.Identity()
-        self.readout = self.make_readout(models, width, hidden, vocabulary)
+        self.head = self.make_head(models, width, hidden, vocabulary)
         self.initialise(generators, init_scale)
 
     @abstractmethod
-    def make_readout(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
-        """What turns the normalized stream into answers."""
+    def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
+        """The layer from the normalized residual stream to the output."""
 
     def initialise(self, generators: Generators, scale: float) -> None:
-        """Draw all weights anew: embeddings with deviation 1, others with scale / sqrt(inputs), biases 0."""
-        draw(self.tokens, 1.0, generators)
+        """Initialize all weights: embeddings with standard deviation 1, others with scale / sqrt(inputs), biases 0."""
+        init_normal(self.token_embeddings, 1.0, generators)
         self.encoding.initialise(generators)
         for module in self.modules():
             if isinstance(module, Linear):
@@ -76,9 +76,9 @@ class Decoder(nn.Module, ABC):
 
 
 class Transformer(Decoder):
-    """A decoder whose feed-forward readout gives a number for every prefix of its input (paper, appendix A)."""
+    """A decoder with an MLP as its regression head, which predicts a number for every prefix (paper, appendix A)."""
 
-    def make_readout(self, models, width, hidden, vocabulary):
+    def make_head(self, models, width, hidden, vocabulary):
         return MLP(models, width, hidden, 1)
 
     def forward(
@@ -91,10 +91,10 @@ class Transformer(Decoder):
             ids, places = table(x.shape[-1], x.device).view(2, 1, 1, -1)
         else:
             ids, places = pack(x), packed_positions(x.shape[-1], positions, x.device)
-        h = self.encoding.embed(take(self.tokens, ids), places)  # E B T D; of the table E 1 R D
+        h = self.encoding.embed(gather_rows(self.token_embeddings, ids), places)  # E B T D; of the table E 1 R D
         for block, tokens in zip(self.blocks, self.block_tokens(x, positions, use_table), strict=True):
             h = block(h, tokens, self.encoding)  # E B T D, from the last block E B L D
-        return self.readout(self.norm(h)).squeeze(-1)  # E B L
+        return self.head(self.norm(h)).squeeze(-1)  # E B L
 
     def block_tokens(
         self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None, use_table: bool

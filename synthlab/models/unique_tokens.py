@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from synthlab.models.encoding_base import Encoding
-from synthlab.models.layers import Linear, take
+from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import BOS, EOS
 
 
@@ -48,7 +48,7 @@ class UniqueTokens(NamedTuple):
         """The rows of each sequence's queries; b is 1 where all sequences have the same."""
         if self.rows is None:
             return table[:, None, -(table.shape[1] // 3) :]
-        return take(table, self.rows)
+        return gather_rows(table, self.rows)
 
     def queries(self, h: Float[Tensor, "E 1 R D"]) -> Float[Tensor, "E b Q D"]:
         """The residual stream of the queries."""

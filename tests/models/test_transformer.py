@@ -85,7 +85,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_does():
 
 def test_initial_weights_have_the_stated_scale():
     net = model(width=64, heads=4, init_scale=0.5)
-    assert net.tokens.std().item() == pytest.approx(1, abs=0.1)
+    assert net.token_embeddings.std().item() == pytest.approx(1, abs=0.1)
     assert net.blocks[0].mlp[0].weight.std().item() == pytest.approx(0.5 / 8, rel=0.05)
     assert net.blocks[0].mlp[0].bias.abs().max() == 0
 
