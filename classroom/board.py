@@ -1,4 +1,4 @@
-"""What a window shows: charts, and texts beside them."""
+"""The charts and texts of a window."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -18,7 +18,7 @@ READABLE = 60  # symbols of a sequence that are spelt out
 
 
 class Board:
-    """Charts and texts of one window; it is told what to show."""
+    """The charts and texts of one window."""
 
     def __init__(self) -> None:
         self.story, self.message, self.typed, self.numbers, self.listed, self.command, self.answer, self.inside = (
@@ -45,12 +45,12 @@ class Board:
     # --- texts
 
     def tell(self, title: str, text: str) -> None:
-        """What to watch, or what was seen."""
+        """Show the text of a lesson: what to watch, or what happened."""
         title = title if title.endswith("?") else f"{title}."
         self.story.text = f"<b>{escape(title)}</b> {escape(text)}"
 
     def complain(self, lines: Sequence[str]) -> None:
-        """What will not do, a plain line for each; no line takes an earlier complaint back."""
+        """Show a line for each problem; without lines, clear them."""
         self.message.text = _warnings(lines)
 
     def complain_of_sequence(self, lines: Sequence[str]) -> None:
@@ -58,7 +58,7 @@ class Board:
         self.typed.text = _warnings(lines)
 
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
-        """List the runs, and say of the one that is looked at how far off it is and what trains it."""
+        """List the runs, and show the errors of the selected run and the command that trains it."""
         self.listed.text = runs.listed("theory" in self.errors.charts["log"].drawn)
         self.losses.figure.x_range.update(start=0, end=runs.steps())
         numbers = command = ""
@@ -73,13 +73,13 @@ class Board:
     # --- curves
 
     def add(self, run: Run) -> None:
-        """A run's curves."""
+        """Add a run's curves."""
         for each in self.errors.charts.values():
             each.add(run.number, run.error, run.style)
         self.losses.add(run.number, run.loss, run.style)
 
     def remove(self, run: Run) -> None:
-        """Take its curves away."""
+        """Remove a run's curves."""
         for each in self._curves():
             each.remove(run.number)
 
@@ -89,12 +89,12 @@ class Board:
             each.fade(run.number, faded)
 
     def fit(self) -> None:
-        """Make room for all curves."""
+        """Fit the axes to all curves."""
         for each in self._curves():
             each.fit()
 
     def draw_theory(self, error: Sequence[float]) -> None:
-        """The least error that theory allows; none takes it away."""
+        """Draw the minimal error in theory; without values, remove it."""
         for each in self.errors.charts.values():
             each.remove("theory")
         if error:
@@ -111,7 +111,7 @@ class Board:
     # --- one run
 
     def stage(self, run: Run, longest: int) -> None:
-        """Make ready for what is seen of this run; ``longest`` is the greatest test length of all."""
+        """Prepare the charts for this run; ``longest`` is the maximal test length of all runs."""
         assert run.begun is not None  # only runs that train or have trained are looked at
         self.errors.stage(run.begun.train_length, longest)
         name = words.word("outrep", run.choice["outrep"])
@@ -120,7 +120,7 @@ class Board:
         self.mapped.figure.title.text = title  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
 
     def show(self, run: Run) -> None:
-        """What the run's model answers at the moment."""
+        """Show the current predictions of the run's model."""
         assert run.begun is not None
         assert run.view is not None
         natural, represented = run.begun.seen
@@ -130,7 +130,7 @@ class Board:
         self.mapped.update(run.view.dots, "outputs", "mapped", represented, length)
 
     def show_reading(self, run: Run, reading: Reading) -> None:
-        """What the run's model makes of a sequence."""
+        """Show the model's predictions for a sequence."""
         assert run.begun is not None
         self.sequence.update(reading, run.begun.train_length, run.style)
         self.attention.update(reading)
@@ -151,14 +151,14 @@ class Board:
             self.inside.text = "NoPE adds nothing: the squares are all of one colour."
 
     def regret(self, run: Run) -> None:
-        """Say that the run's model cannot be asked."""
+        """Show that the run has no model."""
         for each in (self.sequence, self.attention, self.added):
             each.clear()
         self.inside.text = ""
         self.answer.text = f"{escape(run.name)}: this model is no longer in memory; train it again to ask it."
 
     def blank(self) -> None:
-        """Show nothing of any run."""
+        """Clear all charts."""
         self.draw_theory([])
         for each in (self.answers, self.plain, self.mapped, self.sequence, self.attention, self.added):
             each.clear()

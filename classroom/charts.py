@@ -1,4 +1,4 @@
-"""The charts of a model that learns. Each is fed plain numbers, and draws nothing twice that has not changed."""
+"""The charts of a model in training. Each takes plain numbers and redraws only what has changed."""
 
 # Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
 # the attributes of a subclass.
@@ -60,7 +60,7 @@ class Curves:
         self.hover.renderers = [*self.hover.renderers, caught]
 
     def fit(self) -> None:
-        """Make room for all curves."""
+        """Fit the axes to all curves."""
         values = [value for curve, *_ in self.drawn.values() for value in curve.data_source.data["y"]]
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
         if self.scale == "log":  # up to 1 at least, so that what is small looks small
@@ -80,7 +80,7 @@ class Curves:
         marks.glyph.fill_alpha = marks.glyph.line_alpha = alpha
 
     def remove(self, key: Any) -> None:
-        """Take a curve away."""
+        """Remove a curve."""
         gone = self.drawn.pop(key, [])
         self.hover.renderers = [each for each in self.hover.renderers if each not in gone]
         self.figure.renderers = [each for each in self.figure.renderers if each not in gone]
@@ -139,7 +139,7 @@ class AnswersChart:
         self.diagonal.data, self.dots.data = _empty(*self.diagonal.data), _empty(*self.dots.data)
 
     def update(self, dots: Sequence[Dots], train_length: int) -> None:
-        """Show these answers; one far off stands on the edge, and says where it belongs when asked."""
+        """Show these predictions; one beyond the axes is at their edge, and shows its value on hovering."""
         low, high = spread([value for each in dots for value in each.truth])
         room = high - low
         self.figure.x_range.update(start=low - 0.05 * room, end=high + 0.05 * room)
@@ -156,8 +156,8 @@ class AnswersChart:
 
 
 class OutputsChart:
-    """The distribution of outputs at a few lengths, a row each: dots above, and under them a bar wherever the truth is.
-    The range practised in training is shaded."""
+    """The distribution of outputs at a few lengths, a row each: outputs as dots, and targets as bars below them. The
+    range of training targets is shaded."""
 
     def __init__(self, title: str, x: str):
         self.figure = chart(title, x, "length", x_range=Range1d(0, 1), y_range=Range1d(-0.6, 4.6))
@@ -182,7 +182,7 @@ class OutputsChart:
     def update(
         self, dots: Sequence[Dots], outputs: str, truth: str, seen: tuple[float, float], train_length: int
     ) -> None:
-        """Show ``outputs`` and ``truth`` of the dots, the fields to be taken."""
+        """Show the fields named ``outputs`` and ``truth`` of the dots."""
         low, high = spread([value for each in dots for value in getattr(each, truth)] + list(seen))
         room = high - low
         self.figure.x_range.update(start=low - 0.1 * room, end=high + 0.25 * room)
@@ -206,7 +206,7 @@ class OutputsChart:
 
 
 def coloured(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
-    """Each length with its colour and marker: cool and round within training, warm and angular beyond."""
+    """Each length with its colour and marker: cool and round within the training lengths, warm and angular beyond."""
     within = [each for each in dots if each.length <= train_length]
     beyond = [each for each in dots if each.length > train_length]
     return [(each, colour, "circle") for each, colour in zip(within, WITHIN, strict=False)] + [
@@ -216,13 +216,13 @@ def coloured(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, s
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
-    """The least and the greatest value, a little apart where they are one."""
+    """The minimal and maximal value, widened if they are equal."""
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
 def kept_within(values: Sequence[float], bounds: Range1d) -> list[float]:
-    """Values beyond the axis at its edge, where they can still be seen."""
+    """Clip values to the axis, so that they are visible at its edge."""
     start, end = cast(tuple[float, float], (bounds.start, bounds.end))
     return [min(max(value, start), end) for value in values]
 

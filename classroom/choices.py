@@ -1,4 +1,4 @@
-"""What can be chosen on the page: a run, by a few settings; a sequence."""
+"""The choices on the page: a run, by a few settings; a sequence."""
 
 from collections.abc import Mapping
 from functools import reduce
@@ -17,7 +17,7 @@ Choice = dict[str, Any]  # a run: a value for each of the page's controls
 
 
 class Limit(BaseModel):
-    """Whole numbers that a control takes."""
+    """The whole numbers that a control accepts."""
 
     model_config = STRICT
     low: NonNegativeInt
@@ -41,7 +41,7 @@ class Limit(BaseModel):
 
 
 class Chooser:
-    """Turns what stands in the controls, and the runs of lessons, into runs to be trained."""
+    """Turns the values of the controls, and the runs of lessons, into runs to train."""
 
     def __init__(self, lessons: Lessons, limits: Mapping[str, Limit]):
         self.every, self.limits = dict(lessons.every), dict(limits)
@@ -58,7 +58,7 @@ class Chooser:
                 self._check(f"lessons.{name}.runs", run)
 
     def _check(self, field: str, run: Mapping[str, Any]) -> None:
-        """Refuse a lesson's run that the controls could not show."""
+        """Refuse a lesson's run with settings that the controls do not have."""
         unmet = [key for key in run if key not in (*self.defaults, "protocol")]
         if unmet:
             raise InputError(f"{field}: {unmet[0]} is none of the page's controls")
@@ -71,7 +71,7 @@ class Chooser:
             raise InputError(f"{field}: protocol={run['protocol']} is none of the page's controls; it takes {protocol}")
 
     def read(self, texts: Mapping[str, str]) -> Choice:
-        """The run that stands in the controls. Raises InputError with a line for each that will not do."""
+        """The run that the controls describe. Raises InputError with a line for each invalid value."""
         chosen: Choice = {}
         problems: list[str] = []
         for key in self.defaults:
@@ -84,7 +84,8 @@ class Chooser:
         return self._normal(chosen)
 
     def _normal(self, choice: Choice) -> Choice:
-        """The same run, its settings without meaning at their defaults. Raises InputError for what does not fit."""
+        """The run with settings that have no effect at their defaults. Raises InputError for settings that do not
+        fit."""
         if choice["model"] != "linear":
             return choice
         if choice["encoding"] != "nope":
@@ -105,7 +106,7 @@ class Chooser:
         return [self._normal(choice) for choice in chosen]
 
     def settings(self, choice: Choice) -> dict[str, Any]:
-        """The settings by which ``synthlab`` trains this run, but for those it has by itself."""
+        """The settings with which ``synthlab`` trains this run, without its defaults."""
         linear = choice["model"] == "linear"
         given = dict(choice) | {"protocol": "theory" if linear else self._protocol}
         if linear:
@@ -116,7 +117,7 @@ class Chooser:
 
 
 def read_sequence(text: str, longest: int) -> str:
-    """The 0s and 1s of ``text``, spaces left out. Raises InputError."""
+    """The 0s and 1s of ``text``, without spaces. Raises InputError."""
     symbols = "".join(text.split())
     if not symbols:
         raise InputError("sequence: empty; type 0s and 1s, such as 0110")
@@ -128,13 +129,13 @@ def read_sequence(text: str, longest: int) -> str:
 
 
 def shortened(text: str, most: int = 24) -> str:
-    """``text`` for a message: nothing as "empty", what is long cut off."""
+    """``text`` for a message: "empty" if it is, truncated if it is long."""
     if not text:
         return "empty"
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def _value(config: Mapping[str, Any], key: str) -> Any:
-    """A setting of a composed config; of a group, its member's name."""
+    """A setting of a composed config; for a group, the name of its member."""
     found = reduce(lambda part, name: part[name], key.split("."), config)
     return found["name"] if isinstance(found, Mapping) else found

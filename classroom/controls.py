@@ -27,7 +27,7 @@ LABELLED: dict[str, Any] = WIDE | {"stylesheets": [SHEET, BESIDE]}
 
 
 class Controls:
-    """What a run is chosen by, and the buttons."""
+    """The controls that choose a run, and the buttons."""
 
     def __init__(self, chooser: Chooser, lessons: Mapping[str, str]):
         self.settings: dict[str, Select | TextInput] = {}
@@ -50,7 +50,7 @@ class Controls:
         self.read_to(chooser.defaults["test_length"])
 
     def read_to(self, longest: int) -> None:
-        """Let lengths up to ``longest`` be chosen. A new slider: the End key of a used one goes where its end was."""
+        """Allow lengths up to ``longest``. This takes a new slider: the End key of a used one goes to its old end."""
         value = min(self.length.value, longest) if self.length_place.children else min(10, longest)
         if not self.length_place.children or self.length.end != max(2, longest):
             self.length = Slider(title="length", start=1, end=max(2, longest), value=value, step=1, **WIDE)
@@ -60,7 +60,7 @@ class Controls:
 
     @property
     def theory(self) -> bool:
-        """Whether theory is to be drawn."""
+        """Whether the theoretical error is shown."""
         return 1 in self.ticks.active
 
     @theory.setter
@@ -68,11 +68,11 @@ class Controls:
         self.ticks.active = sorted({*self.ticks.active} - {1} | ({1} if wanted else set()))
 
     def texts(self) -> dict[str, str]:
-        """What stands in the controls."""
+        """The values of the controls."""
         return {key: widget.value or "" for key, widget in self.settings.items()}
 
     def show(self, choice: Choice) -> None:
-        """Put a run into the controls."""
+        """Set the controls to a run."""
         for key, value in choice.items():
             self.settings[key].value = str(value)
 

@@ -1,4 +1,4 @@
-"""The run that is looked at: what is shown of it, and what is asked of its model besides training."""
+"""The selected run: its charts, and requests to its model beside training."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ SELDOM = 2.0  # seconds between two readings of the same sequence while a model 
 
 
 class Inspector:
-    """Shows one of ``runs`` at a time on the board; ``send``, which may raise Gone, asks its model."""
+    """Shows one of ``runs`` at a time on the board. ``send``, which may raise Gone, sends requests to its model."""
 
     def __init__(self, board: Board, controls: Controls, runs: Runs, send: Callable[[Request], None]):
         self.board, self.controls, self.runs, self.send = board, controls, runs, send
@@ -21,7 +21,7 @@ class Inspector:
         self.is_wanted = self.is_asked = False  # a reading; one is asked for at a time
 
     def look_at(self, run: Run | None) -> None:
-        """Show this run in the lower charts, and what it was trained on in the upper ones."""
+        """Show this run in the lower charts, and its training lengths in the upper ones."""
         if run is not self.run:
             self.board.blank()
         self.run = run
@@ -35,7 +35,7 @@ class Inspector:
         self._want()
 
     def progressed(self, run: Run, over: bool) -> None:
-        """Show how far a run is, if it is the one that is looked at; its answers to the sequence now and then."""
+        """Update the charts if this is the selected run; its predictions for the sequence from time to time."""
         if run is not self.run:
             return
         if run.view is not None:
@@ -46,12 +46,12 @@ class Inspector:
     # --- a sequence that is typed
 
     def read(self, pattern: str) -> None:
-        """Have the model read this sequence."""
+        """Request the model's predictions for this sequence."""
         self.pattern = pattern
         self._want()
 
     def answered(self, reply: Answered | Refused) -> None:
-        """Show what a model made of the sequence, if it is still looked at."""
+        """Show a model's predictions for the sequence, if its run is still selected."""
         self.is_asked = False
         run = self.run
         if run is None or run.number != reply.number:
@@ -60,7 +60,7 @@ class Inspector:
             self.board.show_reading(run, reply.reading)
 
     def lost(self) -> None:
-        """Note that there is no model any more."""
+        """Note that the model was deleted."""
         self.is_asked = False
         self._want()
 
@@ -69,7 +69,7 @@ class Inspector:
         self.ask()
 
     def ask(self) -> None:
-        """Have the model read the sequence, if that is wanted and can be; say so if it never can."""
+        """Request predictions for the sequence if there is one and a model; report if there can be none."""
         run = self.run
         if not self.is_wanted or run is None:
             return
@@ -85,7 +85,7 @@ class Inspector:
     # --- theory
 
     def show_theory(self) -> None:
-        """Draw what theory says of the run, or take it away."""
+        """Show or hide the theoretical error of the run."""
         run = self.run
         self.board.draw_theory([])
         if not self.controls.theory or run is None:
@@ -101,6 +101,6 @@ class Inspector:
         self.board.draw_theory(error)
 
     def theorized(self, run: Run, reply: Theorized) -> None:
-        """Take up what theory says of a run."""
+        """Store the theoretical error of a run."""
         run.theory = (reply.error, reply.reason)
         self.show_theory()

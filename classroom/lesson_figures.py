@@ -1,4 +1,4 @@
-"""Pictures of a lesson: error by length, and outputs at a few lengths. Each is a link that contains it, as SVG."""
+"""Figures of a lesson: error by length, and outputs at a few lengths, each as a data link with an SVG."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -23,7 +23,7 @@ Span = tuple[float, float]
 
 
 class Look(NamedTuple):
-    """A trained run: what it says, and the least and the greatest target of its training, in natural units
+    """A trained run: its predictions, and the minimal and maximal target of its training, on the original scale
     (``practised``) and in representation space (``mapped``)."""
 
     config: RunConfig
@@ -69,7 +69,7 @@ def _root(values: ArrayLike) -> np.ndarray:
 
 
 def _curve(series: str, look: Look) -> pd.DataFrame:
-    """A run's error as ``tables.curves`` has it."""
+    """A run's error, in the form of ``tables.curves``."""
     error = look.view.error
     lengths = range(1, len(error) + 1)
     values = {"length": lengths, "median": error, "low": error, "high": error}
@@ -77,8 +77,8 @@ def _curve(series: str, look: Look) -> pd.DataFrame:
 
 
 def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], order: Sequence[str]) -> str:
-    """What runs say at a few lengths: a row of dots for each length, above black bars for the truth, the range that
-    training asked for shaded. Where a run has a map, natural units are left and representation space is right.
+    """The predictions of runs at a few lengths: a row of dots for each length, above black bars for the truth, the
+    range that training asked for shaded. Where a run has a map, the original scale is left, representation space right.
 
     ``order`` are all series of the lesson, which keep their looks."""
     styles = style_of(list(order))
@@ -132,7 +132,7 @@ def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
 
 
 def _limits(panel: _Panel) -> Span:
-    """All truths and, if they are not too far away, all outputs."""
+    """The range of all targets, and of all outputs near them."""
     asked = np.concatenate([panel.practised, *(truth for _, truth, _ in panel.rows)])
     said = np.concatenate([said for _, _, said in panel.rows])
     low, high = asked.min(), asked.max()

@@ -1,4 +1,4 @@
-"""The lessons of a story of ``conf/story``: what is trained, and what is said of it before and after."""
+"""The lessons of a story of ``conf/story``: the runs to train, and the text before and after."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,7 +23,7 @@ class Lesson(BaseModel):
 
 
 class Lessons(BaseModel):
-    """All of them, in order, by name."""
+    """All lessons by name, in order."""
 
     model_config = STRICT
     every: dict[str, Any]
@@ -31,7 +31,7 @@ class Lessons(BaseModel):
 
     @classmethod
     def checked(cls, raw: Mapping[str, Any]) -> "Lessons":
-        """The lessons that a composed config holds; raises InputError."""
+        """The lessons of a composed config; raises InputError."""
         return validated(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
 
     def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
@@ -40,5 +40,5 @@ class Lessons(BaseModel):
 
 
 def in_order(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The same settings, those that choose a group's member before those inside it."""
+    """The settings in an order in which a group's member comes before the keys inside it."""
     return dict(sorted(settings.items(), key=lambda setting: "." in setting[0]))

@@ -1,4 +1,4 @@
-"""What the page and the process that trains for it say to each other. All are plain values, and light to import."""
+"""The messages between the page and its training process: plain values, fast to import."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -16,11 +16,11 @@ class Train(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Leave off training, and keep the model as it is."""
+    """Stop training, and keep the model."""
 
 
 class Read(NamedTuple):
-    """Have a run's model read ``pattern``, repeated to its test length, and look inside it at ``length``."""
+    """Run a model on ``pattern``, repeated to the test length, and inspect its attention at ``length``."""
 
     number: int
     pattern: str
@@ -28,13 +28,13 @@ class Read(NamedTuple):
 
 
 class Theorize(NamedTuple):
-    """The least error that linear attention can have where a run has its own."""
+    """Compute the minimal error of linear attention for a run's task and map."""
 
     number: int
 
 
 class Forget(NamedTuple):
-    """Let go of all models."""
+    """Delete all models."""
 
 
 Request = Train | Stop | Read | Theorize | Forget
@@ -43,11 +43,11 @@ Request = Train | Stop | Read | Theorize | Forget
 
 
 class Ready(NamedTuple):
-    """Everything is imported and warm."""
+    """The process has imported everything and is ready."""
 
 
 class Begun(NamedTuple):
-    """A run's training begins. ``seen`` are the least and greatest targets of its training, in natural units and in
+    """A run's training begins. ``seen`` holds the minimal and maximal training targets, on the original scale and in
     representation space; ``command`` trains and records the same run."""
 
     number: int
@@ -59,7 +59,7 @@ class Begun(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """A run's training curve so far and a look at its model, None if there is none to look at."""
+    """A run's training curve so far, and a view of its model, or None."""
 
     number: int
     state: Literal["training", "finished", "stopped", "diverged"]
@@ -69,15 +69,14 @@ class Progress(NamedTuple):
 
 
 class Answered(NamedTuple):
-    """What a run's model made of a sequence; None if the model is not there any more."""
+    """A model's predictions for a sequence; None if the model was deleted."""
 
     number: int
     reading: Reading | None
 
 
 class Theorized(NamedTuple):
-    """The error by length of the best that linear attention can do, in a run's task and under its map; or why it is
-    not known."""
+    """The minimal error of linear attention at each length, for a run's task and map; or why it is unknown."""
 
     number: int
     error: Sequence[float]
@@ -85,7 +84,7 @@ class Theorized(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """Why something asked for was not done, a line for each reason. ``ended`` says that the run will not train."""
+    """A request was refused, with a line for each reason. ``ended``: the run will not train."""
 
     number: int
     lines: Sequence[str]

@@ -70,7 +70,7 @@ class Run:
             self.alive = False
 
     def numbers(self) -> str:
-        """How far off it typically is, within training and beyond, in natural units."""
+        """The typical error within and beyond the training lengths, on the original scale."""
         if self.view is None or self.begun is None:
             return ""
         ends = sorted({min(self.begun.train_length, self.begun.test_length), self.begun.test_length})

@@ -1,4 +1,4 @@
-"""Looks at models, at any moment of their training."""
+"""Views of models at any point of their training: test errors, predictions, attention."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ DOTS = 60  # sequences of each length that are shown one by one
 
 
 class Viewer:
-    """Looks at models of one run: on the sequences that the run is tested on, or on the first of them."""
+    """Evaluates models of one run on its test sequences, or on the first of them."""
 
     def __init__(self, config: RunConfig):
         self.config = config
@@ -30,7 +30,8 @@ class Viewer:
 
     @torch.no_grad()
     def view(self, model: nn.Module, sequences: int | None = None) -> View:
-        """What a stack of one says of the first ``sequences``, or of all: the error is then the recorded run's."""
+        """The errors and predictions of a model (an ensemble of one) on the first ``sequences`` test sequences, or on
+        all; on all, the errors are those that a record of the run has."""
         x = self.x[:sequences]
         evaluation = self.config.evaluation
         z = readouts(Member(model, 0), x, stream(evaluation.seed, "evaluation_positions"))
@@ -50,8 +51,8 @@ class Viewer:
 
     @torch.no_grad()
     def read(self, model: nn.Module, pattern: str, length: int) -> Reading:
-        """What a stack of one says of ``pattern`` (0s and 1s) repeated to the test length, and what it does at
-        ``length``."""
+        """The predictions of a model (an ensemble of one) for ``pattern`` (0s and 1s), repeated to the test length; and
+        its attention at ``length``."""
         longest = self.config.test_length
         symbols = (pattern * -(-longest // len(pattern)))[:longest]
         x = torch.tensor([[int(symbol) for symbol in symbols]])
@@ -70,13 +71,14 @@ class Viewer:
         return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
 
     def seen(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """The least and the greatest target of training, in natural units and in representation space."""
+        """The minimal and maximal training targets, on the original scale and in representation space."""
         natural = self.task.span(self.config.train_length)
         mapped = self.outrep.forward(torch.tensor(natural, dtype=torch.float64)).tolist()
         return natural, (min(mapped), max(mapped))
 
 
 def few_lengths(train_length: int, test_length: int) -> Sequence[int]:
-    """Lengths to look at closely: within training a fifth of it, half and all, beyond it twice and the longest."""
+    """The lengths at which predictions are shown: a fifth, half and all of the training length, twice that, and the
+    test length."""
     chosen = {train_length // 5, train_length // 2, train_length, 2 * train_length, test_length}
     return sorted(length for length in chosen if 1 <= length <= test_length)

@@ -1,4 +1,4 @@
-"""What can be seen of a model while it learns: its error by length, and what it answers to a few sequences."""
+"""Views of a model during training: its error by length, and its predictions for a few sequences."""
 
 from typing import NamedTuple
 
@@ -6,8 +6,8 @@ PICTURED = 40  # symbols, beyond which the cells of the encoding's picture are t
 
 
 class Dots(NamedTuple):
-    """Answers at one length, one for each of a few sequences, beside the truth. ``outputs`` and ``mapped`` are answers
-    and truth in representation space; outputs are what the model says, not clipped."""
+    """Predictions and targets at one length, for a few sequences. ``outputs`` and ``mapped`` are the model's outputs,
+    not clipped, and the targets in representation space."""
 
     length: int
     truth: list[float]
@@ -17,8 +17,8 @@ class Dots(NamedTuple):
 
 
 class View(NamedTuple):
-    """A model at one moment. The lists hold a number for each length 1..test_length: mean squared error and the mean
-    answer, in natural units, beside the mean truth."""
+    """A model at one training step. The lists hold a number for each length 1..test_length: mean squared error, mean
+    prediction and mean target, on the original scale."""
 
     error: list[float]
     answer: list[float]
@@ -27,7 +27,7 @@ class View(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """One sequence, read by a model: answer and truth for each of its prefixes.
+    """A model's predictions for one sequence, and the targets, for each prefix.
 
     ``attention`` (a list for each head) is that of the readout of the prefix asked for, on BOS, its symbols and EOS.
     ``added`` is what the position encoding adds to the logits of each head, token by token, of the first

@@ -1,4 +1,4 @@
-"""What a class reads: settings in its words, numbers without exponents."""
+"""Text for a class: display names of settings, numbers without exponents."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 
 
 def in_class(name: str) -> str:
-    """What a series of ``tables.labelled`` or a member of a config group is called: ``1/√x``."""
+    """The display name of a series of ``tables.labelled`` or a member of a config group: ``1/√x``."""
     return plots.in_words(name).replace("sqrt(x)", "√x")
 
 
 def in_digits(value: float) -> str:
-    """Three digits that count, without an exponent."""
+    """Three significant digits, without an exponent."""
     return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

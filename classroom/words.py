@@ -1,4 +1,4 @@
-"""What settings are called in class."""
+"""Display names of settings."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,19 +46,19 @@ CHANGES = {
 
 
 def choices(group: str) -> list[tuple[str, str]]:
-    """The members of a config group that can be chosen, and what each is called."""
+    """The members of a config group that can be chosen, with their display names."""
     names = sorted({path.stem for path in (conf_dir() / group).glob("*.yaml")} - set(OMITTED.get(group, ())))
     first = [name for name in FIRST[group] if name in names]
     return [(name, word(group, name)) for name in dict.fromkeys([*first, *names])]
 
 
 def word(group: str, name: str) -> str:
-    """What a member of a config group is called."""
+    """The display name of a member of a config group."""
     return WORDS.get(group, {}).get(name) or in_class(name)
 
 
 def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
-    """A run in a few words: its task, encoding and map, and whatever else is not the default."""
+    """A short description of a run: task, encoding, map, and settings that are not the default."""
     given = {**defaults, **settings}
     parts = [word("task", given["task"])]
     parts.append(word("model", "linear") if given["model"] == "linear" else word("encoding", given["encoding"]))

@@ -1,12 +1,12 @@
-"""The errors that end a command in one line each."""
+"""Errors that a command reports in one line each."""
 
 import re
 
 
 class InputError(ValueError):
-    """Input that was refused before anything ran.
+    """Invalid input, refused before anything runs.
 
-    The command line prints the lines and exits with status 2; Python callers get the same text.
+    The command line prints the lines and exits with status 2; in Python the message is the same.
 
     Attributes:
         lines: One line for each problem, ``field=value: what is allowed``.
@@ -26,33 +26,33 @@ class InputError(ValueError):
         self.lines = lines
 
     def __reduce__(self):
-        # Exceptions are pickled by their text; this keeps the lines when one crosses a process boundary.
+        # Exceptions are pickled with their message only; this keeps the lines across processes.
         return (type(self), self.lines)
 
 
 class DamagedRecord(InputError):
-    """A record that is not as it was written."""
+    """A corrupt record: its files differ from those written."""
 
 
 class StoreError(InputError):
-    """A store that cannot be read or written, though it could before."""
+    """A store that can no longer be read or written."""
 
 
 class RunsFailed(RuntimeError):
-    """Some runs raised an error; all others are recorded.
+    """Some runs raised an error; the others are recorded.
 
     The command line prints the lines and exits with status 1.
 
     Attributes:
-        lines: How many runs failed, then which and why.
+        lines: The number of failed runs, then a line for each with its error.
 
     Example:
         >>> import synthlab
-        >>> raise synthlab.RunsFailed("failed: 1 of 5 runs", "3f2a: ValueError: a class of one's own")
+        >>> raise synthlab.RunsFailed("failed: 1 of 5 runs", "3f2a: ValueError: no such key")
         Traceback (most recent call last):
         ...
         synthlab.errors.RunsFailed: failed: 1 of 5 runs
-        3f2a: ValueError: a class of one's own
+        3f2a: ValueError: no such key
     """
 
     def __init__(self, *lines: str):
@@ -64,21 +64,21 @@ class RunsFailed(RuntimeError):
 
 
 def is_of_memory(error: BaseException) -> bool:
-    """Whether there was less memory than was asked for, whoever says so: PyTorch does in ways of its own."""
-    said = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
-    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and said)
+    """Whether an allocation failed: Python's MemoryError, or one of PyTorch's errors."""
+    is_torch = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
 
 
 def in_bytes(number: float | int) -> str:
-    """A number of bytes for people: ``74.5 GiB``."""
+    """A number of bytes as text: ``74.5 GiB``."""
     return f"{number / 2**30:,.1f} GiB"
 
 
 def in_one_line(error: BaseException) -> str:
-    """The error's type and, if it has any, its text: ``KeyError: 'name'``."""
+    """The error's type and message in one line: ``KeyError: 'name'``."""
     if is_of_memory(error):
-        asked = re.search(r"tried to allocate (\d+) bytes", str(error))
-        more = f" ({in_bytes(int(asked[1]))} were asked for at once)" if asked else ""
+        size = re.search(r"tried to allocate (\d+) bytes", str(error))
+        more = f" ({in_bytes(int(size[1]))} were asked for at once)" if size else ""
         return f"MemoryError: there is not enough memory{more}; a smaller model, batch or length takes less"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

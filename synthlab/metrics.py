@@ -1,15 +1,15 @@
-"""What is measured at each test length."""
+"""Metrics of regression tasks at each test length."""
 
 import numpy as np
 from jaxtyping import Float
 
-# What is recorded for each length, and what it means.
+# The metrics recorded for each length, each with its meaning.
 METRICS = {
-    "mse": "mean squared error, natural units",
+    "mse": "mean squared error, original scale",
     "mse_rep": "mean squared error in representation space",
     "relative_error": "mean absolute error / mean absolute target",
-    "bias": "mean of prediction - target, natural units",
-    "clipped": "share of outputs that stand for no answer up to evaluation.largest, and were clipped",
+    "bias": "mean of prediction - target, original scale",
+    "clipped": "fraction of outputs that were clipped: they decode to no answer up to evaluation.largest",
 }
 
 

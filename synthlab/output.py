@@ -1,4 +1,4 @@
-"""What is printed: results on standard output, everything else on standard error, and what if nobody reads it."""
+"""Printing: results to standard output, everything else to standard error, even if nobody reads them."""
 
 import io
 import os
@@ -9,18 +9,18 @@ from typing import Any
 
 
 def say(*lines: Any) -> None:
-    """Print lines on standard output. That its reader has gone (``| head``) or its disk is full costs nothing else."""
+    """Print lines to standard output. A closed pipe (``| head``) or a full disk is ignored."""
     _print(lines, sys.stdout)
 
 
 def tell(*lines: Any) -> None:
-    """Print lines on standard error, likewise."""
+    """Print lines to standard error, likewise."""
     _print(lines, sys.stderr)
 
 
 @contextmanager
 def said() -> Iterator[None]:
-    """Print in the end, as ``say`` does, what is printed meanwhile by others, who do not."""
+    """Capture what other code prints to standard output, and print it with ``say`` at the end."""
     text = io.StringIO()
     try:
         with redirect_stdout(text):
@@ -30,8 +30,8 @@ def said() -> Iterator[None]:
 
 
 def open_streams() -> None:
-    """Have standard streams that whoever started this has closed lead nowhere: else the next file that is opened takes
-    the place of one, and libraries that flush it fail."""
+    """Open the null device in place of closed standard streams. Otherwise the next opened file would get the descriptor
+    of one, and libraries that flush a stream would fail."""
     while (opened := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(opened, True)  # workers' too
     os.close(opened)
@@ -41,10 +41,10 @@ def open_streams() -> None:
 
 
 def _print(lines: tuple[Any, ...], stream: Any) -> None:
-    if stream is None:  # closed by whoever started this, and not opened by open_streams
+    if stream is None:  # closed by the parent process, and not opened by ``open_streams``
         return
     try:
         print(*lines, sep="\n", file=stream, flush=True)
     except (OSError, ValueError):
-        with suppress(OSError, ValueError):  # or Python complains at its end
+        with suppress(OSError, ValueError):  # otherwise Python reports the error at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

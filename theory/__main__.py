@@ -37,8 +37,8 @@ class Settings(BaseModel):
 
 
 def task(raw: dict[str, Any], command: str) -> bool:
-    """Judge, train, compare, draw and write; print what was found and the files. ``command`` is as typed. False if a
-    run diverged."""
+    """Check the statements, train missing runs, compare them with the theory, and write tables, figures and pages.
+    ``command`` is the command line. Returns False if a run diverged."""
     from synthlab.output import say
     from synthlab.storage.store import Store
     from synthlab.studies.figure_files import Folder
@@ -62,7 +62,9 @@ def task(raw: dict[str, Any], command: str) -> bool:
 
     tables = {"ledger": results.ledger()}
     say(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
-    tables["theorem1"] = language.bounds(text, settings.seeds)
+    bound_runs = [language.BoundConfig.of(text, seed) for seed in range(settings.seeds)]
+    bound_store = Store(f"{settings.results}/{language.BoundConfig.folder}")
+    tables["theorem1"] = language.bounds(ensure(bound_runs, bound_store))
     wanted = [case for case in runs if case in plain or (case.outrep, case.shift) in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
     records = {record.config.id: record for record in ensure(configs, store, checked_workers(settings.workers))}

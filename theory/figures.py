@@ -177,5 +177,5 @@ def _finish(axes: Axes, drawn: pd.DataFrame, columns: int = 1) -> None:
         axes.set_ylim(top=ROOM)
     axes.set_xlim(0.5, drawn["length"].max() + 0.5)
     axes.set_xlabel("sequence length")
-    axes.set_ylabel("mean squared error, natural units")
+    axes.set_ylabel("mean squared error, original scale")
     axes.legend(fontsize="x-small", framealpha=0.85, ncols=columns)

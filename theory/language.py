@@ -1,13 +1,19 @@
-"""Theorem 1 measured: linear attention trained on a small language, and what bounds its error on longer text.
+"""Theorem 1 measured: linear attention trained on a small language, its error on longer text, and the bounds on it.
 
-The language is a hidden Markov chain of a few topics: topic t prefers token t, the others fall off by halves. The model
-is that of equation 25, with one-hot tokens (norm 1, as the theorem asks); it is trained on every prefix, with the
-squared distance to the next token's one-hot vector, by the bench's own loop. All terms of the theorem are taken over
-the same test sequences and, exactly, over all window lengths, so that a violated bound is no accident of sampling.
+The language is a hidden Markov model with a few topics as states: token t is the most probable one of topic t, and the
+probabilities of the others fall off by halves. The model is that of equation 25, with one-hot tokens (norm 1, as the
+theorem assumes). It is trained on every prefix, on the squared distance to the one-hot vector of the next token. All
+terms of the theorem are averages over the same test sequences and, exactly, over all window lengths, so that sampling
+cannot violate a bound.
+
+This module is the ``training.family.Family`` of such runs.
 """
 
+import copy
+import json
 import math
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import pandas as pd
 import torch
@@ -15,19 +21,36 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
-from synthlab.config.base import Protocol
+from synthlab.config.base import Config, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.language.hidden_markov import HiddenMarkov
 from synthlab.rng import stream
-from synthlab.training.loop import train
+from synthlab.storage.records import Record
+from synthlab.training.loop import Observer, Training, train
+
+if TYPE_CHECKING:
+    from synthlab.training.family import Family
 
 Length = Annotated[int, Field(gt=0, le=20_000)]
-ENTRIES = 10**8  # of one-hot tokens held at once
+ENTRIES = 10**8  # entries of one-hot tokens in memory at once
+# The columns of a run's record, for each test length.
+METRICS = {
+    "error": "squared error at the test length",
+    "misalign": "L_misalign, over all pairs of windows (equation 27)",
+    "train": "training loss, over all windows (equation 29)",
+    "rho": "1 - l_train / (2 l_test)",
+    "c0_printed": "C0 as printed",
+    "c0_corrected": "C0 with a product of norms",
+    "printed": "the bound as printed",
+    "corrected": "the corrected bound",
+    "sharper": "a bound without misalignment",
+    "ratio": "C1 / C2",
+}
 
 
 class Language(BaseModel):
-    """The language and how its model is trained and tested; each field is described in ``conf/theory.yaml``."""
+    """The language, and how its model is trained and tested; each field is described in ``conf/theory.yaml``."""
 
     model_config = STRICT
     vocabulary: Annotated[int, Field(gt=1, le=1000)]
@@ -81,15 +104,15 @@ class Attention(nn.Module):
         seen = nn.functional.one_hot(x, vocabulary).to(self.queries.dtype).cumsum(1)
         return self.respond(x, seen / torch.arange(1, x.shape[1] + 1)[:, None])
 
-    def respond(self, last: Int[Tensor, "*B"], shares: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
-        """The output after ``last`` for windows in which each token has its share: windows enter (25) in no other
-        way."""
+    def respond(self, last: Int[Tensor, "*B"], frequencies: Float[Tensor, "*B V"]) -> Float[Tensor, "*B V"]:
+        """The output for windows with the last token ``last`` and these relative frequencies of tokens, on which alone
+        (25) depends."""
         scores = self.queries @ self.keys.mT  # V V
-        return (scores[last] * shares) @ (self.values @ self.out)
+        return (scores[last] * frequencies) @ (self.values @ self.out)
 
     def norms(self) -> tuple[float, float]:
-        """What C0 is made of: the squared operator norm of W^Q W^K' W^V W, as printed, and the product of those of
-        W^Q W^K' and W^V W."""
+        """C0 as printed, the squared operator norm of W^Q W^K' W^V W; and corrected, the product of the squared norms
+        of W^Q W^K' and W^V W."""
         scores, values = self.queries @ self.keys.mT, self.values @ self.out
         printed, first, second = (
             torch.linalg.matrix_norm(matrix, ord=2).square().item() for matrix in (scores @ values, scores, values)
@@ -97,27 +120,42 @@ class Attention(nn.Module):
         return printed, first * second
 
 
-def fit(language: Language, seed: int) -> Attention:
-    """A model trained on all prefixes of windows of ``train_length``. Raises InputError if it diverges."""
-    model = Attention(language.vocabulary, language.width, stream(seed, "initial"))
-    generator = stream(seed, "training")
+class BoundConfig(Config):
+    """A run for theorem 1: a model of ``language`` under one seed."""
 
-    def loss() -> Tensor:
-        x = language.draw(language.protocol.batch, language.train_length + 1, generator)
-        target = nn.functional.one_hot(x[:, 1:], language.vocabulary)
-        return (model(x[:, :-1]) - target).square().sum(-1).mean()
+    results_version = 1
+    config_name = "theory"
+    folder = "theorem1"
+    kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
+    language: Language
+    model: Member
+    encoding: Member
+    protocol: Protocol
+    train_length: Length
+    test_length: Length
+    seed: Seed
 
-    diverged_at = train(model.parameters(), loss, [language.protocol])[0].diverged_at
-    if diverged_at is not None:
-        raise InputError(
-            f"language.protocol.lr={language.protocol.lr:g}: the model diverged at step {diverged_at}; give a "
-            f"smaller one"
-        )
-    return model.double()
+    @classmethod
+    def of(cls, language: Language, seed: int) -> "BoundConfig":
+        """The run of ``language`` under ``seed``."""
+        lengths = {"train_length": language.train_length, "test_length": max(language.test_lengths)}
+        named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
+        shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
+        return cls.checked(named | shared | lengths | {"seed": seed})
+
+    @property
+    def family(self) -> "Family[BoundConfig]":
+        from theory import language
+
+        return language
+
+    @property
+    def shape(self) -> str:
+        return json.dumps(self.model_dump(), sort_keys=True)  # of this run alone: its model is no ensemble
 
 
 class Terms(NamedTuple):
-    """Theorem 1 at one test length, measured."""
+    """The terms of theorem 1 at one test length."""
 
     length: int
     error: float
@@ -128,7 +166,7 @@ class Terms(NamedTuple):
     c0_corrected: float
 
     def row(self) -> dict[str, float]:
-        """The terms with what they amount to: the bound as printed, as corrected, and one without misalignment."""
+        """The terms and the bounds: as printed, corrected, and without misalignment."""
         square = self.rho**2
         printed = square * self.misalign + (square + 1) * self.train + (1 + self.c0_printed) * square
         corrected = 3 * (square * self.misalign + (square + 1) * self.train + (1 + self.c0_corrected) * square)
@@ -143,13 +181,13 @@ class Terms(NamedTuple):
 
 @torch.no_grad()
 def measure(language: Language, model: Attention, seed: int = 0) -> pd.DataFrame:
-    """A row for each test length: error, misalignment and training loss with all windows of ``train_length``/2 and more
+    """A row for each test length: error, misalignment and training loss over all windows from ``train_length``/2 on
     (equations 27 and 29), and the bounds."""
     longest = max(language.test_lengths)
     x = language.draw(language.sequences, longest + 1, stream(seed, "evaluation"))
     last = x[:, -2]
     target = nn.functional.one_hot(x[:, -1], language.vocabulary).double()
-    # Shares of tokens in the windows that end at the last token but one, for every length of window.
+    # Token counts of the windows that end at the last token but one, for every window length.
     counts = nn.functional.one_hot(x[:, :-1], language.vocabulary).double().flip(1).cumsum(1)
 
     def output(length: int) -> Tensor:
@@ -172,9 +210,49 @@ def measure(language: Language, model: Attention, seed: int = 0) -> pd.DataFrame
             corrected,
         ).row()
         for length in language.test_lengths
-    ).assign(train_length=language.train_length)
+    )
 
 
-def bounds(language: Language, seeds: int) -> pd.DataFrame:
-    """``measure`` of models from several seeds, one below the other."""
-    return pd.concat([measure(language, fit(language, seed)).assign(seed=seed) for seed in range(seeds)])
+def build_models(configs: Sequence[BoundConfig]) -> Attention:
+    """The initialized model of one run."""
+    (config,) = configs
+    return Attention(config.language.vocabulary, config.language.width, stream(config.seed, "initial"))
+
+
+def make_objective(model: nn.Module, configs: Sequence[BoundConfig], device: str = "cpu") -> Callable[[], Tensor]:
+    """The squared distance to the next token's one-hot vector, over all prefixes of new windows in each step."""
+    (config,) = configs
+    language, generator = config.language, stream(config.seed, "training")
+
+    def loss() -> Tensor:
+        x = language.draw(language.protocol.batch, language.train_length + 1, generator)
+        target = nn.functional.one_hot(x[:, 1:], language.vocabulary)
+        return (model(x[:, :-1]) - target).square().sum(-1).mean()
+
+    return loss
+
+
+def train_models(
+    model: nn.Module, configs: Sequence[BoundConfig], observe: Observer | None = None, device: str = "cpu"
+) -> list[Training]:
+    """Train the initialized model of one run, in place."""
+    return train(model.parameters(), make_objective(model, configs), [config.protocol for config in configs], observe)
+
+
+def evaluate_model(model: nn.Module, index: int, config: BoundConfig) -> tuple[pd.DataFrame, None]:
+    """The terms of theorem 1 and the bounds at each test length, in double precision."""
+    return measure(config.language, cast(Attention, copy.deepcopy(model).double())), None
+
+
+def bounds(records: Sequence[Record]) -> pd.DataFrame:
+    """The bounds of all runs, one below the other. Raises InputError for a run that diverged."""
+    tables = []
+    for record in records:
+        config = cast(BoundConfig, record.config)
+        if record.diverged_at is not None:
+            raise InputError(
+                f"language.protocol.lr={config.protocol.lr:g}: the model diverged at step {record.diverged_at}; give a "
+                f"smaller one"
+            )
+        tables.append(record.metrics.assign(train_length=config.train_length, seed=config.seed))
+    return pd.concat(tables)

@@ -1,4 +1,4 @@
-"""The least error that theory allows, for whoever draws it beside a trained model."""
+"""The minimal error of linear attention, for plots beside a trained model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +15,8 @@ LONGEST = 30  # training length up to which the exact optimum under a map is fou
 
 
 def least_error(config: RunConfig) -> tuple[list[float], str]:
-    """The expected error at each length of the exact optimum of linear attention, heads of dimension 2 or the run's
-    own, where the run has its task, training lengths and map; or, in one line, why there is none."""
+    """The expected error at each length of linear attention's exact optimum, for the run's task, training lengths and
+    map, with the run's head dimension or 2; or no errors and one line that gives the reason."""
     outrep = OUTREPS.build(config.outrep)
     settings: Mapping[str, Any] = config.model if config.model["name"] == "linear" else {"head_dim": 2, "bos": False}
     if config.inputs != {"name": "bernoulli", "p": 0.5}:

@@ -1,10 +1,11 @@
-"""The ledger: what the paper's appendix B states, equation by equation, and what a machine says of it.
+"""The ledger: the statements of the paper's appendix B, equation by equation, and the verdict on each.
 
-An entry holds a statement as printed, in a form that its judge can compute with, and where it fails the statement
-mended. The judge knows the truth by a way of its own (enumeration, exact optima, symbolic moments) and compares: feed
-it another statement and it says something else. The mended statement must pass the same judge.
+An entry holds a statement as printed, in a form that its checker can compute with, and, if the statement fails, the
+corrected one. The checker computes the correct value independently (by enumeration, exact optima or symbolic moments)
+and compares. Its verdict depends on the statement: the tests feed it altered ones. The corrected statement must pass
+the same checker.
 
-One fault can make many statements fail. So each that fails names the fault that it commits itself, or those of other
+One fault can make many statements fail. So each statement that fails names its own fault, or the faults of other
 statements that it follows from.
 """
 
@@ -21,7 +22,7 @@ from theory.formulas import H, is_zero
 
 
 class Status(StrEnum):
-    """What became of a statement."""
+    """The status of a statement after its check."""
 
     HOLDS = "holds"
     CONDITION = "holds under a condition"
@@ -30,7 +31,7 @@ class Status(StrEnum):
     FAILS = "fails"
 
 
-# What the detail of a verdict is.
+# The label of a verdict's detail.
 DETAILS = {
     Status.HOLDS: "Checked",
     Status.CONDITION: "Condition",
@@ -47,34 +48,34 @@ class Verdict(NamedTuple):
     detail: str = ""
 
 
-Judge = Callable[[Any], Verdict]
+Checker = Callable[[Any], Verdict]
 
 
 class ForHeads(NamedTuple):
-    """A formula in l_train (and in the length) for each head dimension, said for l_train from ``least`` on."""
+    """A formula in l_train (and in the length) for each head dimension, stated for l_train from ``least`` on."""
 
     formulas: Mapping[int, Any]
     least: int = 1
 
     @classmethod
     def all(cls, formula: Any) -> "ForHeads":
-        """The same for every head, as the paper has it."""
+        """The same formula for every head dimension, as in the paper."""
         return cls(dict.fromkeys((1, 2), formula))
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A statement of the paper's. ``equation`` is its number, or the numbers that an inference leads between.
+    """A statement of the paper. ``equation`` is its number, or the two numbers that an inference connects.
 
-    ``left`` is LaTeX for what a claim that is a formula is said to equal; of any other claim ``tex`` is the whole.
-    ``otherwise`` is its status if its judge finds it false: what the paper assumes cannot fail, and a slip of the pen
-    that nothing follows from is none. An entry that fails commits the ``fault``, or is a ``consequence_of`` faults.
+    If the claim is a formula, ``left`` is the left side of the equation in LaTeX; for other claims ``tex`` is all of
+    it. ``otherwise`` is the status if the claim is false: an assumption of the paper cannot fail, and a slip of the pen
+    without consequences does not. An entry that fails has a ``fault`` of its own, or is a ``consequence_of`` faults.
     """
 
     equation: str
     says: str
     claim: Any
-    judge: Judge
+    check: Checker
     left: str = ""
     tex: str = ""
     corrected: Any = None
@@ -85,8 +86,8 @@ class Entry:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """The judge's word on the statement as printed."""
-        verdict = self.judge(self.claim)
+        """The verdict on the statement as printed."""
+        verdict = self.check(self.claim)
         return verdict._replace(status=self.otherwise) if verdict.status == Status.FAILS else verdict
 
     @property
@@ -96,7 +97,7 @@ class Entry:
 
     @property
     def corrections(self) -> list[str]:
-        """The mended statement in LaTeX, where it is a formula; one for each head dimension that it is about."""
+        """The corrected statement in LaTeX, if it is a formula; one for each head dimension."""
         if isinstance(self.corrected, ForHeads):
             formulas = self.corrected.formulas
             name = "M" if isinstance(formulas[max(formulas)], sympy.MatrixBase) else r"\mathcal{E}(l)"
@@ -107,22 +108,22 @@ class Entry:
 
     @property
     def why(self) -> str:
-        """The verdict's detail with what it is: a condition, a counterexample."""
+        """The verdict's detail with its label: a condition, a counterexample."""
         return f"{DETAILS[self.verdict.status]}: {self.verdict.detail}." if self.verdict.detail else ""
 
     @property
     def blame(self) -> str:
-        """The fault that it commits, or those that it follows from, in words."""
+        """The entry's fault, or the faults that it follows from, in words."""
         return blamed(self.fault, "; ".join(self.consequence_of))
 
     @property
     def words(self) -> str:
-        """What is stated, for a line of text, with the formula where there is one."""
+        """The statement as text, with its formula if it has one."""
         return f"{self.says.rstrip('.:')}: {plain(self.claim)}" if self.left else self.says
 
     @property
     def mended_words(self) -> str:
-        """What is right instead, for a line of text."""
+        """The correction as text."""
         if isinstance(self.corrected, ForHeads):
             parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in self.corrected.formulas.items()]
             return " ".join([self.mended, *parts])
@@ -135,7 +136,7 @@ class Entry:
 
 
 class Step(NamedTuple):
-    """A step of a derivation: in words, and a formula reached in two ways that must agree."""
+    """A step of a derivation: in words, and a formula derived in two ways that must agree."""
 
     words: str
     left: str
@@ -143,7 +144,7 @@ class Step(NamedTuple):
     again: Expr | Matrix
 
     def agrees(self) -> bool:
-        """Whether the two ways do."""
+        """Whether both formulas are equal."""
         difference = Matrix([self.formula]) - Matrix([self.again])
         return all(is_zero(entry) for entry in difference)
 
@@ -154,7 +155,7 @@ class Step(NamedTuple):
 
 
 class Proposition(NamedTuple):
-    """What one file of ``theory.propositions`` holds: a title, where it stands, its entries and its derivation."""
+    """The content of a file of ``theory.propositions``: a title, the place in the paper, entries and derivation."""
 
     title: str
     where: str
@@ -163,7 +164,7 @@ class Proposition(NamedTuple):
 
 
 def blamed(fault: str, consequence_of: str) -> str:
-    """What a failure goes back to, in words."""
+    """The cause of a failure, in words."""
     if fault:
         return f"Fault: {fault}."
     return f"Follows from: {consequence_of}." if consequence_of else ""
@@ -177,7 +178,7 @@ def latex(formula: Any) -> str:
 
 
 def plain(value: Expr) -> str:
-    """A number or formula for a line of text: rationals as they are, algebraic numbers to six digits."""
+    """A number or formula as text: rationals exact, algebraic numbers to six digits."""
     value = sympy.sympify(value)
     if isinstance(value, sympy.MatrixBase):
         return f"[{'; '.join(', '.join(plain(entry) for entry in row) for row in value.tolist())}]"
@@ -189,5 +190,5 @@ def plain(value: Expr) -> str:
 
 
 def dims(head_dim: int) -> str:
-    """Which heads a head dimension stands for: from 2 on they can all compute the same."""
+    """The head dimensions that ``head_dim`` stands for: all from 2 on can compute the same functions."""
     return f"{head_dim} or more" if head_dim > 1 else "1"

@@ -40,7 +40,7 @@ class Moments(NamedTuple):
     square: Expr
 
     def error(self, row: Matrix) -> Expr:
-        """The share of the expected squared error that falls to the row m = ``row``."""
+        """The part of the expected squared error due to the row m = ``row``."""
         return (row * self.gram * row.T)[0] - 2 * (row * self.cross)[0] + self.square
 
 
@@ -78,7 +78,7 @@ def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> 
 
 
 def _seen(ones: int, length: int, bos: bool) -> list[int]:
-    """How many zeros, ones and, with one, BOSes a readout averages over."""
+    """The numbers of zeros, ones and, if there is one, BOS, over which the output is an average."""
     return [length - ones, ones, *[1] * bos]
 
 

@@ -1,6 +1,6 @@
 """The lab's output maps for exact arithmetic: those of ``synthlab.regression.outrep``, over sympy's numbers.
 
-Domain, image, direction and default shift are the bench's own; a test holds the two to each other.
+Domain, image, direction and default shift are those of the library's map; a test compares both.
 """
 
 from collections.abc import Callable
@@ -33,19 +33,19 @@ RATIONAL = ("identity", "reciprocal")  # those that take rational numbers to rat
 
 @dataclass(frozen=True)
 class Map:
-    """f acting on y + ``shift``, with the bench's policy for outputs that stand for no answer."""
+    """f acting on y + ``shift``; outputs outside the range of answers are clipped as in the library."""
 
     name: str
     shift: Expr
 
     @property
-    def bench(self) -> OutRep:
-        """The same map of the bench's."""
+    def library_map(self) -> OutRep:
+        """The same map of the library."""
         return OUTREPS[self.name](float(self.shift))
 
     @classmethod
     def of(cls, name: Any, task: str, shift: Any = None) -> "Map":
-        """The map ``name`` for the targets of ``task``; a ``shift`` of None is the bench's default. Raises InputError
+        """The map ``name`` for the targets of ``task``; a ``shift`` of None is the library's default. Raises InputError
         for an unknown map, or a shift that is no number or leaves targets outside its domain."""
         if not isinstance(name, str) or name not in FUNCTIONS:
             raise InputError(unknown("outrep", name, FUNCTIONS))
@@ -53,11 +53,11 @@ class Map:
         if shift is None:
             shift = OUTREPS[name](None).default_shift(smallest)
         chosen = cls(name, checked_number("shift", shift))
-        bench = chosen.bench
-        if not bench.domain.contains(torch.tensor(smallest + bench.shift)):
+        library_map = chosen.library_map
+        if not library_map.domain.contains(torch.tensor(smallest + library_map.shift)):
             raise InputError(
-                f"shift={shift}: takes the least target of task={task} to {smallest + bench.shift:g}, "
-                f"outside the domain {bench.domain} of outrep={name}"
+                f"shift={shift}: takes the least target of task={task} to {smallest + library_map.shift:g}, "
+                f"outside the domain {library_map.domain} of outrep={name}"
             )
         return chosen
 
@@ -81,12 +81,13 @@ class Map:
         if self.name == "identity" and abs(z) <= largest():
             return z - self.shift
         end = self.forward(largest())
-        low, high = (self.bench.image.low, end) if self.bench.increasing else (end, self.bench.image.high)
+        image = self.library_map.image
+        low, high = (image.low, end) if self.library_map.increasing else (end, image.high)
         clipped = sympy.sympify(low) if z < low else sympy.sympify(high) if z > high else z
         return FUNCTIONS[self.name][1](clipped) - self.shift
 
 
 @cache
 def largest() -> Expr:
-    """The largest answer of the bench's evaluation."""
+    """The largest answer in the evaluation (``evaluation.largest``)."""
     return sympy.Integer(int(compose([])["evaluation"]["largest"]))

@@ -1,6 +1,6 @@
-"""What theorem 1 (paper, appendix B.2) is held against: its constants, languages that violate it, and its inequalities.
+"""Checkers for theorem 1 (paper, appendix B.2): its constants, languages that violate it, and its inequalities.
 
-Norms are Frobenius norms where they are computed, squared, so that they stay rational; they bound operator norms.
+Norms are computed as squared Frobenius norms, which are rational and bound the operator norms.
 """
 
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from theory.formulas import N, is_zero
 from theory.ledger import Status, Verdict
 
 K, LT, RHO = sympy.symbols("k l_test rho", positive=True)
-P, Q = sympy.symbols("p q", positive=True)  # of two tokens, the output's entry at the first; that of another output
-E1, E2 = Matrix([[1, 0, 0]]), Matrix([[0, 1, 0]])  # of three one-hot tokens
+P, Q = sympy.symbols("p q", positive=True)  # the first entries of two outputs over two tokens
+E1, E2 = Matrix([[1, 0, 0]]), Matrix([[0, 1, 0]])  # two of three one-hot tokens
 UNIT = [Matrix([[1, 0]]), Matrix([[0, 1]]), Matrix([[Rational(3, 5), Rational(4, 5)]])]  # tokens of norm 1
 WEIGHTS = [Matrix(2, 2, entries) for entries in product((-1, 0, 1), repeat=4)][::4]
 
 
 class Constants(NamedTuple):
-    """C1, C2 and C0 of (29): the first two as functions of rho, the third as one of rho and the two weight matrices
+    """C1, C2 and C0 of (29): C1 and C2 as functions of rho, C0 as a function of rho and the weight matrices
     A = W^Q W^K' and B = W^V W."""
 
     misalign: Callable[[Expr], Expr]
@@ -47,10 +47,10 @@ def triangle(claim: int) -> Verdict:
 
 
 def chain(claim: int) -> Verdict:
-    """The proof's five vectors, for a share s = k/l_test of far tokens: e = g(l) - y, s r, -s (g(l) - g(m)),
+    """The proof's five vectors, for a fraction s = k/l_test of far tokens: e = g(l) - y, s r, -s (g(l) - g(m)),
     -s (g(m) - y) and -s y. The third and the fourth add up to -s e, so their squares are at least s^2 ||e||^2 / 2, and
     the sum is (1 - s) e + s r - s y. By Cauchy and Schwarz its square is at most 2 + (1 - s)^2 / (1 + s^2/2) times the
-    sum of squares, and no less will do. ``claim`` must be at least that for every s."""
+    sum of squares, and this bound is attained. ``claim`` must be at least as large for every s."""
     s = sympy.Symbol("s")
     needed = 2 + (1 - s) ** 2 / (1 + s**2 / 2)
     if claim >= sympy.calculus.util.maximum(needed, s, sympy.Interval(0, 1)):
@@ -88,15 +88,15 @@ def gram_norm(claim: Callable[[int], Expr]) -> Verdict:
     """The gram matrix of k tokens of norm 1 has norm at most ``claim(k)``: each token adds a matrix of norm 1."""
     for k in range(1, 5):
         for tokens in product(UNIT, repeat=k):
-            stacked = Matrix.vstack(*tokens)
-            if norm(stacked.T * stacked) > claim(k) ** 2:
+            rows = Matrix.vstack(*tokens)
+            if norm(rows.T * rows) > claim(k) ** 2:
                 return Verdict(Status.FAILS, f"k = {k} equal tokens")
     return Verdict(Status.HOLDS)
 
 
 def normalized(claim: set[str]) -> Verdict:
-    """What is said to have norm 1: ``tokens``, ``targets`` (both one-hot) and ``outputs`` of (25), here after one token
-    e1 with W^Q W^K' = I and W^V W = c I."""
+    """The vectors that the paper takes to have norm 1: ``tokens``, ``targets`` (both one-hot) and ``outputs`` of (25),
+    here after one token e1 with W^Q W^K' = I and W^V W = c I."""
     one_hot = [Matrix([[1, 0]]), Matrix([[0, 1]])]
     things = {
         "tokens": one_hot,
@@ -113,7 +113,8 @@ def normalized(claim: set[str]) -> Verdict:
 
 
 def loss_differs_by_constant(claim: Expr) -> Verdict:
-    """For output and target of norm 1, ||g - y||^2 = 2 - 2 p; what differs from it by a constant has its slope in p."""
+    """For output and target of norm 1, ||g - y||^2 = 2 - 2 p; a claim that differs by a constant has the same
+    derivative in p."""
     if is_zero(sympy.diff(claim - (2 - 2 * P), P)):
         return Verdict(Status.HOLDS)
     at = [sympy.simplify(claim - (2 - 2 * P)).subs(P, value) for value in (1, Rational(1, 2))]
@@ -121,18 +122,18 @@ def loss_differs_by_constant(claim: Expr) -> Verdict:
 
 
 def symmetric_cross_entropy() -> Expr:
-    """Of the outputs (p, 1 - p) and (q, 1 - q)."""
+    """The symmetric cross-entropy of the outputs (p, 1 - p) and (q, 1 - q)."""
     log = sympy.log
     return -P * log(Q) - (1 - P) * log(1 - Q) - Q * log(P) - (1 - Q) * log(1 - P)
 
 
 def entropies() -> Expr:
-    """Of the same two outputs, added."""
+    """The sum of the entropies of the same two outputs."""
     return -sum(x * sympy.log(x) + (1 - x) * sympy.log(1 - x) for x in (P, Q))
 
 
 def none_for_equal(claim: Expr) -> Verdict:
-    """A measure of misalignment, a formula in p and q: is it 0 for an output with itself?"""
+    """Whether a measure of misalignment, a formula in p and q, is 0 for two equal outputs."""
     value = claim.subs(Q, P)
     if is_zero(value):
         return Verdict(Status.HOLDS)
@@ -140,8 +141,8 @@ def none_for_equal(claim: Expr) -> Verdict:
 
 
 def truncation(claim: tuple[str, ...]) -> Verdict:
-    """Pr(next symbol | last two) = Pr(next symbol | last one), for languages of two symbols made by a hidden Markov
-    chain of two states, exactly; ``claim`` names the languages for which it is said to hold."""
+    """Pr(next symbol | last two) = Pr(next symbol | last one), exactly, for languages of two symbols from a hidden
+    Markov model with two states; ``claim`` names the languages for which the statement should hold."""
     half, third = Rational(1, 2), Rational(1, 3)
     sticky = Matrix([[1 - third, third], [third, 1 - third]])
     languages = {

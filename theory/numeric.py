@@ -1,4 +1,4 @@
-"""Expected errors in floating point, for what is trained or drawn: the sums of ``linear_attention``, vectorized."""
+"""Expected errors in floating point, for trained models and plots: the sums of ``linear_attention``, vectorized."""
 
 from functools import cache
 from math import comb
@@ -32,8 +32,8 @@ def outcomes(length: int) -> Outcomes:
 def expected_errors(
     outputs: np.ndarray, task: str, outrep: OutRep, largest: float, test_length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """At each length 1..``test_length``: the expected squared error of M = ``outputs`` in natural units, outputs
-    clipped as the bench does, and that in representation space."""
+    """At each length 1..``test_length``: the expected squared error of M = ``outputs`` on the original scale, with
+    outputs clipped as in the evaluation, and that in representation space."""
     matrix = torch.from_numpy(np.asarray(outputs, dtype=float))
     natural, represented = [], []
     for length in range(1, test_length + 1):

@@ -1,8 +1,8 @@
-"""The least training loss that linear attention can reach, exact, and the M that reaches it.
+"""The exact minimum of linear attention's training loss, and the M that attains it.
 
-``optimum`` proves its minimum global. Without a binding rank the loss is a convex quadratic in each row of M, so its
-stationary point is the minimum; for a head of dimension 1 see ``rank_one``. ``paper_optimum`` is what the paper takes
-for the optimum (between equations 14 and 22), measured by the same means.
+``optimum`` proves its minimum global. Without a constraint on the rank, the loss is a convex quadratic in each row of
+M, so its stationary point is the minimum; for a head of dimension 1 see ``rank_one``. ``paper_optimum`` is the paper's
+optimum (between equations 14 and 22), with loss and errors computed in the same way.
 """
 
 from dataclasses import dataclass, replace
@@ -31,13 +31,13 @@ from theory.linear_attention import (
 )
 from theory.maps import Map
 
-SUMMED = 100  # lengths up to which moments are summed; beyond, formulas serve where there are any
-MAPPED = 200  # the longest training length under a map or with BOS, for which there are none
+SUMMED = 100  # moments are summed up to this length, and beyond it taken from formulas if there are any
+MAPPED = 200  # the longest training length with a map or BOS, for which there are no formulas
 
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """Outputs M of linear attention and what they are worth; entries, loss and errors are exact.
+    """An output matrix M of linear attention with its loss and errors, all exact.
 
     Attributes:
         task: ``mean``, ``length`` or ``sum``.
@@ -45,9 +45,9 @@ class Optimum:
         head_dim: The width of queries and keys; 1 makes M rank one.
         outputs: M, a row for each last symbol, a column for each symbol attended to: zero, one, and BOS if there is
             one.
-        loss: The training loss (equation 8), in representation space where a map was trained on.
-        is_unique: Whether no other M, of those the head can form, has a loss as low; where several do, ``outputs`` is
-            one of them.
+        loss: The training loss (equation 8); with a map, in representation space.
+        is_unique: Whether the minimizer is unique among the M that the head can represent; if not, ``outputs`` is one
+            of the minimizers.
         outrep: The map.
     """
 
@@ -71,8 +71,7 @@ class Optimum:
             test_length: The length of the sequences.
 
         Returns:
-            The error in the units of the answer, exact. Under a map the answer is f^-1 of the output, clipped as the
-            lab does.
+            The exact error on the original scale. With a map, the answer is f^-1 of the clipped output.
         """
         length = checked_length("test_length", test_length)
         if self.outrep.plain:
@@ -85,7 +84,7 @@ class Optimum:
         return total / 2**length
 
     def rounded(self, digits: int = 50) -> "Optimum":
-        """The same with outputs as decimal numbers: for drawing, since exact sums of radicals take long."""
+        """The optimum with decimal numbers, for plots, since exact sums of radicals are slow."""
         return replace(self, outputs=self.outputs.evalf(digits), loss=sympy.N(self.loss, digits))
 
 
@@ -105,13 +104,13 @@ def optimum(
     Args:
         task: ``mean``, ``length`` or ``sum``.
         train_length: The longest training sequence: to 1000; under a map or with BOS to 200.
-        head_dim: The width of queries and keys. 1 means M of rank one; from 2 on the rank binds nothing.
+        head_dim: The width of queries and keys. 1 means M of rank one; from 2 on the rank is no constraint.
         outrep: The map f of the target: the model is trained on f(y + c).
-        shift: c; None for the lab's own choice.
-        bos: Whether readouts attend to a BOS, too.
+        shift: c; None for the library's default.
+        bos: Whether the last symbol also attends to a BOS.
 
     Returns:
-        The outputs M that reach the minimum, the loss, and the error at any length.
+        The outputs M that attain the minimum, the loss, and the error at any length.
 
     Raises:
         InputError: The task or the map is not known, a number is out of its range, or the case is not solved here:

@@ -1,4 +1,4 @@
-"""What the theory leaves behind: CSVs, figures, a page that needs nothing beside it, and the same in LaTeX."""
+"""The output of the theory: CSVs, figures, a self-contained page, and the same in LaTeX."""
 
 from collections.abc import Mapping
 from pathlib import Path

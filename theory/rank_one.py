@@ -1,13 +1,13 @@
 """The global minimum of a loss over rank-one M, proven: a head of dimension 1, where q and kappa are scalars.
 
-M[a, b] = q_a kappa_b. For a fixed direction kappa each q_a has a least-squares problem of its own, which leaves a
-function of the direction alone:
+M[a, b] = q_a kappa_b. For a fixed direction kappa, each q_a solves a least-squares problem of its own. This leaves
+a function of the direction alone:
 
     loss(kappa) = sum_a square_a - b_a(kappa)^2 / A_a(kappa),   b_a = cross_a . kappa,   A_a = kappa gram_a kappa.
 
 With kappa = (1, t) it is a rational function of t, and its stationary points are the real roots of a polynomial of
 degree 6 at most; kappa = (0, 1) is the limit t -> infinity. All of them are isolated, the loss at each is an algebraic
-number, and algebraic numbers are compared exactly: what comes out is the global minimum, not the best of some starts.
+number, and algebraic numbers are compared exactly: the result is the global minimum, not the best of several starts.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from sympy import QQ, CRootOf, Expr, Matrix, Poly
 from theory.linear_attention import Moments
 
 T, V = sympy.symbols("t loss")
-DIGITS = 40  # of the first enclosures of roots; they shrink until they tell numbers apart
+DIGITS = 40  # precision of the first enclosures of roots; they shrink until they separate the numbers
 
 
 class Minimum(NamedTuple):
@@ -31,7 +31,7 @@ class Minimum(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A real algebraic number: the ``place``-th real root, from the least, of an irreducible primitive polynomial."""
+    """A real algebraic number: the ``place``-th smallest real root of an irreducible primitive polynomial."""
 
     polynomial: Poly
     place: int
@@ -43,7 +43,7 @@ class Root(NamedTuple):
         return [cls(factor, place) for factor in factors for place in range(factor.count_roots())]
 
     def enclosure(self, digits: int) -> Any:
-        """An interval of width 10^-``digits`` or so that contains the number."""
+        """An interval of width about 10^-``digits`` that contains the number."""
         iv.dps = digits + 10
         (low, high), _ = self.polynomial.intervals(eps=sympy.Rational(1, 10**digits))[self.place]
         return iv.mpf([_interval(low).a, _interval(high).b])

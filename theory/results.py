@@ -33,12 +33,12 @@ def propositions() -> list[Proposition]:
 
 
 def entries() -> list[tuple[Proposition, Entry]]:
-    """The ledger: each statement with the proposition it belongs to."""
+    """The ledger: each statement with its proposition."""
     return [(proposition, entry) for proposition in propositions() for entry in proposition.entries]
 
 
 def ledger() -> pd.DataFrame:
-    """A row for each statement: where it stands, what it says, its status, why, and what is right instead."""
+    """A row for each statement: its equation, text, status, reason and correction."""
     return pd.DataFrame(
         {
             "equation": entry.equation,
@@ -64,7 +64,7 @@ def ledger_lines(table: pd.DataFrame) -> list[str]:
 
 
 def counted(table: pd.DataFrame) -> list[str]:
-    """How many statements of the ledger come to what, and how many faults those that fail go back to."""
+    """The number of statements by status, and the number of faults behind those that fail."""
     papers, ours = (table[table["equation"].isin(BEYOND) == beyond] for beyond in (False, True))
     failing = papers[papers["status"] == str(Status.FAILS)]
     faults = failing.loc[failing["fault"] != "", "fault"].value_counts(sort=False)
@@ -95,8 +95,8 @@ def _lines(row: Any, width: int) -> list[str]:
 
 
 def optima(train_lengths: Sequence[int], test_length: int) -> pd.DataFrame:
-    """A row for each task, training length and head dimension (2 stands for 2 or more): the exact least loss, M, and
-    the error at ``test_length``, beside the paper's loss and error."""
+    """A row for each task, training length and head dimension (2 stands for 2 or more): the exact minimal loss, M,
+    and the error at ``test_length``, beside the paper's loss and error."""
     rows = []
     for task in TARGETS:
         for length in train_lengths:
@@ -151,7 +151,7 @@ def by_shift(maps: pd.DataFrame) -> pd.DataFrame:
 
 
 def predictions(comparison: pd.DataFrame, found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
-    """What linear attention predicts for the softmax Transformer, and whether it comes true: medians over seeds."""
+    """The predictions of linear attention for the softmax Transformer, and whether they hold: medians over seeds."""
     test_length, train_length = int(comparison["length"].max()), int(comparison["train_length"].max())
     before = min(max(train_length + 1, round(0.8 * test_length)), test_length - 1)
     rows: list[dict[str, Any]] = []
@@ -254,7 +254,7 @@ def training_lines(tables: Mapping[str, pd.DataFrame]) -> list[str]:
 
 
 def map_words(maps: pd.DataFrame) -> str:
-    """What was found of the maps with BOS, in words."""
+    """The errors of the maps with BOS, in words."""
     found = by_shift(maps[maps["bos"]])
     order = ", ".join(
         f"{in_words(str(row.outrep))} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
@@ -270,7 +270,7 @@ def map_words(maps: pd.DataFrame) -> str:
 
 
 def bound_words(bounds: pd.DataFrame) -> str:
-    """What was measured of theorem 1, in words."""
+    """The measured terms of theorem 1, in words."""
     last = bounds[bounds["length"] == bounds["length"].max()]
     violated = {name: int((bounds["error"] > bounds[name]).sum()) for name in ("printed", "corrected", "sharper")}
     loose = {name: (last[name] / last["error"]).median() for name in violated}

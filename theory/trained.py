@@ -1,4 +1,4 @@
-"""Exact optima against models that the bench trains and tests."""
+"""Exact optima compared with trained models."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
@@ -32,7 +32,7 @@ SHIFTS = (0, 1)  # of the maps; the plain target has none, whose answers it woul
 
 
 class Case(NamedTuple):
-    """A model and what it is trained on."""
+    """A model, and the task and output map that it is trained on."""
 
     model: str  # linear or softmax
     task: str
@@ -42,7 +42,7 @@ class Case(NamedTuple):
     bos: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """As on the command line of ``synthlab``."""
+        """The overrides for the command line of ``synthlab``."""
         common = {"task": self.task, "outrep": self.outrep, "outrep.shift": float(self.shift)}
         return common | ({"model.head_dim": self.head_dim, "model.bos": self.bos} if self.model == "linear" else {})
 
@@ -90,8 +90,8 @@ def configs(
 
 
 def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Sequence[Record]]) -> pd.DataFrame:
-    """A row for each case of ``runs`` and each length: the median error over the seeds ``found``, with its range, in
-    natural units, and beside linear attention the exact optimum's and, for plain targets, that of the paper's.
+    """A row for each case of ``runs`` and each length: the median error over the seeds ``found``, with its range, on
+    the original scale, and beside linear attention the exact optimum's and, for plain targets, that of the paper's.
 
     For linear attention the error is the expected one, computed from M; for softmax it is that on the test sequences.
     """
@@ -153,7 +153,7 @@ def _agreement(case: Case, record: Record) -> dict[str, Any]:
 
 
 def _errors(outputs: Any, case: Case, config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Expected errors of M, in natural units and in representation space."""
+    """Expected errors of M, on the original scale and in representation space."""
     matrix = np.array(outputs.tolist() if isinstance(outputs, Matrix) else outputs, dtype=float)
     return expected_errors(
         matrix, case.task, OUTREPS.build(config.outrep), config.evaluation.largest, config.test_length

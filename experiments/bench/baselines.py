@@ -58,7 +58,7 @@ class Causal(nn.Module):
     def __init__(self, stack: Transformer, index: int = 0):
         super().__init__()
         self.heads = stack.blocks[0].attention.heads
-        self.tokens = nn.Parameter(stack.tokens[index].detach().clone())
+        self.tokens = nn.Parameter(stack.token_embeddings[index].detach().clone())
         blocks = nn.ModuleList(
             nn.ModuleDict(
                 {
@@ -74,7 +74,7 @@ class Causal(nn.Module):
         )
         self.blocks = cast(Iterable[nn.ModuleDict], blocks)  # PyTorch does not say of what a ModuleList consists
         self.norm = _norm(stack.norm, index)
-        self.up, self.down = _mlp(stack.readout, index)
+        self.up, self.down = _mlp(stack.head, index)
 
     def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, " B"]:
         h = self.tokens[F.pad(F.pad(x, (1, 0), value=BOS), (0, 1), value=EOS)]

@@ -1,1 +1,1 @@
-"""Misalignment of answers to long and short contexts, and training against it, for any model of tokens."""
+"""Long-short misalignment, and the regularizer against it, for any causal language model."""

@@ -1,4 +1,4 @@
-"""How far apart two answers of a language model are, from logits."""
+"""Divergences of two next-token distributions, from logits."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ from torch import Tensor
 
 
 class Divergence(NamedTuple):
-    """Distances of two distributions p and q over tokens, in nats but for the last: one for each pair.
+    """Divergences of two distributions p and q over tokens, for each pair; in nats but for ``squared``.
 
-    ``sce``: the symmetric cross-entropy H(p, q) + H(q, p) of equation 1. It is H(p) + H(q) for equal distributions, not
-    0. ``excess``: what it has beyond that, KL(p || q) + KL(q || p). ``kl``: KL(p || q). ``squared``: the sum of
-    squared differences of probabilities.
+    ``sce``: the symmetric cross-entropy H(p, q) + H(q, p) of equation 1; for p = q it is 2 H(p), not 0. ``excess``: the
+    symmetric KL divergence (Jeffreys), KL(p || q) + KL(q || p) = sce - H(p) - H(q). ``kl``: KL(p || q). ``squared``:
+    the sum of squared differences of probabilities.
     """
 
     sce: Float[Tensor, "*N"]
@@ -21,31 +21,31 @@ class Divergence(NamedTuple):
 
 
 def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence:
-    """Of the distributions that two tensors of logits stand for. Raises ValueError for unequal shapes, which would
-    broadcast.
+    """The divergences of softmax(p) and softmax(q), given logits. Raises ValueError for unequal shapes, which would
+    otherwise broadcast.
 
-    A token whose logit is -inf has probability 0 and adds nothing, unless the other distribution allows it: then all
-    but ``squared`` are infinite.
+    A token with logit -inf has probability 0 and adds 0, unless it has positive probability under the other
+    distribution: then all but ``squared`` are infinite.
     """
     log_p, log_q = _log_probabilities(p, q)
     p, q = log_p.exp(), log_q.exp()
     ratio = _log_ratio(log_p, log_q)
     return Divergence(
         sce=_cross_entropy(p, log_q) + _cross_entropy(q, log_p),
-        excess=((p - q) * ratio).sum(-1),  # no term of it is negative, so nothing cancels
+        excess=((p - q) * ratio).sum(-1),  # no term is negative, so none cancel
         kl=(p * ratio.masked_fill(p == 0, 0)).sum(-1),
         squared=(p - q).square().sum(-1),
     )
 
 
 def symmetric_cross_entropy(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
-    """Equation 1 alone, from logits: see ``Divergence.sce``. Gradients flow through both."""
+    """Equation 1 from logits: see ``Divergence.sce``. Gradients flow through both."""
     log_p, log_q = _log_probabilities(p, q)
     return _cross_entropy(log_p.exp(), log_q) + _cross_entropy(log_q.exp(), log_p)
 
 
 def symmetric_kl(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Float[Tensor, "*N"]:
-    """KL(p || q) + KL(q || p) alone, from logits: see ``Divergence.excess``. Gradients flow through both."""
+    """KL(p || q) + KL(q || p) from logits: see ``Divergence.excess``. Gradients flow through both."""
     log_p, log_q = _log_probabilities(p, q)
     return ((log_p.exp() - log_q.exp()) * _log_ratio(log_p, log_q)).sum(-1)
 
@@ -59,14 +59,15 @@ def _log_probabilities(
 
 
 def _log_ratio(log_p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N V"]:
-    """log(p / q), and 0 for what neither allows."""
+    """log(p / q), and 0 for tokens of probability 0 under both."""
     return (log_p - log_q).masked_fill((log_p.exp() == 0) & (log_q.exp() == 0), 0)
 
 
 def _cross_entropy(p: Float[Tensor, "*N V"], log_q: Float[Tensor, "*N V"]) -> Float[Tensor, "*N"]:
-    # What has probability 0 under p counts nothing, even where log_q is -inf: 0 times that would be no number.
+    # Tokens of probability 0 under p add 0, even where log_q is -inf (0 * inf would be NaN).
     return -(p * log_q.masked_fill(p == 0, 0)).sum(-1)
 
 
-# What a regularizer can minimize. The paper's, ``sce``, is least for answers that are equal *and* sure of themselves.
+# The divergences that the regularizer can minimize. The paper's ``sce`` is minimal for distributions that are equal
+# *and* of low entropy.
 DISTANCES = {"sce": symmetric_cross_entropy, "excess": symmetric_kl}

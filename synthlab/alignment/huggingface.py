@@ -1,6 +1,6 @@
-"""The metric and the regularizer on causal models of Hugging Face's Transformers. Needs the extra ``lm``.
+"""The metric and the regularizer for causal models of Hugging Face's Transformers. Needs the extra ``lm``.
 
-Nothing else here imports this module, so that all else works without Transformers.
+No other module imports this one, so that the rest works without Transformers.
 """
 
 import math
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model
 from synthlab.alignment.regularizer import AlignedLoss, Distance, draw_extra
-from synthlab.alignment.windows import both_contexts, extra_range, least_context
+from synthlab.alignment.windows import both_contexts, extra_range, min_context
 from synthlab.errors import InputError
 
 try:
@@ -29,8 +29,8 @@ except ImportError as error:
 def as_function(model: nn.Module) -> Model:
     """A causal model as the function from tokens [B, T] to logits [B, T, V] that ``misalignment`` takes.
 
-    Tokens may lie on any device; logits are 32-bit and on the model's. While it computes, dropout is off; then each
-    module is in the mode it was in. Gradients flow unless the caller forbids them, as ``misalignment`` does.
+    Tokens may be on any device; logits are 32-bit and on the model's device. Dropout is off during the call; afterwards
+    each module is in its previous mode. Gradients flow unless the caller disables them, as ``misalignment`` does.
     """
 
     def logits(tokens: Tensor) -> Tensor:
@@ -51,12 +51,12 @@ def huggingface_loss(
     attention_mask: Tensor | None = None,
     distance: Distance = "sce",
 ) -> AlignedLoss:
-    """``regularizer.aligned_loss`` of a causal model, in the mode it is in, on texts of ``length`` + l_extra tokens.
+    """``regularizer.aligned_loss`` of a causal model, in its current mode, on texts of ``length`` + l_extra tokens.
 
     The training part is the model's own loss, in nats, over all tokens of both windows whose label is not -100; the
     labels, [B, T], are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a
-    model wrapped for several devices runs forward once for each time that it runs backward. Raises InputError for texts
-    no longer than a window, or so long that the windows have no place in common, and for padding.
+    model wrapped for several devices runs forward once for each backward pass. Raises InputError for texts no longer
+    than a window, for texts so long that the windows do not overlap enough, and for padding.
     """
     if input_ids.shape[1] <= length:
         raise InputError(f"input_ids: have {input_ids.shape[1]} tokens each; must be more than length={length}")
@@ -65,7 +65,7 @@ def huggingface_loss(
     labels = input_ids if labels is None else labels
     if labels.shape != input_ids.shape:
         raise InputError(f"labels: have shape {tuple(labels.shape)}; must have input_ids', {tuple(input_ids.shape)}")
-    early, late = both_contexts(length, input_ids.shape[1] - length, least_context(length, context))
+    early, late = both_contexts(length, input_ids.shape[1] - length, min_context(length, context))
     tokens, targets = (torch.cat((text[:, :length], text[:, -length:])) for text in (input_ids, labels))
     outputs = model(input_ids=tokens, labels=targets, use_cache=False, return_dict=True)
     if outputs.logits is None:
@@ -78,11 +78,12 @@ def huggingface_loss(
 
 @dataclass(frozen=True)
 class Alignment:
-    """What ``AlignedTrainer`` adds to the loss: ``alpha`` times the misalignment of two windows of ``length`` tokens.
+    """The settings of ``AlignedTrainer``, which adds ``alpha`` times the misalignment of two windows of ``length``
+    tokens.
 
-    ``low`` and ``high`` bound the offset of the windows and ``context`` what both must have seen where they are
-    compared, as shares of ``length``; ``distance`` is that of ``aligned_loss``. The defaults are the paper's. Raises
-    InputError for what does not fit.
+    As fractions of ``length``, ``low`` and ``high`` bound the offset of the windows, and ``context`` is the minimal
+    context of both where they are compared. ``distance`` is that of ``aligned_loss``. The defaults are the paper's.
+    Raises InputError for settings that do not fit each other.
     """
 
     length: int
@@ -94,47 +95,48 @@ class Alignment:
     distance: Distance = "sce"
 
     def __post_init__(self):
-        shares = f"low={self.low}, high={self.high}"
+        bounds = f"low={self.low}, high={self.high}"
         allowed = [
             (self.length >= 2, f"length={self.length}: must be at least 2"),
             (0 <= self.alpha < math.inf, f"alpha={self.alpha}: must be at least 0, and finite"),
-            (0 <= self.low <= self.high <= 1, f"{shares}: must be shares of length, low at most high"),
-            (0 <= self.context <= 1, f"context={self.context}: must be a share of length, from 0 to 1"),
+            (0 <= self.low <= self.high <= 1, f"{bounds}: must be fractions of length, low at most high"),
+            (0 <= self.context <= 1, f"context={self.context}: must be a fraction of length, from 0 to 1"),
             (self.distance in DISTANCES, f"distance={self.distance}: must be one of {', '.join(DISTANCES)}"),
             (self.seed >= 0, f"seed={self.seed}: must be at least 0"),
         ]
-        if refused := [line for is_allowed, line in allowed if not is_allowed]:
-            raise InputError(*refused)
-        least, greatest = self.extras
-        if least > greatest:
-            raise InputError(f"{shares}: must have a whole number of tokens between them for length={self.length}")
-        room = self.length - least_context(self.length, self.context)
-        if greatest > room:
+        if problems := [line for is_allowed, line in allowed if not is_allowed]:
+            raise InputError(*problems)
+        minimal, maximal = self.extras
+        if minimal > maximal:
+            raise InputError(f"{bounds}: must have a whole number of tokens between them for length={self.length}")
+        room = self.length - min_context(self.length, self.context)
+        if maximal > room:
             raise InputError(
-                f"high={self.high}: offsets up to {greatest}; must be up to {room} at most, for windows of length="
+                f"high={self.high}: offsets up to {maximal}; must be up to {room} at most, for windows of length="
                 f"{self.length} are compared where both have seen context={self.context} of it"
             )
 
     @property
     def extras(self) -> tuple[int, int]:
-        """The least and the greatest l_extra, in tokens."""
+        """The minimal and maximal l_extra, in tokens."""
         return extra_range(self.length, self.low, self.high)
 
 
 class AlignedTrainer(Trainer):
     """A ``transformers.Trainer`` that minimizes ``huggingface_loss``.
 
-    Batches are texts without padding, ``input_ids`` [B, T] and, if need be, ``labels``; T is at least the sum of
-    ``length`` and the greatest l_extra. For each batch l_extra is drawn, and where in its texts the ``length`` +
-    l_extra tokens begin that it is trained on. The draws depend on ``alignment.seed`` and the step alone: a resumed run
-    makes those that it would have made. ``training`` and ``misalignment`` are logged beside ``loss``, which is training
-    + alpha * misalignment. Batches whose gradients are accumulated count alike.
+    Batches are texts without padding, ``input_ids`` [B, T] and optionally ``labels``; T is at least ``length`` plus the
+    maximal l_extra. Each step samples l_extra and the start of the ``length`` + l_extra tokens that it trains on. The
+    samples depend only on ``alignment.seed`` and the step, so a resumed run makes the same ones. ``training`` and
+    ``misalignment`` are logged beside ``loss``, which is training + alpha * misalignment. Batches whose gradients are
+    accumulated have equal weights.
 
-    Evaluation is the plain Trainer's: cross-entropy of whole texts. Raises InputError for texts that are too short or
-    padded, and for settings that would replace the loss.
+    Evaluation is Trainer's own: cross-entropy of whole texts. Raises InputError for texts that are too short or padded,
+    and for settings that would replace the loss.
     """
 
-    loss_is_scaled_for_ga = False  # the loss is a mean over a batch: Trainer divides by the number of those accumulated
+    # The loss is a mean over a batch; Trainer divides it by the number of accumulated batches.
+    loss_is_scaled_for_ga = False
 
     def __init__(self, *args, alignment: Alignment, **kwargs):
         super().__init__(*args, **kwargs)
@@ -148,48 +150,48 @@ class AlignedTrainer(Trainer):
         self._parts: Tensor | float = 0.0  # sums since the last log: steps, training, misalignment
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        """The aligned loss of a model that trains, with the ``AlignedLoss`` as its outputs; else the plain one."""
+        """In training, the aligned loss, with the ``AlignedLoss`` as outputs; in evaluation, Trainer's loss."""
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         how = self.alignment
         settings: dict[str, Any] = {"length": how.length, "alpha": how.alpha, "context": how.context}
-        settings |= {"distance": how.distance} | self._drawn(inputs)
+        settings |= {"distance": how.distance} | self._sample(inputs)
         loss = huggingface_loss(model, **settings)
         parts = torch.stack((torch.ones_like(loss.training), loss.training, loss.misalignment)).detach()
         self._parts = self._parts + parts / getattr(self, "current_gradient_accumulation_steps", 1)
         return (loss.total, loss) if return_outputs else loss.total
 
     def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
-        """Trainer's; as in training, the tokens are the labels unless there are others."""
+        """Trainer's prediction step; as in training, the labels default to the tokens."""
         return super().prediction_step(
             model, {"labels": inputs["input_ids"], **inputs}, prediction_loss_only, ignore_keys=ignore_keys
         )
 
     def log(self, logs, start_time=None):
-        """Trainer's, with the parts of the loss, averaged like it over the steps since the last log."""
+        """Trainer's log, with both parts of the loss, averaged over the steps since the last log as the loss is."""
         if "loss" in logs and torch.is_tensor(self._parts):
             steps, training, misalignment = self.accelerator.reduce(self._parts, reduction="sum").tolist()
             logs |= {"training": training / steps, "misalignment": misalignment / steps}
             self._parts = 0.0
         super().log(logs, start_time)
 
-    def _drawn(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    def _sample(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The part of a batch that a step trains on: ``length`` + l_extra tokens of each text."""
         if unknown := sorted(set(inputs) - {"input_ids", "labels", "attention_mask"}):
             raise InputError(f"batch: has {', '.join(unknown)}; may have labels and attention_mask beside input_ids")
-        tokens, (least, greatest) = inputs["input_ids"].shape[1], self.alignment.extras
-        if tokens < self.alignment.length + greatest:
+        tokens, (minimal, maximal) = inputs["input_ids"].shape[1], self.alignment.extras
+        if tokens < self.alignment.length + maximal:
             raise InputError(
-                f"input_ids: have {tokens} tokens each; must be at least {self.alignment.length + greatest} for length="
-                f"{self.alignment.length} and offsets up to {greatest}"
+                f"input_ids: have {tokens} tokens each; must be at least {self.alignment.length + maximal} for length="
+                f"{self.alignment.length} and offsets up to {maximal}"
             )
-        needed = self.alignment.length + draw_extra(least, greatest, self._draws.generator)
+        needed = self.alignment.length + draw_extra(minimal, maximal, self._draws.generator)
         start = int(torch.randint(tokens - needed + 1, (), generator=self._draws.generator))
         return {name: rows[:, start : start + needed] for name, rows in inputs.items()}
 
 
 class _Draws(TrainerCallback):
-    """A generator that begins anew at each step, so that no checkpoint has to hold its state."""
+    """A generator that is seeded at each step, so that checkpoints need not hold its state."""
 
     def __init__(self, seed: int):
         self.seed = seed
@@ -206,7 +208,7 @@ class _Draws(TrainerCallback):
 
 @contextmanager
 def _evaluating(model: nn.Module) -> Iterator[None]:
-    # Module by module, since one that is to stay as it is may have been put into eval mode by itself.
+    # Module by module, since some may have been in eval mode before, such as frozen ones.
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -1,13 +1,13 @@
 """The regularizer (paper, equation 4 and section 4.2): the training loss plus alpha times the misalignment of two
 windows of one text.
 
-Appendix D lists an implementation. This one follows the equations; it departs from the listing, as printed, in this:
+Appendix D lists an implementation. This one follows the equations. It departs from the printed listing, because
 
 - its ``SCE`` adds H(p2, p1) and the entropy H(p1); equation 1 asks for H(p2, p1) + H(p1, p2);
 - its ``log_softmax`` has no ``dim``, for which PyTorch takes the first of three dimensions: the batch, not the tokens;
-- its slices begin a place late, where both contexts exceed l_train/2; section 4.1 has lengths from l_train/2 on. At
-  l_extra = l_train/2, the largest, they are empty, and the mean of nothing is no number;
-- it takes ``random.random(1, ...)``, which has no arguments, for a random whole number, bounds included;
+- its slices begin one place late, where both contexts exceed l_train/2; section 4.1 has lengths from l_train/2 on. At
+  the largest l_extra = l_train/2 they are empty, and their mean is NaN;
+- it calls ``random.random(1, ...)``, which takes no arguments, for a random integer, bounds included;
 - it averages ``output.loss`` of calls that were given no labels, and does so under names that are not defined
   (``max_len``, ``extra_len``, ``loss_c``); here each window predicts its own next tokens.
 """
@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model
-from synthlab.alignment.windows import both_contexts, least_context
+from synthlab.alignment.windows import both_contexts, min_context
 from synthlab.errors import InputError
 
 Distance = Literal["sce", "excess"]
@@ -51,21 +51,21 @@ def aligned_loss(
 
     Args:
         model: Any causal model, as a function from tokens [B, T] to logits [B, T, V].
-        tokens: B texts of ``length`` + l_extra tokens. l_extra is for the caller to draw, uniformly from 1 to
+        tokens: B texts of ``length`` + l_extra tokens. The caller samples l_extra, uniformly from 1 to
             ``length`` / 2 (``synthlab.alignment.regularizer.draw_extra``).
         length: The tokens of a window: the training length.
         alpha: The weight of the misalignment, 0 or more.
-        context: The fraction of ``length`` that both windows must have seen where they are compared.
-        distance: ``sce``, the symmetric cross-entropy of equation 1, or ``excess``, what it has beyond entropy.
-        positions: The position of each token, for models that draw them at random: both windows keep those of their
-            tokens, as in ``misalignment``.
+        context: The minimal context of both windows where they are compared, as a fraction of ``length``.
+        distance: ``sce``, the symmetric cross-entropy of equation 1, or ``excess``, the symmetric KL divergence.
+        positions: The position of each token, for models with random positions; each window uses those of its tokens,
+            as in ``misalignment``.
 
     Returns:
         ``total`` = ``training`` + alpha * ``misalignment``, and both parts, in nats. ``training`` is the mean
         cross-entropy of next tokens over both windows.
 
     Raises:
-        InputError: The texts are no longer than a window, or leave no place where both have seen enough.
+        InputError: The texts are no longer than a window, or no place has enough context in both windows.
 
     Example:
         >>> import torch
@@ -77,9 +77,9 @@ def aligned_loss(
         >>> bool(torch.isclose(loss.total, loss.training + 0.1 * loss.misalignment))
         True
     """
-    given = [tokens] if positions is None else [tokens, positions]
-    first, second = model(*(each[:, :length] for each in given)), model(*(each[:, -length:] for each in given))
-    return combined(first, second, tokens, alpha, least_context(length, context), distance)
+    inputs = [tokens] if positions is None else [tokens, positions]
+    first, second = model(*(each[:, :length] for each in inputs)), model(*(each[:, -length:] for each in inputs))
+    return combined(first, second, tokens, alpha, min_context(length, context), distance)
 
 
 def combined(
@@ -108,5 +108,5 @@ def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B
 
 
 def draw_extra(low: int, high: int, generator: torch.Generator) -> int:
-    """l_extra, uniform on the whole numbers from ``low`` to ``high``, both included."""
+    """Sample l_extra, uniform on the integers from ``low`` to ``high``, both included."""
     return int(torch.randint(low, high + 1, (), generator=generator))

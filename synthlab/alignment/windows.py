@@ -1,4 +1,4 @@
-"""Two windows of one text, and where they overlap: the bookkeeping of the paper's section 4.2.
+"""The overlap of two windows of one text (paper, section 4.2).
 
 A text of ``length + extra`` tokens has a first window, its first ``length`` tokens, and a second, its last ``length``.
 The token at place t (from 0) of the text stands at t in the first window, which has then seen t + 1 tokens, and at
@@ -11,8 +11,8 @@ from synthlab.errors import InputError
 
 
 def both_contexts(length: int, extra: int, context: int) -> tuple[slice, slice]:
-    """The places in the first and in the second window that hold the same tokens of the text, after at least
-    ``context`` tokens in either window: ``length - extra - context + 1`` of them. Raises InputError for none."""
+    """The places in the first and in the second window that hold the same tokens of the text, with a context of at
+    least ``context`` tokens in both: ``length - extra - context + 1`` places. Raises InputError if there are none."""
     if not (extra >= 1 and context >= 1 and length - extra >= context):
         raise InputError(
             f"extra={extra}: must be from 1 to {length - context}, or two windows of {length} tokens have no place in "
@@ -22,11 +22,10 @@ def both_contexts(length: int, extra: int, context: int) -> tuple[slice, slice]:
 
 
 def extra_range(length: int, low: float | int, high: float | int) -> tuple[int, int]:
-    """The least and the greatest offset of two windows of ``length`` tokens, given as shares of it: 1 at least."""
+    """The minimal and maximal offset of two windows of ``length`` tokens, given as fractions of it; 1 or more."""
     return max(1, math.ceil(low * length)), max(1, math.floor(high * length))
 
 
-def least_context(length: int, share: float | int) -> int:
-    """The tokens that both windows must have seen where they are compared, given as a share of ``length``: 1 at
-    least."""
-    return max(1, math.ceil(share * length))
+def min_context(length: int, fraction: float | int) -> int:
+    """The minimal context of both windows where they are compared, given as a fraction of ``length``; 1 or more."""
+    return max(1, math.ceil(fraction * length))

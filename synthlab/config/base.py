@@ -31,7 +31,7 @@ Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
-Share = Annotated[float, Field(ge=0, lt=1)]
+FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
 
 
@@ -49,8 +49,8 @@ class Protocol(BaseModel):
     name: str
     optimizer: Literal["adam", "sgd"]
     lr: PositiveFloat
-    momentum: Share
-    beta2: Share
+    momentum: FractionBelowOne
+    beta2: FractionBelowOne
     steps: Steps
     batch: Count
     warmup: Annotated[float, Field(ge=0, le=1)]

@@ -1,4 +1,4 @@
-"""A checked description of one language model: everything that decides its numbers."""
+"""The config of a run on a language: everything that decides its numbers."""
 
 import json
 from collections.abc import Mapping
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveFloat
 
-from synthlab.alignment.windows import extra_range, least_context
+from synthlab.alignment.windows import extra_range, min_context
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
 
-Share = Annotated[float, Field(ge=0, le=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 
 
 class Alignment(BaseModel):
@@ -23,9 +23,9 @@ class Alignment(BaseModel):
     alpha: Annotated[float, Field(ge=0)]
     windows: Literal[1, 2]
     distance: Literal["sce", "excess"]
-    low: Share
-    high: Share
-    context: Share
+    low: Fraction
+    high: Fraction
+    context: Fraction
 
 
 class Finetune(BaseModel):
@@ -44,7 +44,7 @@ class Evaluation(BaseModel):
     sequences: Count
     questions: Count
     seed: Seed
-    depths: Annotated[list[Share], Field(min_length=1)]
+    depths: Annotated[list[Fraction], Field(min_length=1)]
     lengths: Annotated[list[PositiveFloat], Field(min_length=1)]
 
 
@@ -81,7 +81,7 @@ class LanguageConfig(Config):
 
     @property
     def shape(self) -> str:
-        # What is drawn, and what it costs, must be the same; alpha and the offsets may differ from model to model.
+        # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump()]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
@@ -92,7 +92,7 @@ class LanguageConfig(Config):
 
     @property
     def pretraining(self) -> str:
-        """All that decides the first training of a run with an extension."""
+        """A key of the first training of a run with an extension: all settings that affect it."""
         later = {"extension", "finetune", "evaluation", "test_length"}
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
@@ -100,13 +100,13 @@ class LanguageConfig(Config):
 
     @property
     def finetuned(self) -> Protocol:
-        """How the second training goes."""
+        """The protocol of the second training."""
         return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})
 
     def offsets(self, length: int) -> tuple[int, int]:
-        """The least and the greatest l_extra of windows of ``length`` tokens."""
+        """The minimal and maximal l_extra of windows of ``length`` tokens."""
         return extra_range(length, self.alignment.low, self.alignment.high)
 
     def context(self, length: int) -> int:
-        """The tokens that both windows must have seen where they are compared."""
-        return least_context(length, self.alignment.context)
+        """The minimal context, in tokens, of both windows where they are compared."""
+        return min_context(length, self.alignment.context)

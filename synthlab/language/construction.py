@@ -1,4 +1,4 @@
-"""From a config to the language model it stands for, checked before anything runs."""
+"""Build the language model of a config, and check the config before anything runs."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from synthlab.alignment.windows import both_contexts, least_context
+from synthlab.alignment.windows import both_contexts, min_context
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
@@ -17,27 +17,27 @@ from synthlab.models.encodings import ENCODINGS
 from synthlab.models.rope import RoPE
 from synthlab.rng import stream
 
-LONGEST = 20_000  # tokens of a text that asks for a fact
+LONGEST = 20_000  # tokens of a text for recall
 
 
 def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
-    """The language model that ``raw`` describes, complete: whatever the config left open is filled in.
+    """The complete config of the run that ``raw`` describes, with defaults filled in.
 
-    Raises InputError for anything that could not be trained or tested, before it is tried.
+    Raises InputError for a run that could not be trained or tested.
     """
     config = LanguageConfig.checked(raw)
     problems, members = [], {}
-    given = {"language": config.language, "encoding": config.encoding, "model": config.model}
+    parts = {"language": config.language, "encoding": config.encoding, "model": config.model}
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
         if not issubclass(trained, RoPE):
             raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
-        # What an extension must know of the model that it is put into.
+        # Defaults of the extension, from the model that it extends.
         known = {"trained": config.train_length, "base": config.encoding.get("base")}
         unset = {key for key, value in config.extension.items() if value is None}
-        given["extension"] = config.extension | {key: known[key] for key in unset & known.keys()}
+        parts["extension"] = config.extension | {key: known[key] for key in unset & known.keys()}
     kinds = {"language": LANGUAGES, "encoding": ENCODINGS, "extension": ENCODINGS, "model": MODELS}
-    for field, member in given.items():
+    for field, member in parts.items():
         try:
             members[field] = kinds[field].complete(member, field)
         except InputError as error:
@@ -63,33 +63,33 @@ def _check_alignment(config: LanguageConfig) -> None:
     if alignment.low > alignment.high:
         raise InputError(f"alignment.low={alignment.low:g}: must be at most alignment.high={alignment.high:g}")
     for length in {config.train_length, config.finetune.length or config.train_length}:
-        least, greatest = config.offsets(length)
-        if least > greatest:
+        minimal, maximal = config.offsets(length)
+        if minimal > maximal:
             raise InputError(
                 f"alignment.low={alignment.low:g}: no whole number of tokens lies between it and "
                 f"alignment.high={alignment.high:g} of windows of {length}; widen the range"
             )
         try:
-            both_contexts(length, greatest, config.context(length))
+            both_contexts(length, maximal, config.context(length))
         except InputError as error:
             raise InputError(
-                f"alignment.high={alignment.high:g}: an offset of {greatest} tokens leaves windows of {length} nothing "
+                f"alignment.high={alignment.high:g}: an offset of {maximal} tokens leaves windows of {length} nothing "
                 f"in common after {config.context(length)}; lower it, or alignment.context={alignment.context:g}"
             ) from error
 
 
 def _check_encodings(config: LanguageConfig) -> None:
-    """Refuse texts beyond an encoding's positions, and what cannot take another's place."""
-    asked = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
-    longest = max(config.test_length, config.train_length, config.finetune.length or 0, *asked)
-    # Two windows of a text take drawn positions from one draw, for as many tokens as both cover.
-    length, greatest = config.train_length, config.offsets(config.train_length)[1]
-    covered = length + max(length - least_context(length, 0.5), greatest * (config.alignment.windows - 1))
+    """Refuse texts beyond an encoding's positions, and extensions that cannot replace the encoding."""
+    recall_lengths = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
+    longest = max(config.test_length, config.train_length, config.finetune.length or 0, *recall_lengths)
+    # Both windows of a text share one draw of random positions, for all tokens that they cover.
+    length, offset = config.train_length, config.offsets(config.train_length)[1]
+    covered = length + max(length - min_context(length, 0.5), offset * (config.alignment.windows - 1))
     for field in ("encoding", "extension"):
         if getattr(config, field) is None:
             continue
         name, encoding = getattr(config, field)["name"], build_encoding(config, field)
-        positions = encoding.longest() + 2  # those of a sequence, and of the BOS and EOS that texts do without
+        positions = encoding.longest() + 2  # texts have no BOS and EOS
         needed = max(longest, covered) if encoding.draws_positions else longest
         if positions < needed:
             raise InputError(
@@ -106,7 +106,7 @@ def _check_encodings(config: LanguageConfig) -> None:
 
 
 def _check_texts(config: LanguageConfig, language: Language) -> None:
-    """Refuse texts that the language does not have, or that a test could not hold."""
+    """Refuse texts that the language cannot supply, and texts for recall that are too long."""
     longest = round(max(config.evaluation.lengths) * config.train_length)
     if longest > LONGEST:
         raise InputError(f"evaluation.lengths={config.evaluation.lengths}: ask for {longest} tokens; at most {LONGEST}")
@@ -117,15 +117,14 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
 
 
 def build_encoding(config: LanguageConfig, field: str) -> Encoding:
-    """The ``encoding``, or the ``extension`` that takes its place; for encodings without weights one serves all models.
-    Raises InputError."""
+    """Build the ``encoding``, or the ``extension`` that replaces it. It has parameters for one model only; encodings
+    without parameters serve all models. Raises InputError."""
     dims = Dims(config.model["width"], config.model["heads"])
     return ENCODINGS.build(getattr(config, field), dims, field=field)
 
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
-    """The freshly initialized models of runs of one shape, as one stack. Raises InputError for sizes that do not
-    fit."""
+    """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
     first = configs[0]
     make_encoding = partial(ENCODINGS.build, first.encoding)
     vocabulary = LANGUAGES.build(first.language).vocabulary

@@ -1,6 +1,6 @@
-"""What is measured on a language model: loss by context length, misalignment, facts recalled by their depth.
+"""Evaluation of a language model: loss by context length, misalignment, recall by needle depth.
 
-Everything is measured on held-out texts that are the same for every model of a language.
+The held-out test texts are the same for every model of a language.
 """
 
 from collections.abc import Callable
@@ -13,24 +13,23 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.alignment.misalignment import Form, Model, misalignment
-from synthlab.alignment.windows import least_context
+from synthlab.alignment.windows import min_context
 from synthlab.language.calibration import best_temperature
 from synthlab.language.config import LanguageConfig
 from synthlab.language.source import Language
 from synthlab.rng import stream
 
-# What is recorded for each context length, and what it means; the last two where the language's own distribution is
-# known.
+# The metrics recorded for each context length; the last two for languages whose distribution is known.
 METRICS = {
     "loss": "cross-entropy of the next token, nats",
-    "calibrated": "the same at the temperature that is best within the training length, nats",
-    "accuracy": "share of tokens that are the model's most probable",
-    "perfect": "the same of the perfect predictor",
-    "excess": "KL divergence of the model from the perfect predictor, nats",
+    "calibrated": "the same at the temperature fitted within the training length, nats",
+    "accuracy": "top-1 accuracy of the next token",
+    "perfect": "cross-entropy of the Bayes-optimal predictor, nats",
+    "excess": "KL divergence of the model from the Bayes-optimal predictor, nats",
 }
-ROWS = 32  # texts in one call: their attention fits the memory whatever the number of texts
+ROWS = 32  # texts in one call, which limits the memory of attention
 Measured = dict[str, float]
-DrawPositions = Callable[[Tensor], Tensor]  # of each token of texts [N, T], for models that draw them
+DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
 
 
 def by_context(
@@ -38,9 +37,9 @@ def by_context(
 ) -> pd.DataFrame:
     """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
-    One window serves all contexts, since what follows is not seen; unless positions are drawn, for these tell how long
-    the window is. Then contexts up to the training length come from windows of that length, those up to twice as much
-    from windows twice as long, and so on.
+    One window gives all contexts, since no token sees what follows. Random positions are the exception: they reveal the
+    length of the window. With them, contexts up to the training length are evaluated in windows of that length,
+    contexts up to twice the training length in windows twice as long, and so on.
     """
     texts = test_texts(language, config, config.test_length + 1)
     if not positions_drawn:
@@ -58,7 +57,7 @@ def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"], tempera
     totals: dict[str, Tensor] = {}
     for rows in texts.split(ROWS):
         logits, target = model(rows[:, :-1]), rows[:, 1:]
-        found = {
+        losses = {
             "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
             "calibrated": F.cross_entropy(logits.mT / temperature, target, reduction="none").double(),
             "accuracy": (logits.argmax(-1) == target).double(),
@@ -66,18 +65,18 @@ def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"], tempera
         log_p = language.predict(rows[:, :-1])
         if log_p is not None:
             ratio = (log_p - logits.double().log_softmax(-1)).masked_fill(log_p.isneginf(), 0)
-            found |= {
+            losses |= {
                 "perfect": -log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1),
                 "excess": (log_p.exp() * ratio).sum(-1),
             }
-        totals = {name: totals.get(name, 0) + losses.sum(0) for name, losses in found.items()}
+        totals = {name: totals.get(name, 0) + values.sum(0) for name, values in losses.items()}
     columns = {name: (total / len(texts)).numpy() for name, total in totals.items()}
     return pd.DataFrame({"length": range(1, texts.shape[1]), **columns})
 
 
 def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
-    """The best temperature for contexts up to the training length, on held-out texts of their own: the losses that are
-    measured with it are those of other texts, and of contexts that it was not fitted to."""
+    """The best temperature for contexts up to the training length. It is fitted on held-out texts that are not test
+    texts."""
     texts = held_out(language, config, config.train_length + 1, "calibration")
     logits = torch.cat([model(rows[:, :-1]) for rows in texts.split(ROWS)])
     return best_temperature(logits, texts[:, 1:])
@@ -86,55 +85,54 @@ def temperature_within(model: Model, language: Language, config: LanguageConfig)
 def suffixes(
     model: Model, language: Language, config: LanguageConfig, draw_positions: DrawPositions | None = None
 ) -> Measured:
-    """The long-short misalignment within the training length, in both its forms, each distance with its standard
-    error; and that of the perfect predictor, where there is one. A model that draws positions has one draw for all
-    windows of a text."""
+    """The long-short misalignment within the training length, in both forms, each distance with its standard error; and
+    that of the Bayes-optimal predictor, if known. Random positions are drawn once for all windows of a text."""
     high = config.train_length
-    low = least_context(high, 0.5)
+    low = min_context(high, 0.5)
     needed: dict[Form, int] = {"last": high}
     if low < high:
         needed["overlap"] = 2 * high - low
     texts = test_texts(language, config, 2 * high - low)
-    answering: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
-    if language.predict(texts[:1, :1]) is not None:  # one that is known is known for all tokens
-        answering["perfect_"] = (cast(Model, language.predict), None)
-    found: Measured = {}
-    for who, (answer, draw) in answering.items():
+    predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
+    if language.predict(texts[:1, :1]) is not None:  # known for these tokens, and so for all
+        predictors["perfect_"] = (cast(Model, language.predict), None)
+    values: Measured = {}
+    for prefix, (predictor, draw) in predictors.items():
         for form, length in needed.items():
             compared = texts[:, -length:]
             positions = None if draw is None else draw(compared)
             windows = stream(config.evaluation.seed, "windows")
-            measured = misalignment(answer, compared, low, high, windows, form=form, positions=positions)
+            measured = misalignment(predictor, compared, low, high, windows, form=form, positions=positions)
             for distance, estimate in measured._asdict().items():
-                name = f"{who}{distance}{'' if form == 'last' else '_overlap'}"
-                found |= {name: estimate.value, f"{name}_error": estimate.error}
-    return found
+                name = f"{prefix}{distance}{'' if form == 'last' else '_overlap'}"
+                values |= {name: estimate.value, f"{name}_error": estimate.error}
+    return values
 
 
 def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
-    """How often the most probable answer is right, and the loss of the right one, for facts at each of the depths in
-    texts of each of the lengths; nothing for languages without facts."""
-    found: Measured = {}
+    """Associative recall: top-1 accuracy and cross-entropy of the answer, for facts at each of the depths in texts of
+    each of the lengths. Empty for languages without facts."""
+    values: Measured = {}
     for multiple in config.evaluation.lengths:
         length = max(2, round(multiple * config.train_length))
         for depth in config.evaluation.depths:
-            asked = language.questions(
+            questions = language.questions(
                 config.evaluation.questions, length, depth, stream(config.evaluation.seed, "questions")
             )
-            if asked is None:
+            if questions is None:
                 return {}
-            logits = torch.cat([model(rows)[:, -1] for rows in asked.tokens.split(ROWS)]).double()
-            right = (logits.argmax(-1) == asked.answers).double().mean().item()
-            found[f"accuracy@{length}@{depth:g}"] = right
-            found[f"answer_loss@{length}@{depth:g}"] = F.cross_entropy(logits, asked.answers).item()
-    return found
+            logits = torch.cat([model(rows)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
+            accuracy = (logits.argmax(-1) == questions.answers).double().mean().item()
+            values[f"accuracy@{length}@{depth:g}"] = accuracy
+            values[f"answer_loss@{length}@{depth:g}"] = F.cross_entropy(logits, questions.answers).item()
+    return values
 
 
 def test_texts(language: Language, config: LanguageConfig, length: int) -> Int[Tensor, "N T"]:
-    """Held-out texts, the same for every model."""
+    """The test texts, the same for every model."""
     return held_out(language, config, length, "evaluation")
 
 
 def held_out(language: Language, config: LanguageConfig, length: int, purpose: str) -> Int[Tensor, "N T"]:
-    """``evaluation.sequences`` held-out texts for one purpose, drawn from a stream of its own."""
+    """``evaluation.sequences`` held-out texts, sampled from the RNG stream named ``purpose``."""
     return language.draw(config.evaluation.sequences, length, stream(config.evaluation.seed, purpose), held_out=True)

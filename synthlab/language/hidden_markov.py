@@ -1,4 +1,4 @@
-"""A hidden Markov chain: tokens tell, each a little, which of a few states the text is in."""
+"""A hidden Markov model: each token is weak evidence of the hidden state."""
 
 import math
 from typing import Annotated
@@ -12,8 +12,8 @@ from synthlab.language.source import Language
 
 
 class HiddenMarkov(Language):
-    """The state stays as it is with probability ``stay``, else it becomes any other one; state t emits token t + d (mod
-    ``vocabulary``) with probability proportional to ``falloff``^d."""
+    """The state stays with probability ``stay``, else it moves to any other state, uniformly. State t emits token t + d
+    (mod ``vocabulary``) with probability proportional to ``falloff``^d."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class HiddenMarkov(Language):
         self.states, self.vocabulary, self.stay, self.falloff = states, vocabulary, stay, falloff
 
     def draw(self, batch, length, generator, held_out=False):
-        # All states are equally likely in the long run, so the chain begins in any of them.
+        # The stationary distribution is uniform, so the first state is.
         start = torch.randint(self.states, (batch, 1), generator=generator)
         moves = torch.rand(batch, length, generator=generator) >= self.stay
         moves[:, 0] = False
@@ -35,24 +35,25 @@ class HiddenMarkov(Language):
         return tokens.view(batch, length)
 
     def predict(self, tokens):
-        """The forward recursion (Rabiner, 1989, section III A). It keeps logarithms, scaled anew at each token, since
-        thousands of tokens have probabilities below the smallest double."""
+        """The forward recursion (Rabiner, 1989, section III A), in logarithms and rescaled at each token, since
+        probabilities of thousands of tokens underflow."""
         tokens = tokens.cpu()
         emissions, transitions = self._log_emissions(), self._transitions()
-        beliefs = torch.zeros(len(tokens), self.states, dtype=torch.float64)  # of the state, up to a factor
+        # Log-probabilities of the states, up to a constant.
+        beliefs = torch.zeros(len(tokens), self.states, dtype=torch.float64)
         ahead = []
-        for told in emissions.T[tokens.T]:  # L B states
-            beliefs = beliefs + told
+        for evidence in emissions.T[tokens.T]:  # L B states
+            beliefs = beliefs + evidence
             beliefs = beliefs - beliefs.amax(-1, keepdim=True)
             beliefs = (beliefs.exp() @ transitions).log()
             ahead.append(beliefs)
-        shares = torch.stack(ahead, 1).softmax(-1)  # B L states
-        # A token rare in every state is scaled to be likely in one of them, so that its sum does not vanish.
+        states = torch.stack(ahead, 1).softmax(-1)  # B L states
+        # Tokens that are rare in every state are rescaled, so that their probabilities do not underflow.
         scale = emissions.amax(0)
-        return (shares @ (emissions - scale).exp()).log() + scale
+        return (states @ (emissions - scale).exp()).log() + scale
 
     def emissions(self) -> Float[Tensor, "states V"]:
-        """Each state's distribution of tokens, in the default precision: state t prefers token t."""
+        """Each state's distribution of tokens, in the default precision; that of state t peaks at token t."""
         weights = self.falloff ** self._distances()
         return weights / weights.sum(-1, keepdim=True)
 
@@ -60,7 +61,7 @@ class HiddenMarkov(Language):
         return (self._distances().double() * math.log(self.falloff)).log_softmax(-1)
 
     def _distances(self) -> Int[Tensor, "states V"]:
-        """How far each token is above the one that a state prefers."""
+        """The distance d (mod ``vocabulary``) of each token from each state's most probable token."""
         return (torch.arange(self.vocabulary) - torch.arange(self.states)[:, None]) % self.vocabulary
 
     def _transitions(self) -> Float[Tensor, "states states"]:

@@ -1,4 +1,4 @@
-"""The bench's Transformer as a language model: a logit for each token, after every token."""
+"""The lab's Transformer as a language model: logits of the next token, after every token."""
 
 from functools import lru_cache
 
@@ -7,18 +7,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.models.attention import Sight
-from synthlab.models.layers import Linear, take
+from synthlab.models.layers import Linear, gather_rows
+from synthlab.models.packing import PackedTokens
 from synthlab.models.transformer import Decoder
 
 
 class LanguageModel(Decoder):
-    """A decoder with a token head. Tensor letters: E models, B batch, T tokens, V vocabulary.
+    """A decoder with a language-model head. Tensor letters: E models, B batch, T tokens, V vocabulary.
 
     There is no BOS: a window begins anywhere in a text, at position 0.
     """
 
-    def make_readout(self, models, width, hidden, vocabulary):
+    def make_head(self, models, width, hidden, vocabulary):
         return Linear(models, width, vocabulary)
 
     def forward(
@@ -29,17 +29,17 @@ class LanguageModel(Decoder):
             positions = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
         own = positions.unsqueeze(-1)
         keys = torch.cat((positions.unsqueeze(-2).expand(*positions.shape, -1), own), -1)
-        sight = Sight(0, positions, causal(x.shape[-1], x.device), self.encoding.bias(own, keys))
-        h = self.encoding.embed(take(self.tokens, x), positions)
+        tokens = PackedTokens(positions, causal_mask(x.shape[-1], x.device), self.encoding.bias(own, keys))
+        h = self.encoding.embed(gather_rows(self.token_embeddings, x), positions)
         for block in self.blocks:
-            h = block(h, sight, self.encoding)
-        return self.readout(self.norm(h))
+            h = block(h, tokens, self.encoding)
+        return self.head(self.norm(h))
 
 
 @lru_cache(maxsize=64)
-def causal(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
-    """Each token sees itself and all before it. K = T + 1: the blocks' last column, a key of the token's own, is not
-    used here, since every token is among the keys."""
+def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
+    """True where a token sees another: itself and all before it. K = T + 1, as in the packed layout, whose last column
+    is the query's own token; it is masked here, since each token is among the first T keys."""
     before = torch.ones(length, length, dtype=torch.bool).tril()
     return torch.cat((before, torch.zeros(length, 1, dtype=torch.bool)), 1).to(device)
 

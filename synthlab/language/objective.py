@@ -1,4 +1,4 @@
-"""What language models minimize: equation 4, or the plain training loss, on fresh windows of a text."""
+"""The objective of language models: cross-entropy of next tokens, with or without the regularizer (equation 4)."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ from synthlab.rng import stream
 
 
 class WindowLoss:
-    """The losses of models side by side on fresh windows of ``length`` tokens, each time it is called: model e is
-    trained as ``configs[e]`` says, with the regularizer if ``aligned``."""
+    """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens. Model e is trained with the
+    settings of ``configs[e]``, and with the regularizer if ``aligned``."""
 
     def __init__(
         self,
@@ -41,18 +41,18 @@ class WindowLoss:
             return next_token_loss(self.model(tokens, positions), tokens)
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
-        # As many tokens for all, and whatever the offset: the texts then do not depend on the range it is drawn from.
+        # All texts have the same number of tokens, so that they do not depend on the offsets.
         tokens = self._draw(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
         windows = (tokens[..., : self.length], second)
-        answers = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
-        models = zip(*answers, tokens, extra, self.configs, strict=True)
+        logits = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        models = zip(*logits, tokens, extra, self.configs, strict=True)
         return torch.stack([self._combined(*each) for each in models])
 
     def _combined(
         self, first: Tensor, second: Tensor, text: Tensor, extra: int, config: LanguageConfig
     ) -> Float[Tensor, ""]:
-        """Equation 4 for one model, from its answers to both windows of its texts."""
+        """Equation 4 for one model, from its logits on both windows of its texts."""
         alignment, context = config.alignment, config.context(self.length)
         text = text[:, : self.length + extra]
         return combined(first, second, text, alignment.alpha, context, alignment.distance).total
@@ -62,21 +62,22 @@ class WindowLoss:
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
 
     def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
-        """The positions of the first and of the second window of each text, ``extra`` tokens apart, from one draw for
-        both; None where the encoding draws none."""
+        """Random positions of both windows of each text, which are ``extra`` tokens apart and share one draw; None if
+        the encoding draws none."""
         encoding = encoding_of(self.model)
         if not encoding.draws_positions:
             return None, None
         drawn = [
-            drawn_positions(encoding, text[:, : self.length + more], generator)
+            random_positions(encoding, text[:, : self.length + more], generator)
             for text, more, generator in zip(tokens, extra, self.places, strict=True)
         ]
-        first, second = ([each[:, part] for each in drawn] for part in (slice(self.length), slice(-self.length, None)))
+        first = [each[:, : self.length] for each in drawn]
+        second = [each[:, -self.length :] for each in drawn]
         return torch.stack(first).to(self.device), torch.stack(second).to(self.device)
 
 
-def drawn_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
-    """Positions [B, T] for the rows of ``tokens`` where the encoding draws them."""
+def random_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
+    """Positions [B, T] for the rows of ``tokens``, from an encoding that draws them."""
     batch, length = tokens.shape
-    # The bench's encodings count a sequence's symbols, and give positions to BOS and EOS too: two more.
+    # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS, which texts do not have.
     return encoding.positions(torch.full((batch,), length - 2), length, generator)

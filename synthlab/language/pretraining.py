@@ -1,8 +1,8 @@
-"""The first training of runs with an extension, shared by those that differ in what comes after it only.
+"""The first training of runs with an extension, cached for runs that differ only in their fine-tuning.
 
-A study of fine-tuning starts the same few models over and over: a seed's first training is one, whatever the extension,
-the coefficient and the steps that follow. A process keeps those that it made last. A run's numbers do not depend on it:
-trained again, the model is the same to the last bit.
+A study of fine-tuning needs the same pretrained models many times: the first training depends on the seed, but not on
+the extension, the coefficient or the steps that follow. Each process caches the models that it trained last. The cache
+does not change a run's numbers: training again gives the same model to the last bit.
 """
 
 from collections import OrderedDict
@@ -16,37 +16,38 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
 from synthlab.training.loop import Observer, Training, train
 
-KEPT = 64  # models: a few tens of MB
+CACHED = 64  # models: a few tens of MB
 
 
 class Pretrained(NamedTuple):
-    """A model's parameters after its first training, and how that went."""
+    """A model's parameters after its first training, and the training curve."""
 
     values: list[Tensor]
     training: Training
 
 
-_kept: OrderedDict[str, Pretrained] = OrderedDict()
+_cache: OrderedDict[str, Pretrained] = OrderedDict()
 
 
 def pretrain(
-    stack: nn.Module,
+    ensemble: nn.Module,
     configs: Sequence[LanguageConfig],
     make_objective: Callable[[nn.Module, Sequence[LanguageConfig], str], Callable[[], Tensor]],
     observe: Observer | None = None,
     device: str = "cpu",
 ) -> list[Training]:
-    """Give the models of ``stack`` the parameters that they have after their first training, in which they minimize
-    what ``make_objective`` returns for those trained together; say how each one's went."""
+    """Set the parameters of ``ensemble`` to those after the first training, which minimizes the objective that
+    ``make_objective`` returns for the models that are not cached. Returns the training curves."""
     keys = [f"{device} {config.pretraining}" for config in configs]
-    missing = {key: config for key, config in zip(keys, configs, strict=True) if key not in _kept}
+    missing = {key: config for key, config in zip(keys, configs, strict=True) if key not in _cache}
     watched = observe if list(missing) == keys else None
-    found = {key: _kept[key] for key in keys if key in _kept} | _trained(missing, make_objective, watched, device)
+    pretrained = {key: _cache[key] for key in keys if key in _cache}
+    pretrained |= _trained(missing, make_objective, watched, device)
     with torch.no_grad():
         for index, key in enumerate(keys):
-            for parameter, value in zip(stack.parameters(), found[key].values, strict=True):
+            for parameter, value in zip(ensemble.parameters(), pretrained[key].values, strict=True):
                 parameter[index] = value
-    trainings = [found[key].training for key in keys]
+    trainings = [pretrained[key].training for key in keys]
     if observe is not None and watched is None:
         _observe_again(trainings, observe)
     return trainings
@@ -61,17 +62,17 @@ def _trained(
     models = build_models(configs).to(device)
     protocols = [config.protocol for config in configs]
     trainings = train(models.parameters(), make_objective(models, configs, device), protocols, observe)
-    found = {
+    pretrained = {
         key: Pretrained([parameter.detach()[index].clone() for parameter in models.parameters()], training)
         for index, (key, training) in enumerate(zip(missing, trainings, strict=True))
     }
-    _kept.update(found)
-    while len(_kept) > KEPT:
-        _kept.popitem(last=False)
-    return found
+    _cache.update(pretrained)
+    while len(_cache) > CACHED:
+        _cache.popitem(last=False)
+    return pretrained
 
 
 def _observe_again(trainings: Sequence[Training], observe: Observer) -> None:
-    """Show the curves of trainings that are over, as far as all of them got."""
+    """Call ``observe`` for finished trainings, at the points that all curves have."""
     for point, step in enumerate(min((training.steps for training in trainings), key=len)):
         observe(step, [training.losses[point] for training in trainings])

@@ -1,4 +1,4 @@
-"""Text as it is, byte by byte: that of Python's own library, which every machine has, or any file of the user's."""
+"""Text as bytes: the source of Python's standard library, which every machine has, or a file of the user's."""
 
 import hashlib
 import sys
@@ -20,11 +20,11 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
 class Text(Language):
-    """The first ``bytes`` bytes of the file ``path`` (null: of the modules of Python's library, one after the other in
-    order of name). The last part of them, the share ``held_out``, is for tests only.
+    """The first ``bytes`` bytes of the file ``path`` (null: of the modules of Python's library, in order of name). The
+    fraction ``held_out`` at the end is for tests only.
 
-    ``digest``: of the bytes, which must then be the same; null takes them as they are. Raises InputError for a file
-    that cannot be read, is too short for both parts or has changed.
+    ``digest`` is the checksum that the bytes must have; null accepts any. Raises InputError for a file that cannot be
+    read, is too short for both parts or has changed.
     """
 
     vocabulary = 256
@@ -68,7 +68,7 @@ class Text(Language):
 
 
 class Content(NamedTuple):
-    """What was read."""
+    """Bytes of a file, and their checksum."""
 
     text: UInt8[Tensor, " N"]
     digest: str
@@ -113,6 +113,6 @@ def _named(path: str | None) -> str:
 
 
 def _library() -> list[Path]:
-    """The modules that are one file. Others beside them are made for one machine, such as its build settings."""
+    """The modules that are one file, without files made for one machine, such as its build settings."""
     folder = Path(sysconfig.get_path("stdlib"))
     return sorted(path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names)

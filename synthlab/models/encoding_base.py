@@ -1,11 +1,11 @@
-"""What a position encoding is: an object with four neutral hooks.
+"""The interface of position encodings: an object with four hooks.
 
-``embed`` adds to token embeddings, ``rotate`` turns queries and keys, ``sharpen`` scales a query's attention logits,
-``bias`` adds to them; the base class does nothing in each, so NoPE overrides nothing. Positions count from 0 (the BOS)
-and may differ from row to row.
+``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` scales a query's attention logits,
+``bias`` adds to them. Each hook of the base class does nothing, so NoPE overrides none. Positions count from 0 (the
+BOS) and may differ between rows.
 
-An encoding serves E models at once (see ``layers``): what is learned has a leading dimension of models. Positions have
-dimensions of models and rows too, of size 1 where all share them.
+An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
+Positions, too, have dimensions of models and rows, of size 1 where all share them.
 """
 
 import math
@@ -20,12 +20,12 @@ from synthlab.models.layers import Generators
 
 
 class Dims(NamedTuple):
-    """What an encoding needs to know of the models it serves.
+    """The sizes of the models that an encoding serves.
 
     Attributes:
         width: D, the width of the residual stream.
         heads: H, the attention heads, which share the width.
-        models: E, how many models are trained side by side.
+        models: E, the number of models in the ensemble.
     """
 
     width: int
@@ -36,9 +36,9 @@ class Dims(NamedTuple):
 class Encoding(nn.Module, ABC):
     """A position encoding: four hooks, each of which does nothing unless a subclass overrides it.
 
-    An encoding serves E models at once. What is learned is a parameter whose first dimension is E
-    (``synthlab.models.layers.stacked``). The constructor takes ``Dims`` as its first, positional-only argument; its
-    keyword arguments are the keys of the config group ``encoding``, and their types are checked.
+    An encoding serves an ensemble of E models. A learned parameter has E as its first dimension
+    (``synthlab.models.layers.ensemble_parameter``). The constructor takes ``Dims`` as its first, positional-only
+    argument; its keyword arguments are the keys of the config group ``encoding``, and their types are checked.
 
     Letters of shapes: E models, B rows, T tokens (BOS and EOS included), D width, H heads, d = D / H, Q queries, K
     keys. Positions count from 0, the BOS.
@@ -60,14 +60,14 @@ class Encoding(nn.Module, ABC):
         (inf, None)
     """
 
-    # True where positions are drawn anew for each prefix: its prefixes cannot share one packed row (see ``packing``).
+    # True for random positions, drawn for each prefix: the prefixes cannot then share one packed row (see ``packing``).
     draws_positions = False
 
     def initialise(self, generators: Generators) -> None:
-        """Draw the initial values of whatever is learned.
+        """Initialize what is learned.
 
         Args:
-            generators: A generator for each of the E models; ``synthlab.models.layers.draw`` takes them.
+            generators: A generator for each of the E models, as ``synthlab.models.layers.init_normal`` takes them.
         """
 
     def longest(self) -> float:
@@ -78,9 +78,9 @@ class Encoding(nn.Module, ABC):
         """The positions of tokens: 0, 1, 2, ... unless a subclass draws them.
 
         Args:
-            lengths: The symbols of the prefix that each of the B rows holds.
-            count: P, the tokens of a row, BOS first.
-            generator: For a subclass that draws positions.
+            lengths: The number of symbols of the prefix that each of the B rows holds.
+            count: P, the number of tokens in a row, BOS first.
+            generator: The source of random positions.
 
         Returns:
             The positions of each row.
@@ -92,7 +92,7 @@ class Encoding(nn.Module, ABC):
 
         Args:
             h: Token embeddings.
-            positions: Of each token.
+            positions: The position of each token.
 
         Returns:
             The embeddings that the first layer reads.
@@ -100,14 +100,14 @@ class Encoding(nn.Module, ABC):
         return h
 
     def rotate(self, v: Float[Tensor, "E B T H d"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T H d"]:
-        """Turn queries or keys by their positions.
+        """Rotate queries or keys by their positions.
 
         Args:
             v: Queries or keys of each head.
-            positions: Of each token.
+            positions: The position of each token.
 
         Returns:
-            The same, turned; the logits are their inner products.
+            The rotated queries or keys; the logits are their inner products.
         """
         return v
 
@@ -115,10 +115,10 @@ class Encoding(nn.Module, ABC):
         """Scale a query's attention logits.
 
         Args:
-            positions: Of each query.
+            positions: The position of each query.
 
         Returns:
-            What each query's logits are multiplied by; None for nothing.
+            The logit scale of each query, a factor; None for 1.
         """
         return None
 
@@ -132,7 +132,7 @@ class Encoding(nn.Module, ABC):
             key: The positions of its keys; those after it are masked in any case.
 
         Returns:
-            What is added to the logits of each head; None for nothing.
+            The bias of each head's logits; None for 0.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""The position encodings, by name. What one is: ``hooks``."""
+"""The position encodings, by name. Their interface is ``encoding_base.Encoding``."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.extensions import EABF, NTK, PI, YaRN
-from synthlab.models.layers import draw, stacked, take
+from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.models.rope import RoPE, angles, geometric
 
 
@@ -25,24 +25,25 @@ class NoPE(Encoding):
 
 
 class Learned(Encoding):
-    """A learned vector for each position, added to the embedding. ``table`` counts the positions, BOS and EOS too.
+    """A learned vector for each position, added to the embedding. ``table`` is the number of positions, with those of
+    BOS and EOS.
 
-    Positions never reached in training get no gradient and stay at their initial values.
+    Positions beyond the training lengths get no gradient and keep their initial values.
     """
 
     def __init__(self, dims: Dims, /, table: Annotated[int, Field(ge=3, le=10**6)], scale: PositiveFloat):
         super().__init__()
         self.scale = scale
-        self.vectors = stacked(dims.models, table, dims.width)
+        self.vectors = ensemble_parameter(dims.models, table, dims.width)
 
     def initialise(self, generators):
-        draw(self.vectors, self.scale, generators)
+        init_normal(self.vectors, self.scale, generators)
 
     def longest(self):
-        return self.vectors.shape[1] - 2  # the positions of BOS and EOS are not symbols of the sequence
+        return self.vectors.shape[1] - 2  # without BOS and EOS
 
     def embed(self, h, positions):
-        return h + take(self.vectors, positions)
+        return h + gather_rows(self.vectors, positions)
 
 
 class Sinusoidal(Encoding):
@@ -74,8 +75,8 @@ class ALiBi(Encoding):
 class T5(Encoding):
     """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
 
-    Half of the buckets hold one distance each; the others grow geometrically up to ``furthest``, and the last one
-    holds all beyond.
+    The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
+    the last one holds all larger distances too.
     """
 
     def __init__(
@@ -85,13 +86,13 @@ class T5(Encoding):
         if furthest <= buckets // 2:
             raise InputError(f"encoding.furthest={furthest}: must exceed half of encoding.buckets={buckets}")
         self.furthest, self.scale = furthest, scale
-        self.biases = stacked(dims.models, buckets, dims.heads)
+        self.biases = ensemble_parameter(dims.models, buckets, dims.heads)
 
     def initialise(self, generators):
-        draw(self.biases, self.scale, generators)
+        init_normal(self.biases, self.scale, generators)
 
     def bucket(self, distance: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-        """The bucket of each distance, 0 or more (negative ones, masked in any case, fall into bucket 0)."""
+        """The bucket of each distance. Negative distances, which are always masked, fall into bucket 0."""
         buckets = self.biases.shape[1]
         exact = buckets // 2
         ratio = distance.clamp(min=exact).float() / exact
@@ -99,15 +100,15 @@ class T5(Encoding):
         return torch.where(distance < exact, distance.clamp(min=0), far.clamp(max=buckets - 1))
 
     def bias(self, query, key):
-        return take(self.biases, self.bucket(query - key)).movedim(-1, -3)
+        return gather_rows(self.biases, self.bucket(query - key)).movedim(-1, -3)
 
 
 class Randomized(Encoding):
-    """Positions drawn as an ordered random subset of 0..``span`` - 1, told by the encoding ``inner``
-    (Ruoss et al., 2023: the RandomPos of the paper's Table 1).
+    """Randomized positions (Ruoss et al., 2023; RandomPos in the paper's Table 1): a sorted random subset of
+    range(``span``), encoded by ``inner``.
 
-    Training thus visits the positions that longer test sequences will use. A prefix of k symbols is given k + 2
-    positions of its own draw.
+    Training thus visits the positions that longer test sequences use. Each prefix of k symbols has k + 2 positions,
+    drawn for it alone.
     """
 
     draws_positions = True
@@ -128,8 +129,8 @@ class Randomized(Encoding):
         return self.span - 2
 
     def positions(self, lengths, count, generator):
-        # The k + 2 smallest of `span` random keys mark a random subset; sorting orders it. Rows shorter than `count`
-        # are filled up with their last position, which none of their readouts sees.
+        # The k + 2 smallest of `span` random keys mark a random subset, which is then sorted. Rows shorter than `count`
+        # are padded with their last position; the prefix's EOS does not see the padding.
         keys = torch.rand(len(lengths), self.span, generator=generator)
         rank = keys.argsort(1).argsort(1)
         chosen = rank < (lengths + 2)[:, None]
@@ -151,8 +152,8 @@ class Randomized(Encoding):
 
 
 def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
-    """The published slopes: 2^(-8 i / H) for H a power of two; otherwise those of the power of two below H, then every
-    other one of those of the next power, as in the authors' release."""
+    """The published slopes: 2^(-8 i / H) if H is a power of two. Otherwise the slopes of the power of two below H, then
+    every second slope of the next power of two, as in the authors' release."""
     below = 2 ** int(math.log2(heads))
     slopes = [2 ** (-8 * i / below) for i in range(1, below + 1)]
     between = [2 ** (-4 * i / below) for i in range(1, 2 * below + 1, 2)]

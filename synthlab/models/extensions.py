@@ -1,7 +1,7 @@
-"""RoPE for contexts longer than those of training.
+"""Extensions of RoPE to contexts longer than the training contexts.
 
-None of these has anything learned: each can also take the place of ``rope`` in a trained model (``model.encoding``),
-with the base it was trained with, but for ``EABF``. ``trained`` counts tokens, BOS and EOS too.
+None of them has parameters, so each can replace ``rope`` in a trained model (``model.encoding``). All but ``EABF`` then
+take the base that the model was trained with. ``trained`` is the training length in tokens, with BOS and EOS.
 """
 
 import math
@@ -18,8 +18,8 @@ Factor = Annotated[float, Field(ge=1, le=10**6)]
 
 
 class PI(RoPE):
-    """Position interpolation: positions divided by ``factor``, so that they stay among those of training (Chen et al.,
-    2023, section 2.3, equation 4)."""
+    """Position interpolation: positions divided by ``factor``, so that they stay within the training range (Chen et
+    al., 2023, section 2.3, equation 4)."""
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
@@ -30,7 +30,7 @@ class PI(RoPE):
 
 
 class NTK(RoPE):
-    """NTK-aware interpolation: a base such that the highest frequency stays and the lowest is divided by ``factor``
+    """NTK-aware interpolation: a larger base, which keeps the highest frequency and divides the lowest by ``factor``
     (Peng et al., 2024, section 3.1)."""
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
@@ -47,15 +47,17 @@ class NTK(RoPE):
 
 
 class YaRN(RoPE):
-    """Pairs of dimensions that turn more than ``fast`` times within ``trained`` tokens are left as they are, those that
-    turn less than ``slow`` times are interpolated, with a ramp between; and logits are multiplied by
-    1/t = (0.1 ln(factor) + 1)^2 (Peng et al., 2024, sections 3.2 to 3.4).
+    """YaRN (Peng et al., 2024, sections 3.2 to 3.4).
 
-    The ramp is that of the authors' release and of what others made of it: linear in the number of the pair, from the
-    last whole number before the pair that turns ``fast`` times, but at least 0, to the first after the one that turns
-    ``slow`` times. In the paper it is linear in the number of turns. The two are close where many pairs lie on it; but
-    where even the first pair turns less than ``fast`` times, as in short contexts, the release leaves it as it is
-    and the paper does not. The release scales queries and keys by the root of 1/t, which makes the same logits.
+    Pairs of dimensions that rotate more than ``fast`` times within ``trained`` tokens keep their frequency. Pairs that
+    rotate less than ``slow`` times are interpolated: their frequency is divided by ``factor``. Between them is a linear
+    ramp. Logits are multiplied by 1/t = (0.1 ln(factor) + 1)^2.
+
+    The ramp is that of the authors' release: linear in the index of the pair, from the index (rounded down, at least 0)
+    of the pair that rotates ``fast`` times to the index (rounded up) of the pair that rotates ``slow`` times. The
+    paper's ramp is linear in the number of rotations. The two are close where many pairs lie on the ramp. They differ
+    in short contexts, where even the first pair rotates less than ``fast`` times: the release keeps its frequency, the
+    paper does not. The release scales queries and keys by sqrt(1/t), which gives the same logits.
     """
 
     def __init__(
@@ -74,30 +76,33 @@ class YaRN(RoPE):
         self.factor, self.trained, self.slow, self.fast = factor, trained, slow, fast
 
     def frequencies(self, width, device=None):
-        plain = super().frequencies(width, device)
+        frequencies = super().frequencies(width, device)
         first = max(math.floor(self.pair(self.fast, width)), 0)
         last = min(math.ceil(self.pair(self.slow, width)), width - 1)
-        pairs = torch.arange(len(plain), dtype=plain.dtype, device=device)
-        ramp = ((pairs - first) / max(last - first, 0.001)).clamp(0, 1)  # a step where both ends are one
-        return plain.lerp(plain / self.factor, ramp)
+        pairs = torch.arange(len(frequencies), dtype=frequencies.dtype, device=device)
+        ramp = ((pairs - first) / max(last - first, 0.001)).clamp(
+            0, 1
+        )  # a step function if both ends are the same pair
+        return frequencies.lerp(frequencies / self.factor, ramp)
 
-    def pair(self, turns: float, width: int) -> float:
-        """The pair of dimensions, of ``width`` of them, that turns so often within the trained length: a fraction, or
-        one that does not exist."""
-        wavelength = math.log(self.trained) - math.log(turns)  # logarithms first: their quotient could be infinite
-        return width / 2 * (wavelength - math.log(2 * math.pi)) / math.log(self.base)
+    def pair(self, rotations: float, width: int) -> float:
+        """The index of the pair that makes so many rotations within the training length, for heads of ``width``
+        dimensions. Not a whole number, and possibly outside the range of pairs."""
+        log_wavelength = math.log(self.trained) - math.log(rotations)  # the log of the quotient could overflow
+        return width / 2 * (log_wavelength - math.log(2 * math.pi)) / math.log(self.base)
 
     def sharpen(self, positions):
         return torch.full_like(positions, (0.1 * math.log(self.factor) + 1) ** 2, dtype=torch.float64)
 
 
 class EABF(RoPE):
-    """Entropy-aware adjusted base frequency: RoPE with a larger base, and the logits of the i-th token, which sees i,
-    multiplied by max(1, log_c(i)) for c the ``trained`` length (Zhang et al., 2024, arXiv 2401.07004, and their code).
+    """Entropy-aware adjusted base frequency: RoPE with a larger base, and logits scaled by the number of visible tokens
+    (Zhang et al., 2024, arXiv 2401.07004, and their code).
 
-    They leave the logits of the first two of 32 layers as they are; here those of every layer are scaled, as two layers
-    are all that a small model has. Where positions are drawn (``randomized``), i is the position plus one, which is
-    more than the token sees.
+    The i-th token sees i tokens; its logits are multiplied by max(1, log_c(i)), where c is ``trained``, the training
+    length. The authors do not scale the first two of 32 layers. Here every layer is scaled, since small models have
+    two layers or fewer. With ``randomized`` positions, i is the position plus one, which exceeds the number of visible
+    tokens.
     """
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, trained: Annotated[int, Field(ge=2)]):

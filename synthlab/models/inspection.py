@@ -1,4 +1,4 @@
-"""What a trained model does inside: where it attends, and what its position encoding adds.
+"""Attention weights of a trained model, and what its position encoding adds to the logits.
 
 Tensor letters as in ``transformer``.
 """
@@ -9,36 +9,43 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from synthlab.models import packing
-from synthlab.models.attention import Sight
-from synthlab.models.encodings import Dims, NoPE
-from synthlab.models.layers import take
+from synthlab.models.encoding_base import Dims, Encoding
+from synthlab.models.encodings import NoPE
+from synthlab.models.layers import gather_rows
+from synthlab.models.packing import pack, packed_tokens
 from synthlab.models.transformer import Transformer
 
-UNTOLD = NoPE(Dims(width=1, heads=1, models=1))  # sizes mean nothing to it
+NO_ENCODING = NoPE(Dims(width=1, heads=1, models=1))  # which ignores the sizes
 
 
 def readout_attention(
     model: Transformer, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
 ) -> Float[Tensor, "E B H L K"]:
-    """How much each readout attends, in the last layer, to BOS, x1..xL and itself."""
-    h, sight = model.embed(x, positions), model.sight(x, positions)
-    for block in model.blocks[:-1]:
-        h = block(h, sight, model.encoding)
-    last = model.blocks[-1]
-    return last.attention.attend(last.pre1(h), sight.of_readouts(), model.encoding)[0]
+    """The attention weights of each prefix's EOS, in the last layer: on BOS, x1..xL and itself."""
+    tokens = packed_tokens(x, positions, model.encoding)
+    h = model.encoding.embed(gather_rows(model.token_embeddings, pack(x)), tokens.positions)
+    *blocks, last = model.blocks
+    for block in blocks:
+        h = block(h, tokens, model.encoding)
+    tokens = tokens.only_readouts()
+    q, k, _ = last.attention.project(last.pre1(h), tokens, model.encoding)
+    return last.attention.weights(last.attention.logits(q, k, tokens), tokens)
 
 
 def added_logits(model: Transformer, x: Int[Tensor, "E B L"]) -> Float[Tensor, "E B H L+2 L+2"]:
-    """What the position encoding adds to the first layer's attention logits on ``[BOS, x1..xL, EOS]``: the logits less
+    """What the position encoding adds to the first layer's attention logits on ``[BOS, x1..xL, EOS]``: the logits minus
     those of the same weights without position encoding. Minus infinity where a token (row) does not see another."""
-    sight = model.sight(x, None)
-    blind = Sight(sight.first, sight.positions, sight.visible, None)
-    first = model.blocks[0]
-    told, _ = first.attention.score(first.pre1(model.embed(x, None)), sight, model.encoding)
-    plain, _ = first.attention.score(first.pre1(take(model.tokens, packing.pack(x))), blind, UNTOLD)
-    added = (told - plain).expand(len(x), x.shape[1], -1, -1, -1)
+    added = _first_logits(model, x, model.encoding) - _first_logits(model, x, NO_ENCODING)
+    added = added.expand(len(x), x.shape[1], -1, -1, -1)
     length = x.shape[-1]
     rows = torch.cat((added[..., : length + 1, :], added[..., -1:, :]), -2)  # the last EOS is the whole sequence's
     seen = torch.ones(length + 2, length + 2, dtype=torch.bool, device=x.device).tril()
     return rows.masked_fill(~seen, -math.inf)
+
+
+def _first_logits(model: Transformer, x: Int[Tensor, "E B L"], encoding: Encoding) -> Float[Tensor, "E B H T K"]:
+    """The first layer's attention logits under ``encoding``, not masked."""
+    tokens, first = packed_tokens(x, None, encoding), model.blocks[0]
+    h = encoding.embed(gather_rows(model.token_embeddings, pack(x)), tokens.positions)
+    q, k, _ = first.attention.project(first.pre1(h), tokens, encoding)
+    return first.attention.logits(q, k, tokens)

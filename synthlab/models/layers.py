@@ -1,8 +1,8 @@
-"""Layers of E models of one shape side by side: every parameter has a leading dimension of models.
+"""Layers of an ensemble: E models of one shape, whose parameters have a leading dimension of models.
 
-One batched product serves all models, so that many small ones cost little more than their arithmetic. No operation
-mixes models: each computes what it would compute alone, for most shapes to the last bit (see ``training.exactness``).
-What differs from model to model must be a parameter; a buffer is the same for all.
+One batched matrix product serves all models, so that many small models cost little more than their arithmetic. No
+operation mixes models: each computes what it would compute alone, for most shapes to the last bit (see
+``training.exactness``). Whatever differs between models must be a parameter; a buffer is shared by all.
 """
 
 import math
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 Generators = Sequence[torch.Generator]
 
 
-def stacked(models: int, *shape: int) -> nn.Parameter:
-    """A parameter of ``models`` models, its values left open."""
+def ensemble_parameter(models: int, *shape: int) -> nn.Parameter:
+    """A parameter [models, *shape] of an ensemble, not initialized."""
     return nn.Parameter(torch.empty(models, *shape))
 
 
-def draw(parameter: nn.Parameter, deviation: float, generators: Generators) -> None:
-    """Normal values for each model, from its own generator."""
+def init_normal(parameter: nn.Parameter, std: float, generators: Generators) -> None:
+    """Initialize each model's values from N(0, std^2), with the model's own generator."""
     for values, generator in zip(parameter.data, generators, strict=True):
-        values.normal_(std=deviation, generator=generator)
+        values.normal_(std=std, generator=generator)
 
 
-def take(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> Float[Tensor, "..."]:
-    """Each model's rows of its own ``table``, [E, *I, *F]."""
+def gather_rows(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> Float[Tensor, "..."]:
+    """Embedding lookup: the rows that ``index`` names, of each model's own ``table``; [E, *I, *F]."""
     models, rows = table.shape[:2]
     offset = rows * torch.arange(models, device=index.device)
     index = index + offset.view(-1, *[1] * (index.dim() - 1))
@@ -40,20 +40,20 @@ def take(table: Float[Tensor, "E R *F"], index: Int[Tensor, "#E *I"]) -> Float[T
 
 
 class Linear(nn.Module):
-    """An affine map for each model."""
+    """A linear layer with bias for each model."""
 
     def __init__(self, models: int, inputs: int, outputs: int):
         super().__init__()
-        self.weight, self.bias = stacked(models, inputs, outputs), stacked(models, 1, outputs)
+        self.weight, self.bias = ensemble_parameter(models, inputs, outputs), ensemble_parameter(models, 1, outputs)
 
     def initialise(self, scale: float, generators: Generators) -> None:
-        """Weights of deviation scale / sqrt(inputs), biases 0."""
-        draw(self.weight, scale / math.sqrt(self.weight.shape[1]), generators)
+        """Weights with standard deviation scale / sqrt(inputs), biases 0."""
+        init_normal(self.weight, scale / math.sqrt(self.weight.shape[1]), generators)
         nn.init.zeros_(self.bias)
 
     def forward(self, h: Float[Tensor, "E *N i"]) -> Float[Tensor, "E *N o"]:
         rows = h.flatten(1, -2)
-        if self.weight.shape[-1] == 1:  # a product with one column is several times slower than a sum
+        if self.weight.shape[-1] == 1:  # measured: a product with one column is several times slower than a sum
             out = (rows * self.weight.mT).sum(-1, keepdim=True) + self.bias
         else:
             out = torch.baddbmm(self.bias, rows, self.weight)
@@ -61,11 +61,11 @@ class Linear(nn.Module):
 
 
 class LayerNorm(nn.Module):
-    """Layer normalization with each model's own scale and shift."""
+    """Layer normalization, with a scale and a shift for each model."""
 
     def __init__(self, models: int, width: int):
         super().__init__()
-        self.scale, self.shift = stacked(models, 1, width), stacked(models, 1, width)
+        self.scale, self.shift = ensemble_parameter(models, 1, width), ensemble_parameter(models, 1, width)
         nn.init.ones_(self.scale)
         nn.init.zeros_(self.shift)
 
@@ -75,21 +75,21 @@ class LayerNorm(nn.Module):
 
 
 class MLP(nn.Sequential):
-    """A feed-forward net with one hidden layer."""
+    """An MLP with one hidden layer."""
 
     def __init__(self, models: int, width: int, hidden: int, out: int):
         super().__init__(Linear(models, width, hidden), nn.GELU(), Linear(models, hidden, out))
 
 
 class Member:
-    """One model of a stack, called as if it were alone: on x [B, L] and positions [B, P], wherever the stack's device
-    is. It answers with a number for each place of x, or with one for each token of a vocabulary."""
+    """One model of an ensemble, called as a model of its own: on x [B, L] and positions [B, P], on any device. It
+    returns a number for each place of x, or logits over the vocabulary."""
 
-    def __init__(self, stack: nn.Module, index: int):
-        self.stack, self.encoding = stack, cast("Encoding", stack.encoding)
-        self.values = {name: values[index : index + 1] for name, values in stack.named_parameters()}
+    def __init__(self, ensemble: nn.Module, index: int):
+        self.ensemble, self.encoding = ensemble, cast("Encoding", ensemble.encoding)
+        self.parameters = {name: values[index : index + 1] for name, values in ensemble.named_parameters()}
 
     def __call__(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L *V"]:
-        device = next(iter(self.values.values())).device
-        given = (x[None].to(device), None if positions is None else positions[None].to(device))
-        return torch.func.functional_call(self.stack, self.values, given)[0].to(x.device)
+        device = next(iter(self.parameters.values())).device
+        inputs = (x[None].to(device), None if positions is None else positions[None].to(device))
+        return torch.func.functional_call(self.ensemble, self.parameters, inputs)[0].to(x.device)

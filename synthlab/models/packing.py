@@ -1,76 +1,109 @@
-"""The packed layout: every prefix of a sequence as an example of one row.
+"""The packed layout: every prefix of a sequence is a training example, and all of them share one row.
 
-Under a causal mask the tokens of a prefix never see what follows, so the prefixes of x1..xL can share a row
-``[BOS, x1..xL, EOS x L]``. The k-th EOS stands at position k + 1, sees BOS, x1..xk and itself, and reads out the prefix
-of length k: exactly what ``[BOS, x1..xk, EOS]`` would give alone. Each sequence then yields one example of every length
-for 2L + 1 tokens.
+Under a causal mask the tokens of a prefix never see what follows. So the prefixes of x1..xL can share the row
+``[BOS, x1..xL, EOS x L]``. The k-th EOS has position k + 1, sees BOS, x1..xk and itself, and reads out the prefix of
+length k: exactly what ``[BOS, x1..xk, EOS]`` would give alone. A row of 2L + 1 tokens thus holds one example of every
+length.
 
-Keys and values come only from the first P = L + 1 tokens and from the token itself, so what a token attends to is a
-table of K = P + 1 columns: BOS, x1..xL, and "itself".
-
-Where positions are those of the layout, all sequences of a length are made of the same R = 3L + 1 distinct tokens, the
-menu: ``[BOS, 0 at 1..L, 1 at 1..L, EOS at 2..L + 1]``.
+No token but itself sees an EOS. So the keys of each query are the first P = L + 1 tokens (BOS, x1..xL) and, in a column
+of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symbols are among the first P, and their
+own column is masked.
 """
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from synthlab.models.encoding_base import Encoding
+from synthlab.models.layers import Linear
 
 BOS, EOS = 2, 3
 VOCABULARY = 4  # the symbols 0 and 1, BOS, EOS
 
 
+class PackedTokens(NamedTuple):
+    """Rows of T tokens as attention takes them. Queries are the tokens from ``first_query`` on.
+
+    Attributes:
+        positions: The position of each token.
+        mask: True where a query sees a key. The last of the K columns is the query's own token.
+        bias: What the position encoding adds to the logits, or None.
+        first_query: 0, or P in the last layer, where only the EOS tokens are read.
+    """
+
+    positions: Int[Tensor, "#E #B T"]
+    mask: Bool[Tensor, "Q K"]
+    bias: Float[Tensor, "#E #B H Q K"] | None
+    first_query: int = 0
+
+    def only_readouts(self) -> "PackedTokens":
+        """The same rows with the EOS tokens as the only queries."""
+        first = self.mask.shape[1] - 1
+        bias = None if self.bias is None else self.bias[..., first:, :]
+        return PackedTokens(self.positions, self.mask[first:], bias, first)
+
+    def queries(self, h: Float[Tensor, "E B T D"]) -> Float[Tensor, "E B Q D"]:
+        """The residual stream of the queries."""
+        return h[:, :, self.first_query :]
+
+    def keys_seen(self) -> Int[Tensor, "Q 1"]:
+        """The number of keys that each query sees."""
+        return self.mask.sum(-1, keepdim=True)
+
+    def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
+        """The inner products of each query and its keys."""
+        prefix = self.mask.shape[1] - 1
+        own = (q * k[..., self.first_query :, :]).sum(-1, keepdim=True)
+        return torch.cat((q @ k[..., :prefix, :].mT, own), -1)
+
+    def mix(
+        self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H T d"], output: Linear
+    ) -> Float[Tensor, "E B Q D"]:
+        """The weighted sum of each query's values, all heads through the ``output`` projection."""
+        prefix = self.mask.shape[1] - 1
+        heads = weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., self.first_query :, :]
+        return output(heads.transpose(2, 3).flatten(-2))
+
+
+def packed_tokens(
+    x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None, encoding: Encoding
+) -> PackedTokens:
+    """What attention needs to know of the packed rows of ``x``. ``positions`` as in ``Transformer.forward``."""
+    length = x.shape[-1]
+    positions = packed_positions(length, positions, x.device)
+    own = positions.unsqueeze(-1)
+    prefix = positions[..., None, : length + 1].expand(*positions.shape, -1)
+    return PackedTokens(positions, packed_mask(length, x.device), encoding.bias(own, torch.cat((prefix, own), -1)))
+
+
 def pack(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
-    """``[BOS, x1..xL, EOS x L]`` for each row; T = 2L + 1."""
+    """The packed rows ``[BOS, x1..xL, EOS x L]``; T = 2L + 1."""
     bos = x.new_full((*x.shape[:-1], 1), BOS)
     return torch.cat((bos, x, torch.full_like(x, EOS)), -1)
 
 
+def packed_positions(
+    length: int, positions: Int[Tensor, "E B N"] | None, device: torch.device
+) -> Int[Tensor, "#E #B T"]:
+    """The position of every packed token, given those of BOS, x1..xL and the last EOS (None: 0..L + 1)."""
+    ranks = packed_ranks(length, device)
+    return ranks.view(1, 1, -1) if positions is None else positions[..., ranks]
+
+
 @lru_cache(maxsize=64)
-def ranks(length: int, device: torch.device) -> Int[Tensor, " T"]:
-    """Where each packed token stands in its prefix, from 0 for BOS: 0..L, then 2..L + 1 for the EOS."""
+def packed_ranks(length: int, device: torch.device) -> Int[Tensor, " T"]:
+    """The place of each packed token in its prefix, counted from 0: 0..L for BOS and symbols, 2..L + 1 for the EOS."""
     return torch.cat((torch.arange(length + 1), torch.arange(2, length + 2))).to(device)
 
 
 @lru_cache(maxsize=64)
-def visible(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
-    """Which of BOS, x1..xL and itself (last column) each packed token sees."""
+def packed_mask(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
+    """The attention mask: which of BOS, x1..xL and itself (last column) each packed token sees."""
     token = torch.arange(length + 1)
     causal = token <= token[:, None]
-    symbols = torch.cat((causal, torch.zeros(length + 1, 1, dtype=torch.bool)), 1)  # "itself" is among the keys
+    symbols = torch.cat((causal, torch.zeros(length + 1, 1, dtype=torch.bool)), 1)
     readouts = torch.cat((causal[1:], torch.ones(length, 1, dtype=torch.bool)), 1)
     return torch.cat((symbols, readouts)).to(device)
-
-
-@lru_cache(maxsize=64)
-def menu(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
-    """The menu's tokens, and their positions."""
-    places = torch.arange(1, length + 1)
-    tokens = torch.tensor([BOS] + [0] * length + [1] * length + [EOS] * length)
-    return torch.stack((tokens, torch.cat((torch.zeros(1, dtype=torch.long), places, places, places + 1)))).to(device)
-
-
-@lru_cache(maxsize=64)
-def menu_visible(length: int, device: torch.device) -> Bool[Tensor, "R R"]:
-    """Which of the menu each of its tokens sees, if the sequence holds it: what stands before, and itself. No token
-    but itself sees an EOS."""
-    tokens, positions = menu(length, torch.device("cpu"))
-    before = (positions < positions[:, None]) & (tokens != EOS)
-    return (before | torch.eye(len(tokens), dtype=torch.bool)).to(device)
-
-
-def choices(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
-    """Where on the menu each packed token stands."""
-    length = x.shape[-1]
-    symbols = 1 + length * x + torch.arange(length, device=x.device)
-    eos = torch.arange(2 * length + 1, 3 * length + 1, device=x.device).expand(x.shape)
-    return torch.cat((x.new_zeros(*x.shape[:-1], 1), symbols, eos), -1)
-
-
-def present(x: Int[Tensor, "*B L"]) -> Bool[Tensor, "*B R"]:
-    """Which of the menu each sequence holds."""
-    one = x.bool()
-    always = torch.ones_like(one)
-    return torch.cat((always[..., :1], ~one, one, always), -1)

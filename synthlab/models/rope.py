@@ -1,4 +1,4 @@
-"""Rotary position embedding. Variants of it override the frequencies alone."""
+"""Rotary position embedding (RoPE). Its variants override only the frequencies."""
 
 import torch
 from jaxtyping import Float, Int
@@ -10,8 +10,8 @@ from synthlab.models.encoding_base import Dims, Encoding
 
 
 class RoPE(Encoding):
-    """Queries and keys turned by angles proportional to position, so that logits depend on differences of positions
-    only (Su et al., 2021, equation 34)."""
+    """Queries and keys rotated by angles proportional to position, so that logits depend only on relative positions
+    (Su et al., 2021, equation 34)."""
 
     def __init__(self, dims: Dims, /, base: PositiveFloat):
         super().__init__()
@@ -24,7 +24,8 @@ class RoPE(Encoding):
         self.base = base
 
     def frequencies(self, width: int, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
-        """Radians a position for each pair of the ``width`` dimensions of a head, the fastest first."""
+        """The rotary frequencies: radians per position for each pair of a head's ``width`` dimensions, highest
+        first."""
         return geometric(width, self.base, device)
 
     def rotate(self, v, positions):

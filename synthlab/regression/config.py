@@ -1,4 +1,4 @@
-"""A run on a task whose answer is a number, described."""
+"""The config of a run on a regression task."""
 
 import json
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ class Evaluation(BaseModel):
 
 
 class RunConfig(Config):
-    """A run on a task whose answer is a number."""
+    """A run on a regression task: its target is a number."""
 
-    results_version = 3  # 2: stacked models; 3: the kind is part of the config
+    results_version = 3  # 2: ensembles of models; 3: the kind is part of the config
     config_name = "config"
     # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]

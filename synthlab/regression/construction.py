@@ -1,4 +1,4 @@
-"""From a config to the objects it stands for, checked before anything runs."""
+"""Build the task, inputs, output map and model of a config, and check that they fit before anything runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)
 
 
 class Parts(NamedTuple):
-    """What a config stands for, built."""
+    """The objects that a config describes."""
 
     task: Task
     inputs: InputDistribution
@@ -35,9 +35,9 @@ class Parts(NamedTuple):
 
 
 def resolve(raw: Mapping[str, Any]) -> RunConfig:
-    """The run that ``raw`` describes, complete: whatever the config left open is filled in.
+    """The complete config of the run that ``raw`` describes, with defaults filled in.
 
-    Raises InputError for anything that could not be trained or tested, before it is tried.
+    Raises InputError for a run that could not be trained or tested.
     """
     config = RunConfig.checked(raw)
     problems, members = [], {}
@@ -64,33 +64,33 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
 
 
 def build(config: RunConfig) -> Parts:
-    """Task, input distribution, map and freshly initialized model (a stack of one)."""
+    """Task, input distribution, output map and initialized model (an ensemble of one)."""
     return Parts(*data(config), build_models([config]))
 
 
 def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
-    """What decides a run's examples: task, input distribution, map."""
+    """Task, input distribution and output map, which decide a run's examples."""
     return TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
 
 
 def build_models(configs: Sequence[RunConfig]) -> nn.Module:
-    """The freshly initialized models of runs of one shape, as one stack. Raises InputError for models that cannot be
-    stacked."""
+    """Initialize the models of runs of one shape, as one ensemble. Raises InputError for models that cannot form an
+    ensemble."""
     make_encoding = partial(ENCODINGS.build, configs[0].encoding)
     with asking("encoding", configs[0].encoding["name"], "be part of a model"):
-        stack = MODELS.build(configs[0].model, make_encoding, [stream(config.seed, "initial") for config in configs])
-    for name, parameter in stack.named_parameters():
+        ensemble = MODELS.build(configs[0].model, make_encoding, [stream(config.seed, "initial") for config in configs])
+    for name, parameter in ensemble.named_parameters():
         if parameter.shape[:1] != (len(configs),):
             field = "encoding" if name.startswith("encoding.") else "model"
             raise InputError(
                 f"{field}={getattr(configs[0], field)['name']}: parameter {name.split('.')[-1]} has shape "
-                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.stacked"
+                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.ensemble_parameter"
             )
-    return stack
+    return ensemble
 
 
 def _check(config: RunConfig, parts: Parts) -> None:
-    """Refuse what fits no single field: lengths beyond the encoding's, targets outside the map's domain."""
+    """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
     for name in ("train_length", "test_length"):
         length, longest = getattr(config, name), _longest(config, parts.model)
         if length > longest:
@@ -113,7 +113,7 @@ def _check(config: RunConfig, parts: Parts) -> None:
 
 
 def _longest(config: RunConfig, model: nn.Module) -> int | float:
-    """The longest sequence that the model's encoding can serve."""
+    """The longest sequence that the model's encoding supports."""
     with (
         asking("model", config.model["name"], "say its encoding"),
         asking("encoding", config.encoding["name"], "say the longest sequence it can serve"),
@@ -126,23 +126,23 @@ def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
     """The smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
     name = config.task["name"]
     with asking("task", name, f"say its span({length})"):
-        found = task.span(length)
+        bounds = task.span(length)
     try:
-        low, high = found
+        low, high = bounds
         span = low + 0.0, high + 0.0
     except (TypeError, ValueError):
         span = math.nan, math.nan
     if not -math.inf < span[0] <= span[1] < math.inf:
-        raise InputError(f"task={name}: span({length}) is {found!r}; must be two finite numbers, the smaller first")
+        raise InputError(f"task={name}: span({length}) is {bounds!r}; must be two finite numbers, the smaller first")
     return float(span[0]), float(span[1])
 
 
 def _checked_map(outrep: OutRep, config: RunConfig) -> OutRep:
-    """The run's map. Raises InputError for one of the user's own that lacks what every map has."""
+    """The run's map. Raises InputError for a user's map without a required attribute."""
     kinds = {"domain": Interval, "image": Interval, "shift": int | float}
     for name, kind in kinds.items():
-        found = getattr(outrep, name, None)
-        if not isinstance(found, kind):
+        value = getattr(outrep, name, None)
+        if not isinstance(value, kind):
             must = "OutRep.__init__ must set it" if name == "shift" else "must be a synthlab.regression.outrep.Interval"
-            raise InputError(f"outrep={config.outrep['name']}: {name} is {found!r}; {must}")
+            raise InputError(f"outrep={config.outrep['name']}: {name} is {value!r}; {must}")
     return outrep

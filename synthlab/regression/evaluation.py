@@ -1,4 +1,4 @@
-"""Error by length, on sequences that are the same for every model."""
+"""Error by length, on test sequences that are the same for every model."""
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
 from synthlab.rng import stream
 
-ENTRIES = 2**17  # attention entries a head in one pass: what fits a core's cache (measured: 1.7 times as fast as 2**21)
+ENTRIES = 2**17  # attention logits of a head in one pass: they fit a core's cache (measured: 1.7x as fast as 2**21)
 
 
 @torch.no_grad()
@@ -25,31 +25,31 @@ def evaluate(
     seed: int,
     largest: float,
 ) -> dict[str, Float[np.ndarray, " L"]]:
-    """Every metric at every length 1..``test_length``, over ``sequences`` sequences drawn under ``seed``.
+    """Every metric at every length 1..``test_length``, over ``sequences`` test sequences sampled with ``seed``.
 
-    Errors are computed in double precision. Outputs that stand for no answer up to ``largest`` are clipped
-    (``OutRep.clip``).
+    Errors are computed in double precision. Outputs outside the range of the map, for answers up to ``largest``, are
+    clipped (``OutRep.clip``).
     """
     x = test_sequences(inputs, sequences, test_length, seed)
     return measured(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
 
 
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
-    """What models are tested on: drawn under ``seed``, and so the same for every model."""
+    """The test sequences of ``seed``, the same for every model."""
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
 
 
 def measured(
     outputs: Float[Tensor, "B L"], x: Int[Tensor, "B L"], task: Task, outrep: OutRep, largest: float
 ) -> dict[str, Float[np.ndarray, " L"]]:
-    """Every metric at every length, of a model's outputs for every prefix of ``x``."""
+    """Every metric at every length, from a model's outputs for every prefix of ``x``."""
     z, y = outputs.double(), task.targets(x).double()
     clipped = outrep.clip(z, largest)
     error = outrep.inverse(clipped) - y
     metrics = {
         "mse": error.square().mean(0),
         "mse_rep": (z - outrep.forward(y)).square().mean(0),
-        # A ratio of means, not a mean of ratios: single targets can be 0 (the sum or mean of 00...0).
+        # A ratio of means, not a mean of ratios: a target can be 0 (the sum or mean of 00...0).
         "relative_error": error.abs().mean(0) / y.abs().mean(0),
         "bias": error.mean(0),
         "clipped": (z != clipped).double().mean(0),
@@ -58,8 +58,8 @@ def measured(
 
 
 def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
-    """The model's output for every prefix of every row. One pass serves all lengths, unless the encoding draws
-    positions anew for each prefix."""
+    """The model's output for every prefix of every row: in one pass over all lengths, or, if the encoding draws random
+    positions for each prefix, in a pass for each length."""
     length = x.shape[1]
     rows = max(1, ENTRIES // length**2)
     if not model.encoding.draws_positions:

@@ -1,4 +1,4 @@
-"""Runs on tasks with a number for an answer: how their models are built, trained and tested."""
+"""Regression tasks: how their models are built, trained and tested (see ``training.family.Family``)."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ from synthlab.training.loop import Observer, Training, train
 __all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "train_models"]
 
 
-def make_objective(stack: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
-    """What the models of ``stack`` minimize as ``configs`` say."""
+def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
+    """The weighted squared error of each model of ``ensemble``, on the tasks of ``configs``."""
     examples = [
         Examples(
             *data(config),
@@ -28,24 +28,24 @@ def make_objective(stack: nn.Module, configs: Sequence[RunConfig], device: str =
         )
         for config in configs
     ]
-    return PrefixRegression(stack, examples, device)
+    return PrefixRegression(ensemble, examples, device)
 
 
 def train_models(
-    stack: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
+    ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train the freshly built models of runs of one shape, and say how each one's training went. ``observe`` may look
-    at ``stack``, which is at each point as far as its training is."""
-    objective = make_objective(stack, configs, device)
-    return train(stack.parameters(), objective, [config.protocol for config in configs], observe)
+    """Train the initialized models of runs of one shape, in place; returns their training curves. ``observe`` may
+    inspect ``ensemble`` at each point of the curve."""
+    objective = make_objective(ensemble, configs, device)
+    return train(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
 
 
-def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Every metric at every length of the stack's model ``index``; and all that one of the theory's models computes, in
-    four numbers, or six with BOS, None for models that take more."""
-    metrics = evaluate(Member(stack, index), *data(config), config.test_length, **config.evaluation.model_dump())
+def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    """Every metric at every length for the model ``index``; and, for ``LinearAttention`` only, its output matrix M (2 x
+    2, with BOS 2 x 3), else None."""
+    metrics = evaluate(Member(ensemble, index), *data(config), config.test_length, **config.evaluation.model_dump())
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
-    if not isinstance(stack, LinearAttention):
+    if not isinstance(ensemble, LinearAttention):
         return table, None
-    outputs = stack.outputs()[index].detach().double().cpu().numpy()
+    outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
     return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])

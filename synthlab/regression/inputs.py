@@ -1,7 +1,7 @@
-"""Input distributions: how binary sequences are drawn.
+"""Input distributions over binary sequences.
 
-Every distribution here is exchangeable, so a prefix of a drawn sequence is itself a draw at the shorter length. The
-packed layout relies on that (see ``packing``).
+Every distribution here is exchangeable, so that a prefix of a sample is a sample at the shorter length. The packed
+layout relies on that (see ``models.packing``).
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from synthlab.config.registry import Registry
 
 
 class InputDistribution(ABC):
-    """A distribution over binary sequences, such that a prefix of a draw is a draw at the shorter length.
+    """A distribution over binary sequences, such that a prefix of a sample is a sample at the shorter length.
 
     The constructor's keyword arguments are the keys of the config group ``inputs``.
 
@@ -32,12 +32,12 @@ class InputDistribution(ABC):
     """
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
-        """Draw sequences.
+        """Sample sequences.
 
         Args:
-            batch: B, how many.
-            length: L, their symbols.
-            generator: Where the randomness comes from.
+            batch: B, the number of sequences.
+            length: L, the number of symbols of each.
+            generator: The source of randomness.
 
         Returns:
             The sequences; each symbol is 0 or 1.
@@ -51,7 +51,7 @@ class InputDistribution(ABC):
 
         Args:
             batch: B, the number of sequences.
-            generator: For probabilities that are drawn.
+            generator: The source of randomness, for random probabilities.
 
         Returns:
             One number, or one for each sequence.

@@ -1,4 +1,4 @@
-"""What runs minimize: mean squared error over all prefixes, in representation space."""
+"""The training objective: mean squared error over all prefixes, in representation space."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
 from synthlab.rng import stream
 
-# Batches are drawn for up to so many steps at once, as far as so many symbols allow: a call of its own for each step
-# would take longer than its drawing. Both are part of what a seed means.
+# Batches are sampled for up to STEPS steps and SYMBOLS symbols at once, since a call for each step would cost more than
+# the sampling. Changing either changes the examples of a seed.
 STEPS, SYMBOLS = 64, 2**18
 
 
 class Examples:
-    """Fresh training examples of one run, a batch a step.
+    """The training examples of one run: a new batch in each step.
 
-    Each sequence is an example of every length up to ``train_length``; the training distribution of lengths weighs
-    them (paper, appendix A: uniform).
+    Each sequence is an example of every length up to ``train_length``, weighted by the distribution of training lengths
+    (paper, appendix A: uniform).
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Examples:
         self.symbols, self.places = stream(seed, "training"), stream(seed, "positions")
 
     def steps(self) -> int:
-        """How many batches ``draw`` returns."""
+        """The number of batches that ``draw`` returns."""
         return max(1, min(STEPS, SYMBOLS // (self.batch * len(self.weights))))
 
     def draw(self) -> tuple[Int[Tensor, "S B L"], Float[Tensor, "S B L"]]:
@@ -48,14 +48,14 @@ class Examples:
         return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
 
     def lengths(self) -> Int[Tensor, " B"]:
-        """A length for each sequence of a batch, where it is to be an example of one only."""
+        """A random length for each sequence of a batch, where a sequence is an example of one length only."""
         return 1 + torch.multinomial(self.weights, self.batch, replacement=True, generator=self.places)
 
 
 class PrefixRegression:
-    """The losses of models on fresh batches, each time it is called: model e is trained on ``examples[e]``.
+    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``.
 
-    Where the encoding draws positions anew for each prefix, a sequence is an example of one length.
+    If the encoding draws random positions for each prefix, a sequence is an example of one length only.
     """
 
     def __init__(self, model: nn.Module, examples: Sequence[Examples], device: torch.device | str = "cpu"):
@@ -78,8 +78,8 @@ class PrefixRegression:
 
     def _batches(self):
         while True:
-            drawn = [each.draw() for each in self.examples]
-            x, targets = (torch.stack(parts, 1).to(self.device) for parts in zip(*drawn, strict=True))
+            samples = [each.draw() for each in self.examples]
+            x, targets = (torch.stack(parts, 1).to(self.device) for parts in zip(*samples, strict=True))
             yield from zip(x, targets, strict=True)
 
 
@@ -87,7 +87,7 @@ def weighted_mse(
     output: Float[Tensor, "E B L"], target: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]
 ) -> Float[Tensor, " E"]:
     """Each model's squared error, weighted over lengths and averaged over the batch. Raises ValueError for unequal
-    shapes, which would broadcast."""
+    shapes, which would otherwise broadcast."""
     if output.shape != target.shape:
         raise ValueError(f"output has shape {tuple(output.shape)}, target {tuple(target.shape)}: must be equal")
     return ((output - target).square() * weights).sum((1, 2)) / output.shape[1]

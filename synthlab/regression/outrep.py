@@ -1,7 +1,7 @@
 """OutRep: invertible maps of the target (paper, section 3).
 
-The model is trained on f(y + c) and its output z is read as f^-1(z) - c. The shift c moves the smallest target into the
-domain of f. A network can put out a z that f takes nowhere in its domain; ``OutRep.clip`` says what then happens.
+The model is trained on f(y + c), and its output z is decoded as f^-1(z) - c. The shift c moves the smallest target into
+the domain of f. A network can output a z outside the image of f; ``OutRep.clip`` moves it to the nearest valid output.
 """
 
 import math
@@ -19,7 +19,7 @@ Values = Float[Tensor, "..."]
 
 
 class Interval(NamedTuple):
-    """The numbers from ``low`` to ``high``; infinite ends are not part of it, nor is ``low`` with ``open_low``.
+    """The numbers from ``low`` to ``high``; without infinite ends, and without ``low`` if ``open_low``.
 
     Example:
         >>> import math, torch, synthlab
@@ -50,12 +50,12 @@ NON_NEGATIVE = Interval(0.0, math.inf)
 class OutRep(ABC):
     """A map of the target: strictly monotone f from ``domain`` onto ``image``, acting on y + ``shift``.
 
-    The model is trained on f(y + shift), and its output z is read as f^-1(z) - shift. The constructor must take
+    The model is trained on f(y + shift), and its output z is decoded as f^-1(z) - shift. The constructor must take
     ``shift``, and pass it on; its other keyword arguments are the keys of the config group ``outrep``.
 
     Attributes:
         domain: Where f is defined, an ``Interval``.
-        image: What f takes it onto, an ``Interval``.
+        image: The image of the domain under f, an ``Interval``.
         increasing: Whether f increases.
         shift: c in f(y + c), in the units of the answer.
 
@@ -92,37 +92,36 @@ class OutRep(ABC):
         """The inverse of f, on its image."""
 
     def forward(self, y: Values) -> Values:
-        """From natural units to representation space: f(y + c)."""
+        """From the original scale to representation space: f(y + c)."""
         return self.f(y + self.shift)
 
     def inverse(self, z: Values) -> Values:
-        """From representation space, inside the image, to natural units: f^-1(z) - c."""
+        """From representation space, inside the image, to the original scale: f^-1(z) - c."""
         return self.f_inverse(z) - self.shift
 
     def clip(self, z: Values, largest: float) -> Values:
-        """The nearest output that stands for an answer.
+        """Clip outputs to those that decode to an answer of at most ``largest``.
 
-        f is monotone, so the outputs that stand for an answer of at most ``largest`` form an interval: the image, cut
-        off at f(largest + c).
+        f is monotone, so these outputs form an interval: the image, cut off at f(largest + c).
 
         Args:
             z: Outputs of a model, in representation space.
-            largest: The largest answer, in natural units.
+            largest: The largest answer, in the original scale.
 
         Returns:
-            The outputs, each moved to the nearest in that interval.
+            The outputs, each clipped to that interval.
         """
         end = float(self.forward(torch.tensor(largest, dtype=torch.float64)))
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)
 
     def default_shift(self, smallest: float) -> float:
-        """The shift used where the config leaves it open: 0 if the smallest target lies in the domain, else the one
-        that moves it to 1 (sum: 1/sqrt(y + 1))."""
+        """The default shift: 0 if the smallest target lies in the domain, else the shift that moves it to 1 (for the
+        sum: 1/sqrt(y + 1))."""
         return 0.0 if self.domain.contains(torch.tensor(smallest)) else 1.0 - smallest
 
 
 class Identity(OutRep):
-    """f(x) = x: the plain target."""
+    """f(x) = x: the target itself."""
 
     domain, image = REALS, REALS
 

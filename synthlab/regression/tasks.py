@@ -1,4 +1,4 @@
-"""Tasks: what is to be predicted from a binary sequence, at every prefix."""
+"""Tasks: real-valued targets for every prefix of a binary sequence."""
 
 from abc import ABC, abstractmethod
 
@@ -34,7 +34,7 @@ class Task(ABC):
             x: B sequences of L symbols, each 0 or 1.
 
         Returns:
-            In column k - 1 the target of ``x[:, :k]``, in the units of the answer.
+            The targets in the original scale; column k - 1 holds those of ``x[:, :k]``.
         """
 
     @abstractmethod
@@ -47,7 +47,7 @@ def _lengths(x: Tensor) -> Tensor:
 
 
 class Mean(Task):
-    """The share of ones (paper, section 3)."""
+    """The fraction of ones (paper, section 3)."""
 
     def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
         return x.cumsum(1) / _lengths(x)

@@ -1,4 +1,4 @@
-"""What runs train on: devices and threads."""
+"""Devices and threads that runs train on."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,18 +12,18 @@ DEVICES = ("cpu", "cuda", "auto")
 
 
 def find_device(name: str) -> str:
-    """``name``, or what auto stands for here. Raises InputError for one that is not there."""
+    """``name``, or for ``auto`` the device that it selects. Raises InputError for a device that is not available."""
     if name not in DEVICES:
         raise InputError(unknown("device", name, DEVICES))
-    there = torch.cuda.is_available()
-    if name == "cuda" and not there:
+    has_cuda = torch.cuda.is_available()
+    if name == "cuda" and not has_cuda:
         raise InputError("device=cuda: there is none on this machine; choose cpu or auto")
-    return "cuda" if there and name != "cpu" else "cpu"
+    return "cuda" if has_cuda and name != "cpu" else "cpu"
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread: sums then have one order, and processes do not fight over cores."""
+    """Compute on one thread: the order of sums is then fixed, and processes do not compete for cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -6,17 +6,17 @@ from typing import TypeVar
 
 from synthlab.config.base import Config
 
-# How many activations of a layer an ensemble computes in a step at most (see ``_activations``): beyond it a core gains
-# nothing more, and memory grows. A step costs as much as OVERHEAD activations before it computes any; one takes SECONDS
-# on one core of the machine that docs/speed.md speaks of, up to a factor of two or so.
+# CAPACITY: the most activations of a layer that an ensemble computes in a step (see ``_activations``). Beyond it a core
+# gains nothing, and memory grows. OVERHEAD: the fixed cost of a step, in activations. SECONDS: the time of one
+# activation on one core of the machine in docs/speed.md, up to a factor of about two.
 CAPACITY = {"cpu": 2**17, "cuda": 2**24}
 OVERHEAD, SECONDS = 2**14, 1.2e-7
 Run = TypeVar("Run", bound=Config)
 
 
 def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") -> list[list[Run]]:
-    """``configs`` in ensembles of one shape, as large as pays, the longest work first; cut smaller where workers would
-    be left without one. Whoever trains them checks that they are exact (``training.exactness``)."""
+    """Group ``configs`` into ensembles of one shape and up to ``ensemble_size`` runs, longest first. Ensembles are
+    split further if some workers would have none. The caller checks that they are exact (``training.exactness``)."""
     shapes: dict[str, list[Run]] = {}
     for config in configs:
         shapes.setdefault(config.shape, []).append(config)
@@ -32,28 +32,28 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
 
 
 def ensemble_size(config: Config, device: str = "cpu") -> int:
-    """How many runs of this shape an ensemble holds at most: one of a model whose size is not known."""
+    """The largest number of runs of this shape in an ensemble; 1 for a model whose size is unknown."""
     activations = _activations(config)
     return 1 if activations is None else max(1, CAPACITY[device] // activations)
 
 
 def seconds(configs: Sequence[Config]) -> float:
-    """How long one core takes for an ensemble, about: enough to order ensembles by, and to cut a sweep into jobs."""
+    """A rough estimate of an ensemble's time on one core, used to order ensembles and to split a sweep into jobs."""
     first = configs[0]
     activations = OVERHEAD + len(configs) * (_activations(first) or OVERHEAD)
     return SECONDS * first.protocol.steps * first.model.get("depth", 1) * activations
 
 
 def _parts(configs: list[Run], count: int) -> list[list[Run]]:
-    """``configs`` in ``count`` parts, or as many as there are, of sizes that differ by one at most."""
+    """Split ``configs`` into ``count`` parts (fewer if there are fewer configs), whose sizes differ by at most one."""
     count = min(count, len(configs))
     bounds = [len(configs) * i // count for i in range(count + 1)]
     return [configs[low:high] for low, high in pairwise(bounds)]
 
 
 def _activations(config: Config) -> int | None:
-    """Activations of one layer in a step, more where layers are many or their hidden layers wide; None for a model that
-    says neither its width nor its head dimension, such as one of a user's own."""
+    """Activations of one layer in a training step, scaled up for deep models and wide MLPs. None if the model's config
+    has neither a width nor a head dimension, as a user's model may."""
     model, length = config.model, config.train_length
     width = model.get("width", model.get("head_dim"))
     if not isinstance(width, int):

@@ -1,8 +1,8 @@
 """Whether runs compute in an ensemble, to the last bit, what each computes alone.
 
-Libraries do not promise that products of matrices are rounded alike wherever in memory they lie. Measured, they are
-where each model's numbers fill vectors of four, and elsewhere by chance only. So shapes that do not are trained alone,
-and of the others each is tried once a process: a few training steps, and a test.
+Libraries do not promise that matrix products are rounded alike at every place in memory. Measured, they are if each
+model's numbers fill vectors of four, and otherwise only by chance. So runs of other shapes are trained alone. Each
+shape that fills vectors is tried once in a process, by a few training steps and predictions.
 """
 
 from collections.abc import Sequence
@@ -16,18 +16,18 @@ from synthlab.training.devices import one_thread
 from synthlab.training.loop import train
 
 TRIED, TRIAL_STEPS = 5, 8  # models and training steps in a trial
-_exact: dict[tuple[str, int], bool] = {}  # what trials in this process found, by shape and number of models
+_exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
 def exact_ensembles(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
-    """A stack as it can be trained here: whole where it is exact, which on a GPU is not asked, else run by run."""
+    """The runs of an ensemble as ensembles to train: the whole if it is exact, or on a GPU, else each run alone."""
     if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
         return [[config] for config in configs]
     return [configs]
 
 
 def is_exact(configs: Sequence[Config]) -> bool:
-    """Whether runs of one shape compute in an ensemble what each computes alone; what cannot be one is not exact."""
+    """Whether runs of one shape compute in an ensemble what each computes alone. False if the trial raises an error."""
     if not _fills_vectors(configs[0]):
         return False
     shape, tried = configs[0].shape, configs[:TRIED]
@@ -35,7 +35,7 @@ def is_exact(configs: Sequence[Config]) -> bool:
         with one_thread():
             try:
                 _exact[shape, len(tried)] = _is_repeated_alone(tried)
-            except (Exception, SystemExit):  # whatever a class of the user's own may raise; training it says so
+            except (Exception, SystemExit):  # a user's class may raise anything; training reports it
                 return False
     return _exact[shape, len(tried)]
 
@@ -52,25 +52,26 @@ def _fills_vectors(config: Config) -> bool:
 def _is_repeated_alone(configs: Sequence[Config]) -> bool:
     together = _trial(configs)
     return all(
-        torch.equal(found, expected)
+        torch.equal(value, expected)
         for index, config in enumerate(configs)
-        for found, expected in zip(together[index], _trial([config])[0], strict=True)
+        for value, expected in zip(together[index], _trial([config])[0], strict=True)
     )
 
 
 def _trial(configs: Sequence[Config]) -> list[list[torch.Tensor]]:
-    """For each model: its losses in the first steps, its parameters then, and its answers to a few sequences."""
+    """For each model: its losses in the first steps, its predictions for a few sequences, and its parameters."""
     family = configs[0].family
-    stack = family.build_models(configs)
-    objective = family.make_objective(stack, configs)
+    ensemble = family.build_models(configs)
+    objective = family.make_objective(ensemble, configs)
     protocols = [config.protocol.model_copy(update={"steps": TRIAL_STEPS, "record_every": 1}) for config in configs]
-    trainings = train(stack.parameters(), objective, protocols)
+    trainings = train(ensemble.parameters(), objective, protocols)
     x = torch.arange(3)[:, None].bitwise_right_shift(torch.arange(configs[0].train_length) % 2) % 2
     with torch.no_grad():
-        answers = [
-            torch.zeros(0) if encoding_of(stack).draws_positions else Member(stack, i)(x) for i in range(len(configs))
+        predictions = [
+            torch.zeros(0) if encoding_of(ensemble).draws_positions else Member(ensemble, i)(x)
+            for i in range(len(configs))
         ]
     return [
-        [torch.tensor(trainings[index].losses), answers[index], *(each[index] for each in stack.parameters())]
+        [torch.tensor(trainings[index].losses), predictions[index], *(each[index] for each in ensemble.parameters())]
         for index in range(len(configs))
     ]

@@ -24,16 +24,17 @@ def execute(config: Config, observe: Observer | None = None, device: str = "cpu"
 
 
 def execute_together(configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
-    """Train runs of one shape side by side, and evaluate each, on one thread. A run's numbers depend on nothing but its
-    config and the machine; on the runs beside it neither, where ``training.exactness``. On a GPU that is so up to
-    rounding."""
+    """Train runs of one shape as an ensemble, and evaluate each, on one thread.
+
+    A run's numbers depend on its config and the machine alone, not on the other members of its ensemble: on a CPU to
+    the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
     with one_thread():
-        stack, trainings = fit(configs, observe, device)
+        ensemble, trainings = fit(configs, observe, device)
         trained = time.time()
-        found = [
-            family.evaluate_model(stack, index, config)
+        results = [
+            family.evaluate_model(ensemble, index, config)
             if training.diverged_at is None
             else (pd.DataFrame(columns=["length", *family.METRICS]), None)
             for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
@@ -52,20 +53,20 @@ def execute_together(configs: Sequence[Config], observe: Observer | None = None,
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for config, training, (metrics, outputs) in zip(configs, trainings, found, strict=True)
+        for config, training, (metrics, outputs) in zip(configs, trainings, results, strict=True)
     ]
 
 
 def fit(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
-    """The trained models of runs of one shape, as one stack, and how each one's training went."""
+    """The trained models of runs of one shape, as one ensemble, and the training curve of each."""
     if len({config.shape for config in configs}) != 1:
-        raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one stack")
+        raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")
     check_trainable(configs, device)
     family = configs[0].family
-    stack = family.build_models(configs).to(device)
-    return stack, family.train_models(stack, configs, observe, device)
+    ensemble = family.build_models(configs).to(device)
+    return ensemble, family.train_models(ensemble, configs, observe, device)
 
 
 def _version() -> str:
@@ -76,14 +77,14 @@ def _version() -> str:
 
 
 def environment(device: str = "cpu") -> dict[str, Any]:
-    """What a run was made with, and when."""
+    """The versions, device and machine of a run, and its start time."""
     return {
         "device": device if device == "cpu" else torch.cuda.get_device_name(device),
         "synthlab": _version(),
         "torch": torch.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
-        # Sums are rounded differently by vectors of other widths, so the same run differs from one to another.
+        # The width of vector instructions changes how sums are rounded, and so the numbers of a run.
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "system": platform.system(),
         "cores": os.cpu_count(),

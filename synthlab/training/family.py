@@ -1,7 +1,7 @@
-"""What a family of tasks is: all that the training loop, the store and sweeps know of one.
+"""The interface of a family of tasks, by which the training loop, the store and sweeps know it.
 
-A family is a folder: its configs (a subclass of ``synthlab.config.base.Config``, whose ``family`` names the module),
-and a module with what stands here.
+A family is a folder with its configs (a subclass of ``synthlab.config.base.Config``) and a module that implements
+``Family``, which the configs' property ``family`` returns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,38 +17,39 @@ Run = TypeVar("Run", bound=Config, contravariant=True)
 
 
 class Objective(Protocol):
-    """The losses of an ensemble's models on the next batch, one for each."""
+    """A function that returns the loss of each model of an ensemble, [E], on the next batch."""
 
     def __call__(self) -> Tensor: ...
 
 
 class Family(Protocol[Run]):
-    """How the runs of a family, whose configs are ``Run``, are built, trained and tested. Modules are families, too."""
+    """How the runs of a family, whose configs are ``Run``, are built, trained and tested. A module can be a family."""
 
     @property
     def METRICS(self) -> Mapping[str, str]:
-        """What is recorded for each test length, and what it means."""
+        """The metrics recorded for each test length, each with its meaning."""
         ...
 
     def build_models(self, configs: Sequence[Run]) -> nn.Module:
-        """The freshly initialized models of runs of one shape, as one ensemble: every parameter has a leading dimension
-        of models. Raises InputError for models that cannot be part of one."""
+        """Initialize the models of runs of one shape, as one ensemble: every parameter has a leading dimension of
+        models.
+        Raises InputError for models that cannot form an ensemble."""
         ...
 
     def make_objective(self, ensemble: nn.Module, /, configs: Sequence[Run], device: str = "cpu") -> Objective:
-        """What the models minimize, or minimize first."""
+        """The objective of the models' training, or of their first training."""
         ...
 
     def train_models(
         self, ensemble: nn.Module, /, configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
     ) -> list[Training]:
-        """Train freshly built models; returns how each one's training went. ``observe`` is called at each point of the
-        training curve, and may look at ``ensemble``, which is as far as its training then is."""
+        """Train freshly initialized models, in place; returns the training curve of each. ``observe`` is called at each
+        point of the curve and may inspect ``ensemble``, which then has the parameters of that step."""
         ...
 
     def evaluate_model(
         self, ensemble: nn.Module, /, index: int, config: Run
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """``METRICS`` by test length (column ``length``) for the model ``index``; and a table of what else is
-        recorded of such runs, or None."""
+        """Evaluate the model ``index``. Returns ``METRICS`` by test length (column ``length``), and a table of whatever
+        else is recorded for runs of this family, or None."""
         ...

@@ -1,4 +1,4 @@
-"""The only training loop. It knows neither the models nor the task: it minimizes what an objective returns."""
+"""The training loop of all families. It knows neither models nor tasks: it minimizes the losses of an objective."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -15,14 +15,14 @@ from synthlab.config.base import Protocol
 
 Observer = Callable[[int, list[float]], None]
 
-ALIGNMENT = 16  # numbers; 64 bytes, the widest vectors and what products of matrices are fastest on
+ALIGNMENT = 16  # floats, 64 bytes: the width of the widest vectors, on which matrix products are fastest
 
 
 class Training(NamedTuple):
-    """How a training went: ``losses[i]`` is the mean loss over the steps up to ``steps[i]`` since the point before.
+    """A training curve: ``losses[i]`` is the mean loss over the steps after ``steps[i - 1]``, up to ``steps[i]``.
 
-    ``diverged_at`` is the first step whose loss was not finite (the curve ends before it), or the last step where that
-    one left parameters that are not finite; None otherwise.
+    ``diverged_at`` is the first step with a loss that is not finite; the curve ends before it. It is the last step if
+    only the parameters are not finite after it. None if training did not diverge.
     """
 
     steps: list[int]
@@ -36,12 +36,12 @@ def train(
     protocols: Sequence[Protocol],
     observe: Observer | None = None,
 ) -> list[Training]:
-    """Minimize each of the losses that ``objective()`` returns, one for each model, as ``protocols`` say.
+    """Minimize the losses of an ensemble, one for each model, with the optimizer and steps of ``protocols``.
 
-    The models share no parameter: every parameter has a leading dimension of models (any shape where there is one model
-    alone). Their protocols differ in name and learning rate at most. ``observe(step, losses)`` is called at each point
-    of the training curve, with the models as they then are. Reading losses waits for the device, so it is done only
-    there.
+    ``objective()`` returns the losses [E] on the next batch. The models share no parameter: every parameter has a
+    leading dimension of models (any shape for a single model). Their protocols may differ in name and learning rate
+    only. ``observe(step, losses)`` is called at each point of the training curve. Losses are read only there, since
+    reading them waits for the device.
     """
     protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
     values, gradients = _as_rows(parameters, len(protocols))
@@ -66,27 +66,27 @@ def train(
                 return curves
             if observe is not None:
                 observe(step, [curve.losses[-1] if curve.diverged_at is None else math.nan for curve in curves])
-    # What the last step ruined shows in no loss.
-    ruined = (~values.isfinite().all(1)).tolist()
+    # The last step may leave parameters that are not finite, though its loss was.
+    diverged = (~values.isfinite().all(1)).tolist()
     return [
         curve._replace(diverged_at=protocol.steps) if bad and curve.diverged_at is None else curve
-        for curve, bad in zip(curves, ruined, strict=True)
+        for curve, bad in zip(curves, diverged, strict=True)
     ]
 
 
-def learning_rate(step: int, protocol: Protocol, highest: float | None = None) -> float:
-    """The learning rate of ``step`` (from 1): a linear rise to ``highest`` (the protocol's) over the warm-up, then half
-    a cosine down towards 0."""
-    highest = protocol.lr if highest is None else highest
+def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> float:
+    """The learning rate of ``step`` (from 1): linear warm-up to ``peak`` (default: the protocol's), then cosine decay
+    to 0."""
+    peak = protocol.lr if peak is None else peak
     warmup = round(protocol.warmup * protocol.steps)
     if step <= warmup:
-        return highest * step / warmup
+        return peak * step / warmup
     done = (step - warmup - 1) / (protocol.steps - warmup)
-    return highest * 0.5 * (1 + math.cos(math.pi * done))
+    return peak * 0.5 * (1 + math.cos(math.pi * done))
 
 
 def _extended(curve: Training, step: int, losses: list[float]) -> Training:
-    """The curve with the losses of the steps up to ``step``, or with the first of them that is not finite."""
+    """Add the mean of ``losses``, those of the steps up to ``step``, to the curve, or the step of divergence."""
     for i, loss in enumerate(losses):
         if not math.isfinite(loss):
             return curve._replace(diverged_at=step - len(losses) + 1 + i)
@@ -94,11 +94,11 @@ def _extended(curve: Training, step: int, losses: list[float]) -> Training:
 
 
 def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter, list[Tensor]]:
-    """A matrix whose rows hold all parameters of each model, which become views of it; and the parts of its gradient
-    that belong to each parameter.
+    """Move all parameters into one matrix with a row for each model. Returns the matrix, and for each parameter a view
+    of the matrix's gradient. The parameters become views of the matrix.
 
-    One matrix takes one call of the optimizer, not one a parameter. Each parameter starts at a multiple of
-    ``ALIGNMENT``, so that vectorized arithmetic treats a model's numbers alike wherever in the stack it stands.
+    The optimizer then takes one call for all parameters. Each parameter starts at a multiple of ``ALIGNMENT``, so that
+    vectorized arithmetic rounds a model's numbers alike at any place in the ensemble.
     """
     sizes = [-(-parameter.numel() // models // ALIGNMENT) * ALIGNMENT for parameter in parameters]
     rows = nn.Parameter(parameters[0].new_zeros(models, sum(sizes)))
@@ -114,28 +114,28 @@ def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter,
 
 
 def _copy_gradients(parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
-    """Each parameter's gradient to its place among the rows; zero where the losses did not depend on it."""
-    found = [(place, parameter.grad) for place, parameter in zip(gradients, parameters, strict=True)]
-    for place, gradient in found:
+    """Copy each parameter's gradient into its view; zeros for parameters that the losses do not depend on."""
+    pairs = [(place, parameter.grad) for place, parameter in zip(gradients, parameters, strict=True)]
+    for place, gradient in pairs:
         if gradient is None:
             place.zero_()
-    used = [(place, gradient) for place, gradient in found if gradient is not None]
+    used = [(place, gradient) for place, gradient in pairs if gradient is not None]
     places, values = [place for place, _ in used], [gradient for _, gradient in used]
-    torch._foreach_copy_(places, values)  # pyright: ignore[reportPrivateImportUsage]  # nothing public copies all at once
+    torch._foreach_copy_(places, values)  # pyright: ignore[reportPrivateImportUsage]  # no public function copies all at once
 
 
 class _Optimizer:
-    """Adam or SGD on rows of parameters, a group of rows for each learning rate.
+    """Adam or SGD on the rows of a parameter matrix, in groups of rows with equal learning rates.
 
-    By torch's functions, not its classes: these import the compiler when they are made, which takes longer than all
-    else at start-up (measured: 1.3 of 3.5 s).
+    It calls torch's optimizer functions. torch's optimizer classes import the compiler when constructed (measured: 1.3
+    of 3.5 s of start-up).
     """
 
     def __init__(self, rows: nn.Parameter, protocols: Sequence[Protocol]):
         self.protocol, end = protocols[0], 0
         self.groups: list[_Group] = []
         gradients = rows.grad
-        assert gradients is not None  # ``_as_rows`` made them
+        assert gradients is not None  # set by ``_as_rows``
         for lr, members in groupby(protocol.lr for protocol in protocols):
             part = slice(end, end + len(list(members)))
             count = torch.zeros((), device=rows.device)
@@ -143,7 +143,7 @@ class _Optimizer:
             end = part.stop
 
     def step(self, number: int) -> None:
-        """Step ``number`` (from 1) along the gradients as they now are."""
+        """Take step ``number`` (from 1) with the current gradients."""
         for group in self.groups:
             lr = learning_rate(number, self.protocol, group.lr)
             (self._adam if self.protocol.optimizer == "adam" else self._sgd)(group, lr)
@@ -181,10 +181,10 @@ class _Optimizer:
 
 @dataclass
 class _Group:
-    """Rows that have one learning rate, their gradients, and what the optimizer remembers of them."""
+    """Rows with one learning rate, their gradients, and their optimizer state."""
 
     lr: float
     rows: Tensor
     gradients: Tensor
-    count: Tensor  # of the steps taken; Adam corrects its averages by it
+    count: Tensor  # steps taken, for Adam's bias correction
     state: list[Tensor] = field(default_factory=list)

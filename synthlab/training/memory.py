@@ -1,4 +1,4 @@
-"""What a run takes of the memory at least, and what there is: what cannot fit is refused before it is tried."""
+"""Lower bounds on a run's memory, and the available memory: runs that cannot fit are refused before they start."""
 
 import math
 import os
@@ -12,14 +12,14 @@ import torch
 from synthlab.config.base import Config
 from synthlab.errors import InputError, in_bytes
 
-NUMBER = 4  # bytes of one
-COPIES = 4  # of the weights: themselves, their gradients, and Adam's two moments
-DATA = 16  # bytes that a symbol takes as it is drawn: itself, its random number, its target
-LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container or a job
+NUMBER = 4  # bytes of a float
+COPIES = 4  # weights, gradients, and Adam's two moments
+DATA = 16  # bytes for each symbol of a batch: the symbol, its random number, its target
+LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # of a container or job
 
 
 class Need(NamedTuple):
-    """Bytes that a run takes at least: its weights, training without them, testing without them."""
+    """Lower bounds in bytes: the weights, and what training and testing need beside them."""
 
     weights: int
     training: int
@@ -27,25 +27,25 @@ class Need(NamedTuple):
 
 
 def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
-    """Raises InputError, with a line for each problem, for runs that the memory of ``device`` cannot hold."""
-    there = available(device)
-    lines = {line: None for config in configs if (line := excess(config, there))}
+    """Raises InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
+    limit = available(device)
+    lines = {line: None for config in configs if (line := excess(config, limit))}
     if lines:
         raise InputError(*lines)
 
 
 def check_buildable(config: Config) -> None:
-    """Raises InputError for a model whose bare weights this machine's memory cannot hold."""
-    there = available()
-    if need(config).weights > there:
-        raise InputError(_line(_weights(config), need(config).weights, there))
+    """Raises InputError for a model whose weights alone exceed this machine's memory."""
+    limit = available()
+    if need(config).weights > limit:
+        raise InputError(_line(_weights(config), need(config).weights, limit))
 
 
-def excess(config: Config, there: float) -> str | None:
-    """What to say of a run that takes more than the bytes that are ``there``; None for one that may fit."""
+def excess(config: Config, limit: float) -> str | None:
+    """The error line for a run that needs more than ``limit`` bytes; None for one that may fit."""
     weights, training, testing = need(config)
     trained = COPIES * weights + training
-    if max(trained, weights + testing) <= there:
+    if max(trained, weights + testing) <= limit:
         return None
     if trained < weights + testing:
         sequences = config.symbols_tested // config.test_length
@@ -54,12 +54,12 @@ def excess(config: Config, there: float) -> str | None:
         fields = _weights(config)
     else:
         fields = f"protocol.batch={config.protocol.batch} train_length={config.train_length}"
-    return _line(fields, max(trained, weights + testing), there)
+    return _line(fields, max(trained, weights + testing), limit)
 
 
 def need(config: Config) -> Need:
-    """What a run of one of the lab's own models takes, reckoned low: what a layer at least keeps for its gradients; of
-    a model of the user's own, its examples alone."""
+    """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
+    for a user's model, from its examples alone."""
     symbols, length = config.protocol.batch * config.train_length, config.train_length
     tested = config.symbols_tested
     model = config.model
@@ -74,7 +74,8 @@ def need(config: Config) -> Need:
 
 
 def available(device: str = "cpu") -> float:
-    """The bytes of memory that a process can have at most: of a GPU, or of this machine, its container, its shell."""
+    """The memory limit of a process in bytes: that of the GPU, or the least of the machine's, container's and
+    shell's."""
     if device != "cpu":
         return float(torch.cuda.get_device_properties(device).total_memory)
     limits = []
@@ -95,5 +96,5 @@ def _weights(config: Config) -> str:
     return f"model.width={config.model['width']} model.depth={config.model['depth']}{table}"
 
 
-def _line(fields: str, needed: int, there: float) -> str:
-    return f"{fields}: takes {in_bytes(needed)} of memory or more; must take less than the {in_bytes(there)} there are"
+def _line(fields: str, needed: int, limit: float) -> str:
+    return f"{fields}: takes {in_bytes(needed)} of memory or more; must take less than the {in_bytes(limit)} there are"

@@ -10,7 +10,7 @@ from synthlab.alignment.regularizer import aligned_loss
 from synthlab.language.construction import build_encoding, build_models
 from synthlab.language.evaluation import suffixes
 from synthlab.language.languages import LANGUAGES
-from synthlab.language.objective import WindowLoss, drawn_positions
+from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
@@ -37,11 +37,11 @@ def by_position(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_equal_windows_have_no_excess_with_any_encoding(name):
     config = small(f"encoding={name}")
-    stack, x = build_models([config]), LANGUAGES.build(config.language).draw(20, 8, generator(), held_out=True)
-    draws = stack.encoding.draws_positions
-    positions = drawn_positions(stack.encoding, x, generator(1)) if draws else None
+    ensemble, x = build_models([config]), LANGUAGES.build(config.language).draw(20, 8, generator(), held_out=True)
+    draws = ensemble.encoding.draws_positions
+    positions = random_positions(ensemble.encoding, x, generator(1)) if draws else None
     with torch.no_grad():
-        found = misalignment(Member(stack, 0), x, 8, 8, generator(2), positions=positions)
+        found = misalignment(Member(ensemble, 0), x, 8, 8, generator(2), positions=positions)
     assert found.excess.value == pytest.approx(0, abs=1e-9)
     assert found.sce.value > 0.5  # entropy
 
@@ -60,11 +60,11 @@ def test_a_model_that_draws_positions_is_measured_under_one_draw():
     language, encoding = LANGUAGES.build(config.language), build_encoding(config, "encoding")
 
     def decided(tokens, positions=None):
-        where = drawn_positions(encoding, tokens, places) if positions is None else positions
+        where = random_positions(encoding, tokens, places) if positions is None else positions
         return by_position(tokens % 5, where)
 
     def drawing(tokens):
-        return drawn_positions(encoding, tokens, places)
+        return random_positions(encoding, tokens, places)
 
     places = stream(0, "evaluation_positions")
     found = suffixes(decided, language, config, drawing)
@@ -92,10 +92,10 @@ def test_the_regularizer_compares_under_one_draw():
     plain = config.model_copy(update={"alignment": config.alignment.model_copy(update={"alpha": 0.0})})
     losses = []
     for each in (config, plain):
-        stack = build_models([each])
-        objective = WindowLoss(stack, [each], each.train_length)
+        ensemble = build_models([each])
+        objective = WindowLoss(ensemble, [each], each.train_length)
 
-        objective.model = Decided(stack.encoding, LANGUAGES.build(config.language).vocabulary)
+        objective.model = Decided(ensemble.encoding, LANGUAGES.build(config.language).vocabulary)
         losses.append(objective())
     assert torch.equal(*losses)
 

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from support.token_models import Everything, Suffixes, texts
 from synthlab.alignment.divergence import divergence, symmetric_cross_entropy
 from synthlab.alignment.regularizer import aligned_loss, combined, draw_extra, next_token_loss
-from synthlab.alignment.windows import both_contexts, extra_range, least_context
+from synthlab.alignment.windows import both_contexts, extra_range, min_context
 from synthlab.errors import InputError
 
 LOG2 = math.log(2)
@@ -95,9 +95,9 @@ def test_shares_become_tokens():
     assert extra_range(64, 0.25, 0.5) == (16, 32)
     assert extra_range(64, 0, 0.05) == (1, 3)
     assert extra_range(4, 0, 0.01) == (1, 1)
-    assert least_context(64, 0.5) == 32
-    assert least_context(5, 0.5) == 3
-    assert least_context(64, 0) == 1
+    assert min_context(64, 0.5) == 32
+    assert min_context(5, 0.5) == 3
+    assert min_context(64, 0) == 1
 
 
 def test_the_offset_is_uniform_with_both_bounds():

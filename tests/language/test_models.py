@@ -54,29 +54,29 @@ def test_models_side_by_side_answer_as_alone():
 
 def test_positions_drawn_anew_are_those_of_the_whole_window():
     config = small("encoding=randomized", "language=hidden_markov")
-    stack = build_models([config])
-    assert torch.isfinite(WindowLoss(stack, [config], config.train_length)()).all()
-    metrics, outputs = runs.evaluate_model(stack, 0, config)
+    ensemble = build_models([config])
+    assert torch.isfinite(WindowLoss(ensemble, [config], config.train_length)()).all()
+    metrics, outputs = runs.evaluate_model(ensemble, 0, config)
     assert np.isfinite(metrics.to_numpy()).all()
     assert np.isfinite(outputs.to_numpy()).all()
 
 
 def test_without_the_regularizer_the_loss_is_that_of_fresh_windows():
     config = small("language=hidden_markov")
-    stack = build_models([config])
+    ensemble = build_models([config])
     language = LANGUAGES.build(config.language)
     drawn = language.draw(config.protocol.batch, config.train_length, stream(config.seed, "training"))
-    found = WindowLoss(stack, [config], config.train_length)()
-    assert found.tolist() == [next_token_loss(stack(drawn[None])[0], drawn).item()]
+    found = WindowLoss(ensemble, [config], config.train_length)()
+    assert found.tolist() == [next_token_loss(ensemble(drawn[None])[0], drawn).item()]
 
 
 def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
     config = small("language=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
-    stack = build_models([config])
+    ensemble = build_models([config])
     drawn = LANGUAGES.build(config.language).draw(4, 16, stream(config.seed, "training"))
     extra = int(torch.randint(1, 5, (), generator=stream(config.seed, "windows")))
-    by_hand = aligned_loss(Member(stack, 0), drawn[:, : 8 + extra], 8, 0.3)
-    assert WindowLoss(stack, [config], 8)().item() == pytest.approx(by_hand.total.item())
+    by_hand = aligned_loss(Member(ensemble, 0), drawn[:, : 8 + extra], 8, 0.3)
+    assert WindowLoss(ensemble, [config], 8)().item() == pytest.approx(by_hand.total.item())
 
 
 def test_the_distance_without_entropy_can_be_minimized_instead():
@@ -100,17 +100,17 @@ def test_an_extension_takes_the_encoding_s_place_after_training(extension):
     records = [execute(config) for config in (plain, extended)]
     assert records[0].training.equals(records[1].training)
     assert not records[0].metrics.equals(records[1].metrics)
-    stack = build_models([extended])
-    train_models(stack, [extended])
-    assert stack.encoding.__class__ is ENCODINGS[extension]
+    ensemble = build_models([extended])
+    train_models(ensemble, [extended])
+    assert ensemble.encoding.__class__ is ENCODINGS[extension]
 
 
 def test_a_second_training_goes_on_from_the_first_under_the_extension():
     overrides = ("encoding=rope", "extension=yarn", "alignment.windows=2", "alignment.alpha=0.5")
     plain, again = small("encoding=rope"), small(*overrides, "finetune.steps=4", "finetune.length=12")
     seen = []
-    stack = build_models([again])
-    training = train_models(stack, [again], lambda step, losses: seen.append(step))[0]
+    ensemble = build_models([again])
+    training = train_models(ensemble, [again], lambda step, losses: seen.append(step))[0]
     assert training.steps == seen == [2, 4, 6, 8]
     # The first training is that of the plain model: windows, and no regularizer.
     assert training.losses[:2] == execute(plain).training["loss"].tolist()
@@ -126,13 +126,13 @@ def test_an_extension_has_the_base_of_what_it_extends_but_for_eabf():
 
 def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
     config = small("encoding=randomized", "encoding.span=40", "language=hidden_markov")
-    stack = build_models([config])
+    ensemble = build_models([config])
     asked = []
 
     def watched(tokens):
         asked.append(tokens.shape[1])
         with torch.no_grad():
-            return stack(tokens[None])[0]
+            return ensemble(tokens[None])[0]
 
     found = by_context(watched, LANGUAGES.build(config.language), config, positions_drawn=True)
     assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))

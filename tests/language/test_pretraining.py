@@ -12,7 +12,7 @@ FINETUNED = ("encoding=rope", "extension=yarn", "alignment.windows=2", "finetune
 
 @pytest.fixture(autouse=True)
 def _none_kept(monkeypatch):
-    monkeypatch.setattr(pretraining, "_kept", pretraining.OrderedDict())
+    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
 
 
 def tables(record):
@@ -22,11 +22,11 @@ def tables(record):
 def test_a_run_says_the_same_whether_its_first_training_was_there_or_not():
     first, second = small(*FINETUNED), small(*FINETUNED, "alignment.alpha=0.5")
     alone = tables(execute(second))
-    pretraining._kept.clear()
+    pretraining._cache.clear()
     execute(first)
-    assert len(pretraining._kept) == 1
+    assert len(pretraining._cache) == 1
     shared = tables(execute(second))
-    assert len(pretraining._kept) == 1
+    assert len(pretraining._cache) == 1
     for expected, found in zip(alone, shared, strict=True):
         pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
@@ -35,7 +35,7 @@ def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
     configs = [small(*FINETUNED, f"alignment.alpha={alpha}").with_seed(seed) for alpha in (0, 1) for seed in (0, 1)]
     watched = []
     records = execute_together(configs, lambda step, losses: watched.append((step, losses)))
-    assert len(pretraining._kept) == 2
+    assert len(pretraining._cache) == 2
     assert [step for step, _ in watched] == records[0].training["step"].tolist()
     for index, record in enumerate(records):
         assert [losses[index] for _, losses in watched] == record.training["loss"].tolist()
@@ -44,10 +44,10 @@ def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
 
 
 def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
-    monkeypatch.setattr(pretraining, "KEPT", 2)
+    monkeypatch.setattr(pretraining, "CACHED", 2)
     for seed in range(3):
         execute(small(*FINETUNED).with_seed(seed))
-    assert len(pretraining._kept) == 2
+    assert len(pretraining._cache) == 2
 
 
 @pytest.mark.parametrize(

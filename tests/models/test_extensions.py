@@ -152,7 +152,7 @@ def test_packed_outputs_are_sharpened_as_those_of_each_prefix_alone(kind):
     net.encoding = build("eabf", Dims(16, 4), trained=3)  # most tokens stand beyond
     positions = torch.arange(LENGTH + 2).expand(5, -1)
     single = torch.stack([alone(net, 0, x[0, :, :k], positions[:, : k + 2]) for k in range(1, LENGTH + 1)], 1)
-    for packed in (net(x), net(x, positions[None])):  # over the menu, and without it
+    for packed in (net(x), net(x, positions[None])):  # over the table of unique tokens, and without it
         torch.testing.assert_close(packed[0], single, rtol=0, atol=1e-5 * max(1, single.abs().max().item()))
     net.encoding = build("eabf", Dims(16, 4))
     assert not torch.allclose(net(x)[0], single)

@@ -34,19 +34,19 @@ def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth
     close(packed, single)
     assert packed.std() > 1e-3  # equal, and not because all is constant
     if not net.encoding.draws_positions:
-        close(net(x), single)  # over the menu
+        close(net(x), single)  # over the table of unique tokens
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("name", ENCODINGS)
-def test_gradients_over_the_menu_equal_those_without_it(name, depth, monkeypatch):
+def test_gradients_over_the_table_equal_those_without_it(name, depth, monkeypatch):
     def gradients() -> list[torch.Tensor]:
         net = model(name, models=2, depth=depth)
         net(symbols(models=2)).square().sum().backward()
         return [parameter.grad for parameter in net.parameters()]
 
     over = gradients()
-    monkeypatch.setattr(transformer, "MENU_LENGTH", 0)
+    monkeypatch.setattr(transformer, "TABLE_LENGTH", 0)
     for a, b in zip(over, gradients(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5 * b.abs().max().item())
 
@@ -85,7 +85,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_does():
 
 def test_initial_weights_have_the_stated_scale():
     net = model(width=64, heads=4, init_scale=0.5)
-    assert net.tokens.std().item() == pytest.approx(1, abs=0.1)
+    assert net.token_embeddings.std().item() == pytest.approx(1, abs=0.1)
     assert net.blocks[0].mlp[0].weight.std().item() == pytest.approx(0.5 / 8, rel=0.05)
     assert net.blocks[0].mlp[0].bias.abs().max() == 0
 

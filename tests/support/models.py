@@ -53,9 +53,9 @@ def alone(net: Transformer, index: int, prefix: torch.Tensor, positions: torch.T
         return affine(layers[2], F.gelu(affine(layers[0], h, index)), index)
 
     def told(hook, h: torch.Tensor) -> torch.Tensor:  # an encoding speaks for all models at once
-        return hook(h.expand(len(net.tokens), *h.shape), apart)[index]
+        return hook(h.expand(len(net.token_embeddings), *h.shape), apart)[index]
 
-    h = told(encoding.embed, net.tokens[index][tokens])
+    h = told(encoding.embed, net.token_embeddings[index][tokens])
     for block in net.blocks:
         attention, stream_in = block.attention, normal(block.pre1, h, index)
         q = affine(attention.queries, stream_in, index).unflatten(-1, (attention.heads, -1))
@@ -75,7 +75,7 @@ def alone(net: Transformer, index: int, prefix: torch.Tensor, positions: torch.T
             mixed = (products * causal / torch.arange(1, count + 1)[:, None]) @ v
         h = normal(block.post1, h + affine(attention.output, mixed.transpose(1, 2).flatten(-2), index), index)
         h = normal(block.post2, h + mlp(block.mlp, normal(block.pre2, h, index)), index)
-    return mlp(net.readout, normal(net.norm, h[:, -1], index)).squeeze(-1)
+    return mlp(net.head, normal(net.norm, h[:, -1], index)).squeeze(-1)
 
 
 def affine(layer: Linear, h: torch.Tensor, index: int) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 
 from synthlab.models.encoding_base import Encoding
 from synthlab.models.encodings import Dims
-from synthlab.models.layers import stacked
+from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
 from synthlab.sweeps.trackers import Track, Tracker
@@ -111,7 +111,7 @@ class Idle(Encoding):
 
     def __init__(self, dims: Dims, /):
         super().__init__()
-        self.unused = stacked(dims.models, 3)
+        self.unused = ensemble_parameter(dims.models, 3)
         self.frozen = torch.nn.Parameter(torch.zeros(dims.models, dims.width), requires_grad=False)
 
     def initialise(self, generators):

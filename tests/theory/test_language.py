@@ -10,7 +10,10 @@ from omegaconf import OmegaConf
 
 from synthlab.errors import InputError
 from synthlab.rng import stream
-from theory.language import Attention, Language, Terms, bounds, fit, measure
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.training.execution import execute
+from theory.language import Attention, BoundConfig, Language, Terms, bounds, measure
 
 CONF = Path(__file__).parent.parent.parent / "conf" / "theory.yaml"
 
@@ -32,8 +35,8 @@ def test_topics_stay_and_prefer_their_tokens():
 
 def test_one_topic_that_never_stays_is_drawn_too():
     text = language(topics=1, stay=0.0).draw(2000, 5, stream(0, "evaluation"))
-    shares = torch.bincount(text.flatten(), minlength=4) / text.numel()
-    assert shares.tolist() == pytest.approx([8 / 15, 4 / 15, 2 / 15, 1 / 15], abs=0.02)
+    frequencies = torch.bincount(text.flatten(), minlength=4) / text.numel()
+    assert frequencies.tolist() == pytest.approx([8 / 15, 4 / 15, 2 / 15, 1 / 15], abs=0.02)
 
 
 def test_the_model_is_equation_25():
@@ -82,16 +85,17 @@ def test_the_bounds_by_hand():
     assert row["ratio"] == 0.2
 
 
-def test_training_beats_answering_with_the_tokens_shares():
+def test_training_beats_answering_with_the_tokens_frequencies():
     small = language(sequences=1000, test_lengths=[17], protocol={"steps": 200})
-    (row,) = measure(small, fit(small, 0)).to_dict("records")
+    (row,) = execute(BoundConfig.of(small, 0)).metrics.to_dict("records")
     text = small.draw(4000, 2, stream(1, "evaluation"))
-    shares = torch.bincount(text.flatten(), minlength=4) / text.numel()
-    assert row["train"] < 1 - shares.square().sum().item()
+    frequencies = torch.bincount(text.flatten(), minlength=4) / text.numel()
+    assert row["train"] < 1 - frequencies.square().sum().item()
 
 
 def test_seeds_stand_below_each_other():
-    table = bounds(language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2}), 2)
+    small = language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2})
+    table = bounds([execute(BoundConfig.of(small, seed)) for seed in range(2)])
     assert table["seed"].tolist() == [0, 0, 1, 1]
     assert (table["error"] <= table["corrected"]).all()
 
@@ -117,5 +121,12 @@ def test_bad_settings_are_refused(changes, message):
 
 def test_a_model_that_diverges_is_refused_in_one_line():
     wild = language(protocol={"lr": 1e30, "optimizer": "sgd", "steps": 30})
+    record = execute(BoundConfig.of(wild, 0))
     with pytest.raises(InputError, match="language.protocol.lr=1e.30: the model diverged at step"):
-        fit(wild, 0)
+        bounds([record])
+
+
+def test_runs_are_recorded_with_their_bounds(tmp_path):
+    config = BoundConfig.of(language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2}), 0)
+    (record,) = ensure([config], Store(tmp_path), progress=False)
+    assert bounds([Store(tmp_path).read(config.id)]).equals(bounds([record]))

@@ -1,4 +1,4 @@
-"""The ledger: every judge changes its mind, every correction passes, every derivation step agrees."""
+"""The ledger: every checker depends on the statement, every correction passes, every derivation step agrees."""
 
 import dataclasses
 from itertools import pairwise
@@ -9,8 +9,8 @@ import sympy
 from sympy import Matrix, Rational
 
 from experiments.reference import REFERENCE
+from theory.checkers import equals
 from theory.formulas import L, N
-from theory.judges import equals
 from theory.ledger import Entry, ForHeads, Status, Step, latex, plain
 from theory.results import BEYOND, closed_form_lines, entries, ledger, ledger_lines, propositions
 
@@ -98,12 +98,12 @@ def altered(entry: Entry):
 
 
 @pytest.mark.parametrize("equation", sorted(set(ENTRIES) - {"B"}))
-def test_a_judge_changes_its_mind_if_the_statement_is_changed(equation):
+def test_a_verdict_changes_with_the_statement(equation):
     entry = ENTRIES[equation]
-    assert entry.judge(altered(entry)).status != entry.verdict.status
+    assert entry.check(altered(entry)).status != entry.verdict.status
 
 
-def test_the_judge_of_maps_finds_one_that_helps(monkeypatch):
+def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
     from theory.maps import FUNCTIONS
 
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
@@ -111,14 +111,14 @@ def test_the_judge_of_maps_finds_one_that_helps(monkeypatch):
         "theory.maps.OUTREPS",
         {name: __import__("synthlab.regression.outrep").regression.outrep.Sqrt for name in FUNCTIONS},
     )
-    assert ENTRIES["B"].judge(ALTERED["B"]).status == Status.FAILS
+    assert ENTRIES["B"].check(ALTERED["B"]).status == Status.FAILS
 
 
 @pytest.mark.parametrize("equation", [name for name, entry in ENTRIES.items() if entry.corrected is not None])
-def test_what_is_right_instead_passes_the_same_judge(equation):
+def test_a_correction_passes_the_same_check(equation):
     entry = ENTRIES[equation]
     assert entry.verdict.status != Status.HOLDS
-    assert entry.judge(entry.corrected).status == Status.HOLDS
+    assert entry.check(entry.corrected).status == Status.HOLDS
 
 
 @pytest.mark.parametrize("equation", [name for name, status in STATUSES.items() if status == Status.FAILS])
@@ -141,11 +141,11 @@ def test_every_failure_commits_a_fault_or_follows_from_faults():
     assert {fault: (committed[fault], following[fault]) for fault in FAULTS} == FAULTS
 
 
-def test_what_is_assumed_or_a_slip_does_not_fail_but_its_judge_finds_it_false():
+def test_what_is_assumed_or_a_slip_does_not_fail_but_its_check_does():
     for equation, status in STATUSES.items():
         entry = ENTRIES[equation]
         if status in (A, S):
-            assert entry.judge(entry.claim).status == Status.FAILS
+            assert entry.check(entry.claim).status == Status.FAILS
             assert entry.why.startswith(("Not always met: ", "As printed: "))
 
 
@@ -169,24 +169,24 @@ def test_the_order_of_two_draws_by_hand():
     # Of the nine pairs from 2, 3, 4 the longer is 2 once, 3 three times and 4 five times.
     entry = ENTRIES["28, step 11"]
     assert "of length 2, 3, 4 with probability 1/9, 1/3, 5/9" in entry.verdict.detail
-    assert entry.judge(lambda length, short: short == length).status == Status.FAILS
-    assert entry.judge(lambda length, short: short < length).status == Status.FAILS
+    assert entry.check(lambda length, short: short == length).status == Status.FAILS
+    assert entry.check(lambda length, short: short < length).status == Status.FAILS
 
 
 def test_an_altered_equation_gets_the_smallest_counterexample():
     entry = ENTRIES["15"]
-    verdict = entry.judge((L - (N + 2) / 2) ** 2)
+    verdict = entry.check((L - (N + 2) / 2) ** 2)
     assert verdict.status == Status.FAILS
     assert verdict.detail.startswith("l = 1: ")
     # One that is right at 1 and 2 is found out at 3.
-    assert entry.judge(entry.claim + (L - 1) * (L - 2)).detail.startswith("l = 3: ")
+    assert entry.check(entry.claim + (L - 1) * (L - 2)).detail.startswith("l = 3: ")
 
 
-def test_a_claim_that_no_judge_can_read_is_no_verdict():
+def test_a_claim_that_no_checker_can_read_is_no_verdict():
     with pytest.raises(KeyError):
-        ENTRIES["25"].judge({"nonsense"})
+        ENTRIES["25"].check({"nonsense"})
     with pytest.raises(ArithmeticError, match="neither convex nor stationary"):
-        ENTRIES["13, after"].judge(Matrix(2, 2, [sympy.Symbol("x") ** 3 + sympy.Symbol("x")] * 4))
+        ENTRIES["13, after"].check(Matrix(2, 2, [sympy.Symbol("x") ** 3 + sympy.Symbol("x")] * 4))
 
 
 def test_a_formula_that_cannot_be_decided_is_no_verdict():
@@ -252,7 +252,7 @@ def test_a_step_that_is_wrong_does_not_agree():
     assert Step("", "", Matrix([[L, 1]]), Matrix([[L, 1]])).agrees()
 
 
-def test_an_entry_is_judged_once():
+def test_an_entry_is_checked_once():
     calls = []
     entry = Entry("x", "says", 1, lambda claim: calls.append(claim) or ENTRIES["15"].verdict)
     assert entry.verdict is entry.verdict

@@ -18,13 +18,13 @@ def test_every_map_of_the_bench_but_the_family_of_powers_has_its_exact_twin():
 def test_forward_answer_and_clipping_are_the_benchs(name, task):
     exact = Map.of(name, task)
     y = [sympy.Rational(k, 2) for k in range(2, 9)]
-    there = exact.bench.forward(torch.tensor([float(value) for value in y], dtype=torch.float64))
+    there = exact.library_map.forward(torch.tensor([float(value) for value in y], dtype=torch.float64))
     assert there.tolist() == pytest.approx([float(exact.forward(value)) for value in y])
     for value in y:
         assert sympy.simplify(exact.answer(exact.forward(value)) - value) == 0
     for z in (-3, sympy.Rational(-1, 100), sympy.Rational(1, 10**6), 2, 50, 10**9):
-        clipped = exact.bench.clip(torch.tensor([float(z)], dtype=torch.float64), float(largest()))
-        expected = exact.bench.inverse(clipped).item()
+        clipped = exact.library_map.clip(torch.tensor([float(z)], dtype=torch.float64), float(largest()))
+        expected = exact.library_map.inverse(clipped).item()
         assert float(exact.answer(sympy.sympify(z))) == pytest.approx(expected, rel=1e-9), z
 
 

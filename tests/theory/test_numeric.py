@@ -22,7 +22,7 @@ def test_they_equal_the_exact_ones(task, options):
     best = theory.optimum(task, 5, 2, **options)
     decimals = best.rounded()
     matrix = np.array(decimals.outputs.tolist(), dtype=float)
-    natural, represented = expected_errors(matrix, task, best.outrep.bench, 1000.0, 12)
+    natural, represented = expected_errors(matrix, task, best.outrep.library_map, 1000.0, 12)
     assert natural.tolist() == pytest.approx([float(decimals.error(k)) for k in range(1, 13)], rel=1e-9, abs=1e-12)
     assert represented[:5].mean() == pytest.approx(float(best.loss), rel=1e-9, abs=1e-12)
 

@@ -69,8 +69,8 @@ def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads,
     lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
     shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
-    for stack in (part for whole in plan_ensembles(configs, 1) for part in exact_ensembles(whole)):
-        assert [says(record) for record in execute_together(stack)] == [says(execute(run)) for run in stack]
+    for ensemble in (part for whole in plan_ensembles(configs, 1) for part in exact_ensembles(whole)):
+        assert [says(record) for record in execute_together(ensemble)] == [says(execute(run)) for run in ensemble]
 
 
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
@@ -86,10 +86,12 @@ def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):
     configs = [config("encoding=learned", f"seed={seed}") for seed in range(3)]
 
     def built(given):
-        stack = build_models(given)
+        ensemble = build_models(given)
         if len(given) > 1:
-            stack.tokens.data[-1, 0, 0] = stack.tokens.data[-1, 0, 0].nextafter(torch.tensor(9.0))
-        return stack
+            ensemble.token_embeddings.data[-1, 0, 0] = ensemble.token_embeddings.data[-1, 0, 0].nextafter(
+                torch.tensor(9.0)
+            )
+        return ensemble
 
     assert is_exact(configs)
     monkeypatch.setattr("synthlab.regression.family.build_models", built)
@@ -131,8 +133,8 @@ def test_stacks_hold_runs_of_one_shape_and_lose_none():
     ]
     for count in (1, 2, 3, 16):
         plan = plan_ensembles(configs, count)
-        assert sorted(run.id for stack in plan for run in stack) == sorted(run.id for run in configs)
-        assert all(len({run.shape for run in stack}) == 1 for stack in plan)
+        assert sorted(run.id for ensemble in plan for run in ensemble) == sorted(run.id for run in configs)
+        assert all(len({run.shape for run in ensemble}) == 1 for ensemble in plan)
     assert len(plan_ensembles(configs, 1)) == 4
 
 
@@ -140,13 +142,13 @@ def test_no_worker_is_left_without_a_stack():
     configs = [config(f"seed={seed}") for seed in range(7)]
     assert ensemble_size(configs[0]) > 7
     assert [len(plan_ensembles(configs, count)) for count in (1, 2, 3, 7, 20)] == [1, 2, 3, 7, 7]
-    assert [len(stack) for stack in plan_ensembles(configs, 2)] == [4, 3]
+    assert [len(ensemble) for ensemble in plan_ensembles(configs, 2)] == [4, 3]
 
 
 def test_large_runs_are_stacked_less_and_long_ones_come_first():
     large = [config("protocol.batch=2000", f"seed={seed}") for seed in range(3)]
     small = [config(f"seed={seed}") for seed in range(3)]
-    assert [len(stack) for stack in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
+    assert [len(ensemble) for ensemble in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
     long = config("protocol.steps=5000")
     assert plan_ensembles([*small, long], 1)[0] == [long]
 

@@ -83,7 +83,7 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
         "synthlab.regression.family.build_models", lambda c: models.append(build_models(c)) or models[0]
     )
     execute(run)
-    before, after = (stack.encoding.vectors[0] for stack in (build_models([run]), models[0]))
+    before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
     assert (before[:7] != after[:7]).any(1).all()
 

@@ -34,7 +34,7 @@ def _exact(bos: bool) -> Any:
     """The cases said to be exact at every length are those with the loss 0; of the others the loss is above 0 already
     on the lengths 1 to 4."""
 
-    def judge(claim: set[Case]) -> Verdict:
+    def check(claim: set[Case]) -> Verdict:
         if not claim <= set(CASES):
             return Verdict(Status.FAILS, f"{sorted(claim - set(CASES))[0]} is no task and map with a shift of 0 or 1")
         for case in CASES:
@@ -47,7 +47,7 @@ def _exact(bos: bool) -> Any:
                 return Verdict(Status.FAILS, f"{task} under {outrep}, shift {shift}: the least loss is {loss}")
         return Verdict(Status.HOLDS, "all maps, shifts 0 and 1: exact to length 12, the others not to length 4")
 
-    return judge
+    return check
 
 
 def _least_squares(claim: Any) -> Verdict:

@@ -11,6 +11,7 @@ from itertools import product
 import sympy
 from sympy import Expr, Matrix
 
+from theory.checkers import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.formulas import (
     FREE,
     H,
@@ -22,7 +23,6 @@ from theory.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.judges import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
 
 GAMMA = sympy.Symbol("Gamma")

@@ -10,8 +10,8 @@ far context alone.
 
 import sympy
 
+from theory.checkers import equals
 from theory.formulas import L, N
-from theory.judges import equals
 from theory.ledger import Entry, Proposition, Status, Step
 from theory.misalignment import (
     CORRECTED,

@@ -9,16 +9,16 @@ l_train the error is not small.
 import sympy
 from sympy import Expr
 
+from theory.checkers import grows_as
 from theory.formulas import FREE, H, L, N, error_formula
-from theory.judges import grows_as
-from theory.ledger import Entry, Judge, Proposition, Status, Step, Verdict
+from theory.ledger import Checker, Entry, Proposition, Status, Step, Verdict
 from theory.propositions import length, sums
 
 
-def _order(task: str) -> Judge:
+def _order(task: str) -> Checker:
     """The error of any M over (l_test - l_train)^power: bounded as l_test grows; and with one bound for all l_train?"""
 
-    def judge(power: int) -> Verdict:
+    def check(power: int) -> Verdict:
         growth = grows_as(error_formula(FREE, task))(power)
         if growth.status == Status.FAILS or power == 0:
             return growth
@@ -34,7 +34,7 @@ def _order(task: str) -> Judge:
             f"own error is {at[1]} for l_train = 1, {float(at[10]):.3g} for 10, and grows without bound",
         )
 
-    return judge
+    return check
 
 
 def papers_error(task: str) -> Expr:

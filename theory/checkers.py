@@ -1,7 +1,7 @@
-"""Judges: what the ledger's statements are held against.
+"""Checkers of the ledger's statements.
 
-Each takes the truth, which it knows in a way of its own (enumeration, exact optima, symbolic moments), and returns a
-function from a statement to a verdict.
+Each function here takes a correct value, computed independently of the paper (by enumeration, exact optima or symbolic
+moments), and returns a checker: a function from a statement to a verdict.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,18 +10,18 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.formulas import L, N, is_zero
-from theory.ledger import ForHeads, Judge, Status, Verdict, dims, plain
+from theory.ledger import Checker, ForHeads, Status, Verdict, dims, plain
 from theory.linear_attention import TARGETS, mixture, readout, training_loss
 from theory.optima import Optimum, optimum
 
-LENGTHS = range(1, 13)  # where a formula is tried for its smallest counterexample
+LENGTHS = range(1, 13)  # searched for a formula's smallest counterexample
 
 
-def equals(truth: Expr, symbol: Expr = L) -> Judge:
-    """A formula holds if it equals ``truth`` for every value of its symbols; else the least ``symbol`` where it does
-    not is its counterexample."""
+def equals(truth: Expr, symbol: Expr = L) -> Checker:
+    """A formula holds if it equals ``truth`` for every value of its symbols. Otherwise the counterexample is the
+    smallest ``symbol`` at which they differ."""
 
-    def judge(claim: Expr) -> Verdict:
+    def check(claim: Expr) -> Verdict:
         if is_zero(truth - claim):
             return Verdict(Status.HOLDS)
         for value in LENGTHS:
@@ -31,16 +31,16 @@ def equals(truth: Expr, symbol: Expr = L) -> Judge:
                 return Verdict(Status.FAILS, f"{name} = {value}: {plain(right)}, not {plain(said)}")
         raise ArithmeticError(f"{truth - claim} is 0 at {LENGTHS} but was not shown to be 0")
 
-    return judge
+    return check
 
 
-def only_zero_of_error(task: str) -> Judge:
-    """M(l) is said to be the only M whose error at length l is 0: it must solve the equations readout = target, one for
-    each outcome, and they must determine all four entries."""
+def only_zero_of_error(task: str) -> Checker:
+    """The statement is that M(l) is the only M whose error at length l is 0. It must solve the equations output =
+    target, one for each outcome, and they must determine all four entries."""
     entries = sympy.symbols("m00 m01 m10 m11")
     unknown = Matrix(2, 2, entries)
 
-    def judge(claim: Matrix) -> Verdict:
+    def check(claim: Matrix) -> Verdict:
         several = []
         for length in LENGTHS:
             equations = [
@@ -60,14 +60,14 @@ def only_zero_of_error(task: str) -> Judge:
             )
         return Verdict(Status.HOLDS, f"for l = 1 to {LENGTHS[-1]}")
 
-    return judge
+    return check
 
 
-def least_loss(task: str, longest: int = 8) -> Judge:
+def least_loss(task: str, longest: int = 8) -> Checker:
     """For each head dimension an M(l_train) is said to have the least training loss: it is compared with the exact
     optimum up to l_train = ``longest``."""
 
-    def judge(said: ForHeads) -> Verdict:
+    def check(said: ForHeads) -> Verdict:
         claim = said.formulas
 
         def beaten(head_dim: int) -> str:
@@ -81,14 +81,14 @@ def least_loss(task: str, longest: int = 8) -> Judge:
 
         return by_head_dim(claim, beaten, f"compared for l_train = {said.least} to {longest}")
 
-    return judge
+    return check
 
 
-def error_of_least_loss(task: str, longest: int = 5) -> Judge:
+def error_of_least_loss(task: str, longest: int = 5) -> Checker:
     """For each head dimension an error(l_train, l) is said to be the optimum's, up to l_train = ``longest``. Where the
     optimum is not unique there is no such error."""
 
-    def judge(said: ForHeads) -> Verdict:
+    def check(said: ForHeads) -> Verdict:
         claim = said.formulas
 
         def wrong(head_dim: int) -> str:
@@ -111,7 +111,7 @@ def error_of_least_loss(task: str, longest: int = 5) -> Judge:
         detail = f"{unique}; {verdict.detail}" if verdict.status == Status.CONDITION else unique
         return Verdict(Status.CONDITION, detail)
 
-    return judge
+    return check
 
 
 def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: str) -> Verdict:
@@ -136,13 +136,13 @@ def _stationary(best: Optimum, outputs: Matrix) -> bool:
     return (slope * kappa.T).is_zero_matrix and (outputs[:, 1].T * slope).is_zero_matrix
 
 
-def grows_as(error: Expr) -> Judge:
+def grows_as(error: Expr) -> Checker:
     """The error is said to be O(l^power): its ratio to that must have a finite limit as l grows, for every M."""
 
-    def judge(power: int) -> Verdict:
+    def check(power: int) -> Verdict:
         limit = sympy.limit(error / L**power, L, sympy.oo)
         if limit.has(sympy.oo):
             return Verdict(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
         return Verdict(Status.HOLDS)
 
-    return judge
+    return check
