@@ -34,6 +34,14 @@ class DamagedRecord(InputError):
     """A record that is not as it was written."""
 
 
+class OlderRecord(InputError):
+    """A sound record of an earlier results version."""
+
+
+class UnknownKind(InputError):
+    """A config, or a sound record, of a kind of runs that is not known here."""
+
+
 class StoreError(InputError):
     """A store that cannot be read or written, though it could before."""
 
