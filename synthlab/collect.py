@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import Parser, refusing
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
@@ -51,6 +51,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     out = Path(out)
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
+    if out.suffix == ".parquet":
+        require("parquet", "pyarrow", what=f"out={out}")
     store = Store(results)
     if not store.files.exists():
         raise InputError(f"results={results}: there is no such folder")

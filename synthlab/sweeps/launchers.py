@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel, Field, PositiveFloat
 from synthlab.config.base import Config, config_of
 from synthlab.config.composition import composed, conf_dir, input_errors, quoted, searchpath_override
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError
+from synthlab.errors import require
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
@@ -60,8 +59,8 @@ class Launcher:
         if self.name in ("local", "basic") and len(given) == len(named):
             return  # the usual case, without composing anything
         extra, module = EXTRAS.get(self.name, (None, None))
-        if module and not _is_installed(module):
-            raise InputError(f"{named[-1]}: is not installed; pip install -e '.[{extra}]'")
+        if extra and module:
+            require(extra, module, what=named[-1])
         if extra:
             self.given = [*(word for word in given if word not in named), f"launcher={self.name}"]
         self.given = [*self.given, *searchpath_override(searchpath)]
@@ -138,10 +137,3 @@ def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") ->
 def checked_batches(given: Any) -> Batches:
     """The settings of ``batches``. Raises InputError."""
     return validated(Batches, given, "batches")
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False

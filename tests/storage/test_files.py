@@ -198,7 +198,7 @@ def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
 @pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=joblib"]])
 def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_path, monkeypatch, workers):
     monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
-    monkeypatch.setattr("synthlab.sweeps.launchers._is_installed", lambda _: True)
+    monkeypatch.setattr("synthlab.sweeps.launchers.require", lambda *_, **__: None)
     monkeypatch.setattr("synthlab.sweeps.launchers.composed", lambda *_, **__: OmegaConf.create({"batches": BATCHES}))
     address = f"memory://{secrets.token_hex(4)}"
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
