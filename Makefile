@@ -19,7 +19,7 @@ READY := $(VENV)/.ready
 EXTRAS_READY := $(VENV)/.extras-ready
 BROWSER_READY := $(VENV)/.browser-ready
 DOCS_READY := $(VENV)/.docs-ready
-EXTRAS := bench,sweep,slurm,ray,wandb,tensorboard,lm
+EXTRAS := bench,sweep,slurm,ray,s3,s3-server,wandb,tensorboard,lm
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)

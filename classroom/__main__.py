@@ -7,14 +7,11 @@ from synthlab.cli import hydra_app as cli
 
 def task(raw: dict[str, Any]) -> bool:
     """Serve the page until Ctrl-C."""
-    from synthlab.errors import InputError
+    from synthlab.errors import require
 
-    try:
-        from classroom.server import checked, serve
-    except ModuleNotFoundError as error:
-        raise InputError(
-            f"the page needs {error.name}: make demo installs it, as does pip install -e '.[demo]'"
-        ) from None
+    require("demo", "bokeh", "sympy", what="synthlab demo")
+    from classroom.server import checked, serve
+
     settings, lessons = checked(raw)
     serve(settings, lessons)
     return True

@@ -9,7 +9,7 @@ from pydantic import BaseModel, PositiveInt
 
 from synthlab.cli import hydra_app as cli
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 
@@ -24,6 +24,7 @@ class Settings(BaseModel):
 
 def task(raw: dict[str, Any], command: str) -> bool:
     """Train the lessons' runs, write the page and name it. ``command`` is as typed."""
+    require("theory", "sympy", what="synthlab walkthrough")
     from classroom.lessons import Lessons
     from classroom.story import looks, planned, write_page
     from synthlab.storage.store import Store

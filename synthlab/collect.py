@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import Parser, refusing
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
-TOLD = 10  # damaged records that are named one by one
+TOLD = 10  # records left out that are named one by one
 
 
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
@@ -28,7 +28,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         where: Conditions that must all hold, as ``synthlab.load_records`` takes them.
 
     Returns:
-        The collection. Its ``runs`` says how many runs were written, ``damaged`` has a line for each record left out.
+        The collection. Its ``runs`` says how many runs were written; ``damaged`` and ``unknown`` have a line for each
+        record left out, for damage or since its kind is not known here.
 
     Raises:
         InputError: A condition, the folder or the file cannot be.
@@ -50,6 +51,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     out = Path(out)
     if out.suffix not in SUFFIXES:
         raise InputError(f"out={out}: must end in {' or '.join(SUFFIXES)}")
+    if out.suffix == ".parquet":
+        require("parquet", "pyarrow", what=f"out={out}")
     store = Store(results)
     if not store.files.exists():
         raise InputError(f"results={results}: there is no such folder")
@@ -89,7 +92,7 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """The command line. Status 0: all records read; 1: some are damaged, all others are in the table; 2: refused."""
+    """The command line. Status 0: no record is damaged; 1: some are, all others are in the table; 2: refused."""
     parser = Parser(prog="synthlab collect", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("results", nargs="?", default="results", help="results folder or address (default: results)")
     parser.add_argument(
@@ -105,10 +108,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with refusing():
         found = collect(given.results, given.out, given.where)
     say(f"{found.runs} runs: {given.out}")
-    for line in list(found.damaged.values())[:TOLD]:
-        tell(f"damaged: {line}")
-    if found.damaged:
-        tell(f"damaged: {len(found.damaged)} records in all, left out")
+    for what, lines in (("damaged", found.damaged), ("unknown kind", found.unknown)):
+        if lines:
+            named = [f"{what}: {line}" for line in list(lines.values())[:TOLD]]
+            tell(*named, f"{what}: {len(lines)} records in all, left out")
     sys.exit(1 if found.damaged else 0)
 
 

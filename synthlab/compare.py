@@ -14,7 +14,7 @@ from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import LABELS, draw
 from synthlab.cli.arguments import Parser, refusing
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 if TYPE_CHECKING:
@@ -100,12 +100,14 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
     else:
         from synthlab.analysis.conditions import matching
 
+        if source.endswith(".parquet"):
+            require("parquet", "pyarrow", what=f"source={source}")
         try:
             if source.endswith(".parquet"):
                 table = pd.read_parquet(source)
             else:
                 table = pd.read_csv(source, dtype={"id": str}, low_memory=False)
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
         check_table(f"source={source}", table)

@@ -1,6 +1,7 @@
 """Errors that a command reports in one line each."""
 
 import re
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -34,6 +35,14 @@ class DamagedRecord(InputError):
     """A corrupt record: its files differ from those written."""
 
 
+class OlderRecord(InputError):
+    """A sound record of an earlier results version."""
+
+
+class UnknownKind(InputError):
+    """A config, or a sound record, of a kind of runs that is not known here."""
+
+
 class StoreError(InputError):
     """A store that can no longer be read or written."""
 
@@ -61,6 +70,27 @@ class RunsFailed(RuntimeError):
 
     def __reduce__(self):
         return (type(self), self.lines)
+
+
+def require(extra: str, *packages: str, what: str) -> None:
+    """Raises InputError, with a line for each, unless all ``packages`` that ``what`` needs are installed.
+
+    Args:
+        extra: The extra of synthlab that adds them.
+        packages: Their import names.
+        what: What needs them, as a user calls it.
+    """
+    missing = [package for package in packages if not _is_installed(package)]
+    if missing:
+        raise InputError(*(f"{what}: needs {package}; pip install -e '.[{extra}]'" for package in missing))
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        spec = find_spec(package)
+    except ModuleNotFoundError:  # the package around it
+        return False
+    return spec is not None and spec.origin is not None  # without origin: a folder of that name, as wandb leaves behind
 
 
 def is_of_memory(error: BaseException) -> bool:

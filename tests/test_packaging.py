@@ -1,7 +1,9 @@
 """The wheel: what a user installs without a checkout."""
 
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from importlib.metadata import PathDistribution
 from pathlib import Path
@@ -25,15 +27,16 @@ def installed(tmp_path_factory) -> Path:
     return folder / "site"
 
 
-def python(installed: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess:
+def python(installed: Path, *arguments: str, cwd: Path, without: tuple[str, ...] = ()) -> subprocess.CompletedProcess:
     # -P and no editable install on the path: only what the wheel holds can be imported.
     code = (
         "import sys, runpy; sys.path[:] = [p for p in sys.path if p and p != sys.argv[1]];"
+        f"sys.modules.update(dict.fromkeys({without!r}));"
         "sys.meta_path[:] = [f for f in sys.meta_path if 'editable' not in repr(f).lower()];"
         "sys.path.insert(0, sys.argv[2]); sys.argv = sys.argv[3:]; runpy.run_module(sys.argv[0], run_name='__main__')"
     )
     command = [sys.executable, "-P", "-c", code, str(ROOT), str(installed), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=cwd, check=False)
 
 
 def test_the_wheel_holds_packages_and_configs(installed):
@@ -41,17 +44,17 @@ def test_the_wheel_holds_packages_and_configs(installed):
     for name in (
         "synthlab/__main__.py",
         "synthlab/py.typed",
-        "experiments/__main__.py",
+        "synthlab/packages/experiments/__main__.py",
         "synthlab/studies/report.html.j2",
-        "experiments/output_alignment/deviations.yaml",
+        "synthlab/packages/experiments/output_alignment/deviations.yaml",
         "synthlab/studies/page.html.j2",
-        "theory/propositions/theorem1.py",
-        "theory/theory.html.j2",
-        "theory/theory.tex.j2",
+        "synthlab/packages/theory/propositions/theorem1.py",
+        "synthlab/packages/theory/theory.html.j2",
+        "synthlab/packages/theory/theory.tex.j2",
         "synthlab/language/languages.py",
-        "experiments/long_short_alignment/deviations.yaml",
-        "classroom/server.html.j2",
-        "classroom/walkthrough.html.j2",
+        "synthlab/packages/experiments/long_short_alignment/deviations.yaml",
+        "synthlab/packages/classroom/server.html.j2",
+        "synthlab/packages/classroom/walkthrough.html.j2",
         "synthlab/conf/run.yaml",
         "hydra_plugins/synthlab_ray/launcher.py",
         "hydra_plugins/synthlab_sweeper/sweeper.py",
@@ -59,7 +62,19 @@ def test_the_wheel_holds_packages_and_configs(installed):
         assert name in names
     in_checkout = {path.relative_to(ROOT / "conf").as_posix() for path in (ROOT / "conf").rglob("*.yaml")}
     assert {name.removeprefix("synthlab/conf/") for name in names if name.startswith("synthlab/conf/")} == in_checkout
-    assert not any(name.startswith("tests/") for name in names)
+    in_packages = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("experiments", "theory", "classroom")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    prefix = "synthlab/packages/"
+    assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == in_packages
+
+
+def test_nothing_lies_under_a_general_name(installed):
+    (metadata,) = installed.glob("synthlab-*.dist-info")
+    assert {path.name for path in installed.iterdir()} == {"synthlab", "hydra_plugins", metadata.name}
 
 
 def test_the_wheel_offers_every_subcommand(installed):
@@ -74,9 +89,55 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
     quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", f"results={tmp_path}/results"]
     run = python(installed, "synthlab", "task=sum", *quick, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    figure = python(installed, "experiments", "figure=1", "seeds=1", "workers=1", *quick, cwd=tmp_path)
+    figure = python(installed, "synthlab", "figures", "figure=1", "seeds=1", "workers=2", *quick, cwd=tmp_path)
     assert figure.returncode == 0, figure.stderr
     assert (tmp_path / "results" / "figures" / "figure1.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "language", "mechanism"])
+def test_an_installed_wheel_has_the_commands_of_all_packages(installed, tmp_path, command):
+    run = python(installed, "synthlab", command, "--help", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo", "pyarrow": "parquet"}
+
+
+def test_what_only_an_extra_brings_is_no_requirement_of_the_core():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    def names(requirements):
+        return {re.match(r"[\w-]+", line)[0] for line in requirements}
+
+    assert not names(project["dependencies"]) & set(EXTRA_OF)
+    for package, extra in EXTRA_OF.items():
+        assert package in names(project["optional-dependencies"][extra])
+
+
+def test_without_the_extras_a_run_is_trained_and_collected(installed, tmp_path):
+    quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", "test_length=3"]
+    run = python(installed, "synthlab", "task=sum", *quick, cwd=tmp_path, without=("latex2mathml", "bokeh", "pyarrow"))
+    assert run.returncode == 0, run.stderr
+    collected = python(installed, "synthlab", "collect", "--out", "x.csv", cwd=tmp_path, without=tuple(EXTRA_OF))
+    assert (collected.returncode, collected.stdout) == (0, "1 runs: x.csv\n"), collected.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "package", "what"),
+    [
+        ("theory", "sympy", "synthlab theory"),
+        ("theory", "latex2mathml", "synthlab theory"),
+        ("walkthrough", "sympy", "synthlab walkthrough"),
+        ("demo", "bokeh", "synthlab demo"),
+        ("collect", "pyarrow", "out=runs.parquet"),
+        ("compare x.parquet", "pyarrow", "source=x.parquet"),
+    ],
+)
+def test_a_command_without_its_extra_names_it_in_one_line(installed, tmp_path, command, package, what):
+    done = python(installed, "synthlab", *command.split(), cwd=tmp_path, without=(package,))
+    line = f"error: {what}: needs {package}; pip install -e '.[{EXTRA_OF[package]}]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
 
 
 def test_an_installed_wheel_takes_a_users_config_dir(installed, tmp_path):

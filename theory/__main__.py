@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab.cli import hydra_app as cli
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 
 HeadDim = Annotated[int, Field(gt=0, le=1024)]
 
@@ -39,6 +39,7 @@ class Settings(BaseModel):
 def task(raw: dict[str, Any], command: str) -> bool:
     """Check the statements, train missing runs, compare them with the theory, and write tables, figures and pages.
     ``command`` is the command line. Returns False if a run diverged."""
+    require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
     from synthlab.output import say
     from synthlab.storage.store import Store
     from synthlab.studies.figure_files import Folder

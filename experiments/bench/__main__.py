@@ -8,7 +8,6 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from experiments.bench.classroom import reaction
 from experiments.bench.commands import measure
 from experiments.bench.probes import apart
 from synthlab.cli.arguments import Parser, refusing
-from synthlab.errors import InputError
+from synthlab.errors import require
 from synthlab.output import say
 
 SMALL: list[str] = []
@@ -239,11 +238,8 @@ def main() -> None:
     parser = Parser(prog="synthlab bench", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("effort", nargs="?", choices=["quick"], help="measure briefly, to see that it works")
     quick = parser.parse_args().effort == "quick"
-    missing = [name for name in ("x-transformers", "psutil") if find_spec(name.replace("-", "_")) is None]
-    how = "not installed; make bench installs it, or pip install -e '.[bench]'"
     with refusing():
-        if missing:
-            raise InputError(*(f"{name}: {how}" for name in missing))
+        require("bench", "x_transformers", "psutil", what="synthlab bench")
     taken = []
     for row in rows(QUICK if quick else Effort()):
         taken.append(row)

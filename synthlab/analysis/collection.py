@@ -1,6 +1,7 @@
 """All runs of a store as one table, in parts that fit into memory however many runs there are."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,15 +9,12 @@ import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import table
-from synthlab.config.base import KINDS, identity_of
-from synthlab.errors import DamagedRecord
-from synthlab.language.config import LanguageConfig
+from synthlab.config.base import identity_of, kind_of
+from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.metrics import METRICS
-from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
-KNOWN = (RunConfig, LanguageConfig)  # imported, and so known, whoever reads a store
 PART = 250  # runs that are held at a time
 FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length", *METRICS, "horizon")  # around the settings
 TYPES = {"id": "string", "status": "string", "error": "string", "diverged_at": "Int64", "length": "Int64"}
@@ -29,13 +27,15 @@ class Collection:
 
     Making one reads every config, no more: which runs there are, which columns they have (``kinds``: pandas' type by
     name) and which conditions can be checked without their numbers. ``damaged`` fills with a line for each record that
-    cannot be read, here and in ``parts``. Raises InputError for a condition on a column that no run has.
+    cannot be read, here and in ``parts``; ``unknown`` with one for each whose kind is not known here. Raises InputError
+    for a condition on a column that no run has.
     """
 
     store: Store
     where: Where = None
     kinds: dict[str, str] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -88,23 +88,25 @@ class Collection:
             if config is not None:
                 yield identity, config
 
-    def _config(self, identity: str, folder: str) -> dict[str, Any] | None:
-        """The config of a run; None for one of another results version."""
+    def _config(self, identity: str, folder: str) -> dict[str, Any]:
+        """The config of a run."""
         config = self.store.config(identity, folder)
-        kind = KINDS.get(config.get("kind", ""))
-        if kind is not None and identity_of(config, kind.results_version) == identity:
-            return config
-        if not self.store.is_current(identity, folder):
-            return None
+        with suppress(UnknownKind):
+            if identity_of(config, kind_of(config).results_version) == identity:
+                return config
         read = self.store.read if folder == "runs" else self.store.read_failure
-        return read(identity).config.model_dump()  # raises: it is damaged
+        return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
 
     def _tried(self, identity: str, read: Any) -> Any:
         try:
             return read()
+        except OlderRecord:
+            return None
+        except UnknownKind as error:
+            self.unknown[identity] = str(error)
         except DamagedRecord as error:
             self.damaged[identity] = str(error)
-            return None
+        return None
 
     def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
         failure = self._tried(identity, lambda: self.store.read_failure(identity))

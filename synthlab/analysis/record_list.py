@@ -88,7 +88,8 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
         InputError: A condition cannot be read, or is on a column that no run has.
 
     Warns:
-        UserWarning: Some records are damaged; they are named, and left out of the table.
+        UserWarning: Some records are damaged, or of a kind that is not known here; they are named, and left out of the
+            table.
 
     Example:
         >>> import synthlab
@@ -100,7 +101,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
     """
     collection = Collection(Store(results), where)
     table = collection.table()
-    if collection.damaged:
-        found = "; ".join(collection.damaged.values())
-        warnings.warn(f"{len(collection.damaged)} damaged records are left out: {found}", stacklevel=2)
+    for what, found in (("damaged records", collection.damaged), ("records of unknown kinds", collection.unknown)):
+        if found:
+            warnings.warn(f"{len(found)} {what} are left out: {'; '.join(found.values())}", stacklevel=2)
     return table

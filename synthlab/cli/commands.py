@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "synthlab.commands"
+PACKAGES = Path(__file__).parents[1] / "packages"  # where a wheel has the packages that lie beside synthlab otherwise
 
 
 def main() -> None:
     """Run the subcommand that the command line names; without one, ``run``."""
+    if PACKAGES.is_dir():
+        sys.path.append(str(PACKAGES))  # that of the workers, too
     words = sys.argv[1:]
     with refusing():
         if words in (["--help"], ["-h"]):

@@ -4,12 +4,13 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError
+from synthlab.errors import InputError, UnknownKind
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
@@ -131,9 +132,24 @@ class Config(BaseModel, ABC):
         return self.checked(self.model_dump() | {"seed": seed})
 
 
+def kind_of(raw: Mapping[str, Any]) -> type[Config]:
+    """The kind of the run that ``raw`` describes. Raises UnknownKind.
+
+    A kind whose module nobody has imported yet is found by an entry point of the group ``synthlab.kinds``: its name is
+    the kind, its value the class.
+    """
+    name = raw.get("kind")
+    if name not in KINDS:
+        from importlib.metadata import entry_points  # not needed where runs are trained
+
+        for entry in entry_points(group="synthlab.kinds", name=str(name)):
+            with suppress(ImportError, AttributeError):  # its package is not there
+                entry.load()
+    if name not in KINDS:
+        raise UnknownKind(f"kind={name}: not known here")
+    return KINDS[name]
+
+
 def config_of(raw: Mapping[str, Any]) -> Config:
-    """The run that a record's config describes. Raises InputError for one of a kind that is not known here."""
-    kind = raw.get("kind")
-    if kind not in KINDS:
-        raise InputError(f"kind={kind}: not known here; must be one of {', '.join(KINDS)}")
-    return KINDS[kind].checked(raw)
+    """The run that a record's config describes. Raises UnknownKind, and InputError for what is wrong with it."""
+    return kind_of(raw).checked(raw)

@@ -72,7 +72,7 @@ class Files(ABC):
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> bool:
-        """Write a file that must not be there yet; False if it is."""
+        """Write a file that must not be there yet; False if it is. ``data`` names its writer: no other has the same."""
 
     @abstractmethod
     def write_group(self, folder: str, files: Mapping[str, bytes]) -> None:
@@ -242,8 +242,9 @@ class Objects(Files):
             raise InputError(f"results={address}: must be a folder, or a place after {', '.join(kinds)} or {last}")
         import fsspec
 
+        how = {"auto_mkdir": True} if kind in ("file", "local") else {}  # an object store has no folders to make
         try:
-            system, self.root = fsspec.core.url_to_fs(address)
+            system, self.root = fsspec.core.url_to_fs(address, **how)
         except Exception as error:  # the package is missing, or what it wants to know
             raise InputError(f"results={address}: cannot be reached ({reason_of(error)})") from None
         self.system, self.address, self.is_shared = _Told(system), address.rstrip("/"), kind != "memory"
@@ -266,13 +267,20 @@ class Objects(Files):
         return self.system.cat_file(f"{self.root}/{path}")
 
     def write(self, path, data):
-        self.system.pipe_file(self._made(path), data)
+        self.system.pipe_file(f"{self.root}/{path}", data)
 
     def create(self, path, data):
         try:
-            self.system.pipe_file(self._made(path), data, mode="create")
-        except FileExistsError:
-            return False
+            self.system.pipe_file(f"{self.root}/{path}", data, mode="create")
+        except OSError as error:
+            # Where the answer to an attempt is lost, the next one meets the file of the first. And not every store's
+            # refusal reaches us as FileExistsError.
+            try:
+                return self.read(path) == data
+            except FileNotFoundError:
+                if isinstance(error, FileExistsError):
+                    return False  # removed in the meantime
+                raise error from None
         return True
 
     def write_group(self, folder, files):
@@ -312,8 +320,3 @@ class Objects(Files):
 
     def path(self, path):
         return f"{self.address}/{path}".rstrip("/")
-
-    def _made(self, path: str) -> str:
-        whole = f"{self.root}/{path}"
-        self.system.makedirs(whole.rpartition("/")[0], exist_ok=True)
-        return whole

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from synthlab.config.base import Config, config_of
-from synthlab.errors import in_one_line
+from synthlab.config.base import Config, kind_of
+from synthlab.errors import OlderRecord, UnknownKind, in_one_line
 
 WHOLE = ("length", "step")  # columns of whole numbers
 STATUS = "status.json"
@@ -122,14 +122,11 @@ def files_of(record: Record) -> dict[str, bytes]:
 
 def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
     """The record called ``identity``, from its status and its files, which ``read`` reads by
-    name. Raises Damaged."""
+    name. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
         files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
-        config = config_of(json.loads(files["config.json"]))
-        if config.id != identity:
-            raise Damaged(f"it holds the run {config.id}")
         return Record(
-            config=config,
+            config=_present_config(json.loads(files["config.json"]), status["results_version"], identity),
             metrics=_table(files["metrics.csv"]),
             training=_table(files["training.csv"]),
             diverged_at=status["diverged_at"],
@@ -166,16 +163,14 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
 
 
 def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
-    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged."""
+    """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
         status = json.loads(files[STATUS])
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if files[STATUS] != _with_checksum(plain):
             raise Damaged(f"{STATUS} does not have its checksum")
         trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
-        config = config_of(status["config"])
-        if config.id != identity:
-            raise Damaged(f"it holds the run {config.id}")
+        config = _present_config(status["config"], status["results_version"], identity)
         return Failure(config, status["error"], trace, status["environment"])
 
 
@@ -184,10 +179,23 @@ def damage_told() -> Iterator[None]:
     """Turn whatever reading what is damaged raises into Damaged."""
     try:
         yield
-    except Damaged:
+    except (Damaged, OlderRecord, UnknownKind):
         raise
     except (*GONE, KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(in_one_line(error)) from None
+
+
+def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Config:
+    """The config in the sound record called ``identity``."""
+    if "kind" not in raw:
+        raise OlderRecord("it is older than kinds of runs")
+    kind = kind_of(raw)
+    if version != kind.results_version:
+        raise OlderRecord(f"it is of results version {version}; the present one is {kind.results_version}")
+    config = kind.checked(raw)
+    if config.id != identity:
+        raise Damaged(f"it holds the run {config.id}")
+    return config
 
 
 def _checked(name: str, data: bytes, digest: str) -> str:

@@ -8,13 +8,13 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from synthlab.config.base import KINDS, Config
-from synthlab.errors import DamagedRecord, InputError, StoreError
+from synthlab.config.base import Config
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, UnknownKind
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
     GONE,
@@ -35,7 +35,8 @@ STALE = 3600  # seconds after which something half-written must be an interrupte
 
 
 class Store:
-    """The records below one folder or address, by identity. Iterating reads those of the present results version."""
+    """The records below one folder or address, by identity. Iterating reads them, without those that are older than
+    the present results version of their kind."""
 
     def __init__(self, root: Any):
         self.files = files_at(root)
@@ -87,9 +88,8 @@ class Store:
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
-            status = self.status(identity)
-            if status is not None and self.is_current(identity):
-                yield self._record(identity, status)
+            with suppress(OlderRecord):
+                yield self.read(identity)
 
     def holds(self, config: Config) -> bool:
         """Whether this run has been recorded; its record is not read."""
@@ -101,37 +101,22 @@ class Store:
         return self.read(config.id) if self.holds(config) else None
 
     def read(self, identity: str) -> Record:
-        """The record called ``identity``; raises InputError, naming the file, if it is damaged."""
-        status = self.status(identity)
-        if status is None:
-            raise InputError(f"{self.path(identity)}: there is no such record")
-        return self._record(identity, status)
-
-    def status(self, identity: str) -> dict[str, Any] | None:
-        """What ``status.json`` says of a run; None for one that is not complete yet. Raises InputError for damage."""
-        with self._damage_named(identity):
+        """The record called ``identity``. Raises an InputError that names it: DamagedRecord, OlderRecord, UnknownKind,
+        or one that says that there is none."""
+        with self._named(identity):
             try:
-                return status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+                status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
             except FileNotFoundError:
-                if isinstance(self.files, Folder) and (self.runs / identity).exists():
+                if self.files.holds_group(f"runs/{identity}", STATUS):
                     raise Damaged(f"{STATUS} is missing") from None
-                return None
-
-    def is_current(self, identity: str, folder: str = "runs") -> bool:
-        """Whether a recorded (or failed) run is of its kind's present results version; True where its kind is not
-        known, since reading it says so. Its files are not checked. Raises DamagedRecord for one that cannot be read."""
-        with self._damage_named(identity, folder), damage_told():
-            version = json.loads(self.files.read(f"{folder}/{identity}/{STATUS}"))["results_version"]
-        kind = self.config(identity, folder).get("kind")
-        if kind is None:  # older than kinds, or damaged
-            return version in {known.results_version for known in KINDS.values()}
-        return kind not in KINDS or version == KINDS[kind].results_version
+                raise InputError(f"{self.path(identity)}: there is no such record") from None
+            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
         read."""
         name = "config.json" if folder == "runs" else STATUS
-        with self._damage_named(identity, folder), damage_told():
+        with self._named(identity, folder), damage_told():
             found = json.loads(self.files.read(f"{folder}/{identity}/{name}"))
             return dict(found if folder == "runs" else found["config"])
 
@@ -155,8 +140,8 @@ class Store:
             return None
 
     def read_failure(self, identity: str) -> Failure:
-        """Why the run called ``identity`` failed. Raises InputError where that cannot be read."""
-        with self._damage_named(identity, "failed"), damage_told():
+        """Why the run called ``identity`` failed. Raises as ``read`` does."""
+        with self._named(identity, "failed"), damage_told():
             names = ("traceback.txt", STATUS)
             files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
             return failure_of(identity, files)
@@ -178,19 +163,17 @@ class Store:
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
 
-    def _record(self, identity: str, status: Mapping[str, Any]) -> Record:
-        with self._damage_named(identity):
-            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
-
     @contextmanager
-    def _damage_named(self, identity: str, folder: str = "runs") -> Iterator[None]:
+    def _named(self, identity: str, folder: str = "runs") -> Iterator[None]:
+        """Name the record that cannot be read."""
+        where = self.files.path(f"{folder}/{identity}")
         try:
             yield
+        except (OlderRecord, UnknownKind) as error:
+            raise type(error)(f"{where}: {error}") from None
         except (Damaged, *GONE) as error:
-            where = self.files.path(f"{folder}/{identity}")
             raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
         except OSError as error:
-            where = self.files.path(f"{folder}/{identity}")
             raise StoreError(f"{where}: cannot be read ({reason_of(error)})") from None
 
     @contextmanager

@@ -4,10 +4,13 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 import pytest
 
+from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import CONFIG, record, unmeasured
 from synthlab import load_records
 from synthlab.analysis import collection
@@ -15,6 +18,7 @@ from synthlab.analysis.record_list import Records
 from synthlab.collect import collect
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
+from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 
@@ -58,16 +62,30 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
         pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
 
 
-def test_a_process_that_imports_nothing_else_collects_all_runs_and_names_those_of_a_kind_it_does_not_know(tmp_path):
-    Store(tmp_path / "results").write(record())
+class Sequences(RunConfig):
+    """A kind of runs that only this module knows."""
+
+    kind: Literal["sequences"] = "sequences"
+
+
+def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_it_does_not_know(tmp_path):
+    store, run = Store(tmp_path / "results"), record()
+    plain = run.config.model_dump(exclude={"kind"})
+    for config in (run.config, ScalarConfig.checked(plain), Sequences.checked(plain)):
+        store.write(replace(run, config=config))
+    store.write_failure(Failure.of(Sequences.checked(plain).with_seed(7), ValueError("no good")))
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (0, f"1 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
-    config = tmp_path / "results" / "runs" / record().config.id / "config.json"
+    assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
+    path = store.path(Sequences.checked(plain).id)
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"unknown kind: {path}: kind=sequences: not known here"
+    assert lines[2] == "unknown kind: 2 records in all, left out"
+    config = store.runs / run.config.id / "config.json"
     config.write_text(config.read_text().replace('"regression"', '"sequences"'))
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (1, f"0 runs: {tmp_path / 'runs.csv'}\n")
-    assert "damaged: " in done.stderr
+    assert (done.returncode, done.stdout) == (1, f"1 runs: {tmp_path / 'runs.csv'}\n")
+    assert f"damaged: {store.path(run.config.id)}: damaged record (config.json does not" in done.stderr
 
 
 def test_a_row_holds_what_the_record_says(store):

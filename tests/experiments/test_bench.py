@@ -42,14 +42,14 @@ def test_the_time_over_all_lengths_is_the_sum_of_each(monkeypatch):
 
 def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["bench"])
-    monkeypatch.setattr(bench, "find_spec", lambda name: None)
+    monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
     with pytest.raises(SystemExit, match="2"):
         bench.main()
-    assert capsys.readouterr().err.startswith("error: x-transformers: not installed")
+    assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"), [("slow", "argument effort: .*quick.*"), ("quick", "psutil: not installed; .*")]
+    ("argument", "said"), [("slow", "argument effort: .*quick.*"), ("quick", "synthlab bench: needs psutil; .*")]
 )
 def test_without_psutil_one_line_says_what_is_wrong(argument, said):
     code = f"import runpy, sys; sys.modules['psutil'] = None; sys.argv = ['', {argument!r}]; "

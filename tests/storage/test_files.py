@@ -16,8 +16,10 @@ from synthlab.storage.store import Store
 GROUP = {"a.csv": b"1", "b.csv": b"2", "status.json": b"{}"}
 
 
-@pytest.fixture(params=["folder", "memory", "file"])
+@pytest.fixture(params=["folder", "memory", "file", pytest.param("s3", marks=pytest.mark.slow)])
 def files(request, tmp_path):
+    if request.param == "s3":
+        return files_at(f"{request.getfixturevalue('s3')}/r")
     addresses = {
         "folder": str(tmp_path),
         "memory": f"memory://{secrets.token_hex(4)}/r",
@@ -46,7 +48,7 @@ def test_a_file_is_created_once(files):
     assert files.names("leases") == ["x.0"]
 
 
-# Of object stores it is their own business: Amazon's and Google's do it in one step, fsspec's memory and files do not.
+# That of object stores is in test_object_store.py; fsspec's memory and files do it in two steps.
 def test_of_many_who_create_a_file_at_once_one_succeeds(tmp_path):
     files = Folder(tmp_path)
     won, start = [], threading.Barrier(8)

@@ -134,24 +134,14 @@ class TensorSpan(Length):
 
 
 class Deadly(Task):
-    """A task that kills whoever trains it, unless that is the sweep's own process."""
+    """A task that kills whoever trains it, unless that is the sweep's own process: ``python -m synthlab``, or the one
+    named in the environment."""
 
     def span(self, length):
         return TASKS["length"]().span(length)
 
     def targets(self, x):
-        if "popen_loky" in Path("/proc/self/cmdline").read_text():
-            os.kill(os.getpid(), signal.SIGKILL)
-        return TASKS["length"]().targets(x)
-
-
-class DeadlyJob(Task):
-    """A task that kills whoever trains it, unless that is the sweep's own process."""
-
-    def span(self, length):
-        return TASKS["length"]().span(length)
-
-    def targets(self, x):
-        if b"\0-m\0synthlab\0" not in Path("/proc/self/cmdline").read_bytes():
+        own = b"\0-m\0synthlab\0" in Path("/proc/self/cmdline").read_bytes()
+        if not own and os.environ.get("SPARED") != str(os.getpid()):
             os.kill(os.getpid(), signal.SIGKILL)
         return TASKS["length"]().targets(x)

@@ -180,7 +180,7 @@ def test_a_lost_node_is_told_and_the_same_sweep_again_makes_the_rest(tmp_path, s
 @pytest.mark.parametrize("launcher", ["joblib", "ray"])
 def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
     needs(launcher)
-    deadly = ["task.name=mean,support.user_classes:DeadlyJob", "encoding=nope", "seed=0,1", "batches.minutes=0.001"]
+    deadly = ["task.name=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1", "batches.minutes=0.001"]
     deadly += ["hydra.launcher.n_jobs=2"] if launcher == "joblib" else []  # of one, it makes no process
     done = sweep(tmp_path, f"hydra/launcher={launcher}", *deadly)
     for _ in range(5):

@@ -1,6 +1,7 @@
 """Many runs in one store: resumed, retried, failing, damaged, and two sweeps at once."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -344,6 +345,7 @@ def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep
 
 @needs_proc
 def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_other_with_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARED", str(os.getpid()))
     store, runs = Store(tmp_path), [config("task.name=support.user_classes:Deadly"), config()]
     leases = Leases(store.files)
     for run in runs:  # as the worker that one of them killed leaves it

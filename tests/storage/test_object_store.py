@@ -1,0 +1,139 @@
+"""A store in an object store that speaks S3, as moto serves it: what docs/stores.md and docs/sweeps.md promise."""
+
+import threading
+
+import pandas as pd
+import pytest
+
+from support.records import record
+from synthlab.errors import DamagedRecord, StoreError
+from synthlab.storage.files import files_at
+from synthlab.storage.leases import Leases
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+
+pytestmark = pytest.mark.slow
+
+
+def damage(store: Store, identity: str) -> None:
+    """Flip a bit of a record's numbers."""
+    path = f"runs/{identity}/metrics.csv"
+    data = bytearray(store.files.read(path))
+    data[-3] ^= 1
+    store.files.write(path, bytes(data))
+
+
+def at_once(calls: list) -> list:
+    """What ``calls`` return, each called in a thread of its own at the same time."""
+    start, results = threading.Barrier(len(calls)), [None] * len(calls)
+
+    def work(number):
+        start.wait()
+        results[number] = calls[number]()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return results
+
+
+def test_records_are_written_listed_and_read(s3):
+    store, kept = Store(f"{s3}/results"), [record(seed) for seed in range(3)]
+    assert list(store.ids()) == []
+    store.make_writable()
+    for each in kept:
+        assert store.find(each.config) is None
+        store.write(each)
+    assert list(store.ids()) == sorted(each.config.id for each in kept)
+    for each in kept:
+        found = Store(f"{s3}/results").find(each.config)
+        assert found is not None
+        assert found.config == each.config
+        pd.testing.assert_frame_equal(found.metrics, each.metrics)
+    failure = Failure.of(record(7).config, ValueError("no good"))
+    store.write_failure(failure)
+    assert store.has_failed(failure.config)
+    assert store.failure(failure.config) == failure
+    store.forget_failure(failure.config)
+    assert not store.has_failed(failure.config)
+
+
+def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
+    import s3fs
+
+    with pytest.raises(StoreError, match=r"^results=s3://lab-misspelt/results: cannot be written \(.*bucket does not"):
+        Store("s3://lab-misspelt/results").make_writable()
+    assert not s3fs.S3FileSystem().exists("lab-misspelt")
+
+
+def test_of_two_who_write_a_record_the_first_stays(s3):
+    store, first, second = Store(s3), record(), record(scale=2.0)
+    store.write(first)
+    store.write(second)
+    pd.testing.assert_frame_equal(store.read(first.config.id).metrics, first.metrics)
+    at_once([lambda: Store(s3).write(record(1))] * 4)
+    pd.testing.assert_frame_equal(store.read(record(1).config.id).metrics, record(1).metrics)
+
+
+def test_of_many_who_create_a_file_at_once_one_succeeds(s3):
+    contents = [str(number).encode() for number in range(8)]
+    won = at_once([lambda data=data: files_at(s3).create("leases/x.0", data) for data in contents])
+    assert won.count(True) == 1
+    assert files_at(s3).read("leases/x.0") == contents[won.index(True)]
+
+
+def test_a_file_whose_answer_was_lost_is_still_its_creators(s3, s3_server):
+    files = files_at(s3)
+    s3_server.lost = 1
+    assert files.create("leases/x.0", b"mine")
+    assert s3_server.lost == 0
+    assert not files.create("leases/x.0", b"theirs")
+
+
+def test_a_run_has_one_holder(s3):
+    identity = record().config.id
+    ours, theirs = Leases(files_at(s3)), Leases(files_at(s3))
+    with ours.held([identity]) as held:
+        assert held.identities == [identity]
+        assert theirs.latest()[identity].alive
+        with theirs.held([identity]) as none:
+            assert none.identities == []
+    with theirs.held([identity]) as held:
+        assert held.identities == [identity]
+    assert theirs.latest() == {}
+
+
+def test_damage_is_found_named_and_moved(s3):
+    store, identity = Store(s3), record().config.id
+    store.write(record())
+    damage(store, identity)
+    with pytest.raises(DamagedRecord, match=rf"^{s3}/runs/{identity}: damaged record \(metrics.csv does not have its"):
+        store.read(identity)
+    aside = store.set_aside(identity)
+    assert aside.startswith(f"{s3}/damaged/{identity}-")
+    assert list(store.ids()) == []
+    store.write(record())
+    assert store.read(identity).config == record().config
+
+
+def test_a_sweep_trains_what_is_missing_and_collect_names_what_is_damaged(s3, invoke, quick, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
+    results = f"{s3}/results"
+    sweep = ["synthlab", *quick, "-m", "seed=0,1", f"results={results}", "workers=2"]
+    outcome = invoke(*sweep)
+    assert outcome.status == 0, outcome.err
+    collected = invoke("collect", results, "--out", "runs.csv")
+    assert (collected.status, collected.out) == (0, "2 runs: runs.csv\n"), collected.err
+    whole = pd.read_csv("runs.csv")
+    store = Store(results)
+    victim = min(store.ids())
+    damage(store, victim)
+    collected = invoke("collect", results, "--out", "runs.csv")
+    assert (collected.status, collected.out) == (1, "1 runs: runs.csv\n")
+    assert f"damaged: {results}/runs/{victim}: damaged record" in collected.err
+    assert invoke(*sweep).status == 0
+    assert invoke("collect", results, "--out", "runs.csv").status == 0
+    pd.testing.assert_frame_equal(pd.read_csv("runs.csv"), whole)
+    assert not list(store.files.names("leases/holders"))
