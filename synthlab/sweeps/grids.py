@@ -1,7 +1,7 @@
 """The runs that a sweep's overrides stand for: every combination, checked before the first one is trained."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple, cast
@@ -114,10 +114,12 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
         return slow
     fixed = {part.key: part.choices[0] for part in parts if len(part.choices) == 1}
     values = {index: dict(zip(parts[index].choices, parts[index].values, strict=True)) for index in swept}
-    try:
-        base = Composed(slow([part.choices[0] for part in parts]), fixed, searchpath)
-    except InputError:
+    first = [part.choices[0] for part in parts]
+    found = {tuple(first): _read(first, searchpath)}
+    config, _ = found[tuple(first)]
+    if config is None:
         return slow
+    base = Composed(config, fixed, searchpath)
 
     def fast(job: Sequence[str]) -> dict[str, Any]:
         try:
@@ -126,39 +128,36 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
             return slow(job)  # it words the problem as for a single run
 
     groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
-    sample = _sample(parts, groups)
-    if any(_refers(list(job), searchpath) for job in sample):
-        return slow
-    return fast if _alike(fast, slow, sample) else slow
+    found |= {tuple(job): _read(job, searchpath) for job in _sample(parts, groups)}
+    return fast if all(not refers and _made(fast, job) == config for job, (config, refers) in found.items()) else slow
 
 
 def _sample(parts: Sequence[Swept], groups: Sequence[int]) -> list[list[str]]:
-    """The first and the last combination, and the first with each other member of each of ``groups``."""
+    """The last combination, and the first with each other member of each of ``groups``."""
     first = [part.choices[0] for part in parts]
     others = [[*first[:index], choice, *first[index + 1 :]] for index in groups for choice in parts[index].choices[1:]]
-    return [first, *others, [part.choices[-1] for part in parts]]
+    return [*others, [part.choices[-1] for part in parts]]
 
 
-def _refers(job: list[str], searchpath: list[str] | None) -> bool:
-    """Whether a value that is part of a run refers to another."""
+def _read(job: list[str], searchpath: list[str] | None) -> tuple[dict[str, Any] | None, bool]:
+    """What Hydra composes of a combination, None if it is refused, and whether a value of a run refers to another."""
     from omegaconf import OmegaConf
 
     try:
         with input_errors(job):
-            values = cast(dict[str, Any], OmegaConf.to_container(composed(job, searchpath), resolve=False))
+            config = composed(job, searchpath)
+            values = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
     except InputError:
-        return False
-    return "${" in json.dumps({key: value for key, value in values.items() if key not in BOOKKEEPING}, default=str)
+        return None, False
+    raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+    return values, "${" in json.dumps({key: value for key, value in raw.items() if key not in BOOKKEEPING}, default=str)
 
 
-def _alike(one: Compose, other: Compose, jobs: Iterable[Sequence[str]]) -> bool:
-    def made(compose: Compose, job: Sequence[str]) -> Any:
-        try:
-            return compose(job)
-        except InputError:
-            return None
-
-    return all(made(one, job) == made(other, job) for job in jobs)
+def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
+    try:
+        return compose(job)
+    except InputError:
+        return None
 
 
 def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
