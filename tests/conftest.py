@@ -4,10 +4,20 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
+from pathlib import Path
+
 from jaxtyping import install_import_hook
 
+ROOT = Path(__file__).parents[1]
+# The modules whose signatures state shapes. The types in all others are checked without running them, by make lint.
+SHAPED = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for package in ("synthlab", "experiments/long_short_alignment")
+    for path in (ROOT / package).rglob("*.py")
+    if "from jaxtyping" in path.read_text()
+]
 # Before anything of them is imported: every annotated function then checks shapes and types when it runs.
-install_import_hook(["synthlab", "experiments.long_short_alignment"], "beartype.beartype")
+install_import_hook(SHAPED, "beartype.beartype")
 
 import sys
 from collections.abc import Callable
@@ -22,9 +32,8 @@ from support.quick import QUICK
 
 mpl.use("agg")
 torch.set_num_threads(1)
-settings.register_profile(
-    "lab", deadline=None, derandomize=True
-)  # the same examples each time, however slow the machine
+# The same examples each time, however slow the machine.
+settings.register_profile("lab", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("lab")
 
 
@@ -73,7 +82,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def quick(tmp_path) -> list[str]:
-    """Overrides that make a run take milliseconds and keep it in a folder of its own."""
+    """Overrides that make runs take milliseconds, in this process, and keep them in a folder of their own."""
     from synthlab.config.composition import as_overrides
 
-    return [*as_overrides(QUICK), f"results={tmp_path}"]
+    return [*as_overrides(QUICK), f"results={tmp_path}", "workers=1"]

@@ -1,24 +1,18 @@
-import inspect
 import math
 
 import numpy as np
 import pytest
 import torch
 
-import synthlab
 from classroom.viewer import DOTS, PICTURED, Viewer, few_lengths
+from support.configs import config
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from synthlab import run
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.construction import build_models
 from synthlab.training.execution import fit
 
-run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
 LONGEST = QUICK["test_length"]
-
-
-def config(*overrides: str):
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 def untrained(*overrides: str):

@@ -1,8 +1,12 @@
+import math
+from collections.abc import Callable
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.config.composition import as_overrides, compose, conf_dir
+from support.configs import composed
+from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.construction import KINDS, build, resolve
 
@@ -18,13 +22,13 @@ def test_every_member_has_a_config_file_and_every_file_a_member(kind):
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in KINDS[kind]])
 def test_every_config_file_builds(kind, name):
     task = "mean" if name == "identity" else "length"
-    build(resolve(compose([f"task={task}", f"{kind}={name}"])))
+    build(resolve(composed(f"task={task}", f"{kind}={name}")))
 
 
 @pytest.mark.parametrize("task", KINDS["task"])
 @pytest.mark.parametrize("outrep", KINDS["outrep"])
 def test_every_map_fits_every_task(task, outrep):
-    config = resolve(compose([f"task={task}", f"outrep={outrep}"]))
+    config = resolve(composed(f"task={task}", f"outrep={outrep}"))
     assert isinstance(config.outrep["shift"], float)
 
 
@@ -54,7 +58,7 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
         changed = 2 * value
     if key == "evaluation.largest":
         changed = 2 * value
-    assert resolve(compose([f"{key}={changed}"])).id != config.id
+    assert resolve(composed(f"{key}={changed}")).id != config.id
 
 
 def test_bookkeeping_is_no_part_of_the_identity():
@@ -88,16 +92,41 @@ def test_python_values_become_overrides():
         list(as_overrides({"seed": [1]}))
 
 
-NONSENSE = st.sampled_from(["x", "1e", "nan", "inf", "true", "ß", "[1]", "{a: 1}", "null"])
-
-
-@settings(max_examples=30)  # a composition each
-@given(
-    key=st.sampled_from(["train_length", "seed", "model.width", "model.heads", "protocol.lr", "inputs.p"]),
-    value=st.one_of(st.integers(-(2**70), -1), st.floats(-1e300, -1e-300), NONSENSE),
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["encoding=rope", "encoding.base=3", "task=sum"],
+        ["protocol.steps=7", "protocol=paper", "protocol.lr=1e-4"],
+        ["encoding.name=support.user_classes:Backwards", "seed=-1", "outrep=power", "outrep.p=-0.5"],
+        ["outrep.shift=null", "model.depth=true", "length_distribution=longest"],
+    ],
 )
-def test_nonsense_is_refused_by_name(key, value):
+def test_configs_made_for_tests_are_those_that_hydra_composes(overrides, monkeypatch):
+    expected = compose(overrides)
+    composed("encoding=rope"), composed("task=sum"), composed("protocol=paper"), composed("outrep=power")
+    monkeypatch.setattr("support.configs.compose", None)
+    assert composed(*overrides) == expected
+
+
+NONSENSE = {"x": "x", "1e": "1e", "nan": math.nan, "inf": math.inf, "true": True, "ß": "ß", "[1]": [1], "null": None}
+KEYS = ["train_length", "seed", "model.width", "model.heads", "protocol.lr", "inputs.p"]
+
+
+def check_refused(key: str, make: Callable[[], dict]) -> None:
     with pytest.raises(InputError) as refused:
-        resolve(compose([f"{key}={value}"]))
+        resolve(make())
     assert all(line.startswith(f"{key}=") for line in refused.value.lines)
     assert all("\n" not in line for line in refused.value.lines)
+
+
+@given(
+    key=st.sampled_from(KEYS),
+    value=st.one_of(st.integers(-(2**70), -1), st.floats(-1e300, -1e-300), st.sampled_from(list(NONSENSE.values()))),
+)
+def test_nonsense_is_refused_by_name(key, value):
+    check_refused(key, lambda: Composed(CONFIG).with_settings({key: value}))
+
+
+@pytest.mark.parametrize(("key", "text"), list(zip(2 * KEYS, [*NONSENSE, "{a: 1}", -(2**70), -1e300], strict=False)))
+def test_nonsense_on_the_command_line_is_refused_by_name(key, text):
+    check_refused(key, lambda: compose([f"{key}={text}"]))

@@ -4,6 +4,13 @@ import re
 
 import pytest
 
+from support.configs import composed
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides
+from synthlab.errors import InputError
+from synthlab.regression.construction import resolve
+from synthlab.sweeps.trackers import tracker_of
+
 REFUSED = {
     "task:NoneSpan": r"span\(1\) is None; must be two finite numbers, the smaller first",
     "task:TextSpan": r"span\(1\) is 'ab'; must be two finite numbers, the smaller first",
@@ -25,7 +32,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_class_that_is_not_what_it_should_be_is_refused_in_one_line(invoke, quick, tmp_path, case):
+def test_a_class_that_is_not_what_it_should_be_is_refused_in_one_line(case):
+    field, _, name = case.partition(":")
+    raw = composed(*as_overrides(QUICK), f"{field}.name=support.unsound_classes:{name}")
+    with pytest.raises(InputError) as refused:
+        resolve(raw), tracker_of(raw["tracker"])
+    assert re.fullmatch(rf"{field}=support.unsound_classes:{name}: {REFUSED[case]}", str(refused.value))
+
+
+@pytest.mark.parametrize("case", ["task:RaisingSpan", "tracker:Leaving"])
+def test_it_is_refused_before_anything_is_recorded(invoke, quick, tmp_path, case):
     field, _, name = case.partition(":")
     outcome = invoke("synthlab", *quick, f"{field}.name=support.unsound_classes:{name}")
     assert (outcome.status, outcome.out) == (2, "")

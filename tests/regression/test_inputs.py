@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from synthlab.config.composition import compose
+from support.configs import composed
 from synthlab.regression.inputs import INPUTS, Bernoulli, UniformCount
 
 LENGTH, BATCH = 12, 20_000
@@ -27,7 +27,7 @@ def test_uniform_count_is_uniform_at_every_prefix(prefix):
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_every_distribution_is_exchangeable(name):
-    x = INPUTS.build(compose([f"inputs={name}"])["inputs"]).draw(BATCH, 3, generator())
+    x = INPUTS.build(composed(f"inputs={name}")["inputs"]).draw(BATCH, 3, generator())
     patterns = x @ torch.tensor([4, 2, 1])
     shares = torch.bincount(patterns, minlength=8) / BATCH
     one_one, two_ones = shares[[1, 2, 4]], shares[[3, 5, 6]]
@@ -37,7 +37,7 @@ def test_every_distribution_is_exchangeable(name):
 
 @pytest.mark.parametrize("name", INPUTS)
 def test_draws_depend_on_their_generator_alone(name):
-    inputs = INPUTS.build(compose([f"inputs={name}"])["inputs"])
+    inputs = INPUTS.build(composed(f"inputs={name}")["inputs"])
     first = inputs.draw(4, 5, generator())
     torch.rand(3)  # the global generator has no say
     assert torch.equal(first, inputs.draw(4, 5, generator()))

@@ -5,12 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.config.composition import compose
+from support.configs import composed
 from synthlab.errors import InputError
 from synthlab.regression.outrep import OUTREPS, Interval, OutRep
 
 MAPS = [
-    *(compose([f"outrep={name}", "outrep.shift=0.0"])["outrep"] for name in OUTREPS),  # a new map joins by itself
+    *(composed(f"outrep={name}", "outrep.shift=0.0")["outrep"] for name in OUTREPS),  # a new map joins by itself
     *({"name": "power", "shift": 0.0, "p": p} for p in (-2.0, 0.3, 1.0)),
 ]
 maps = pytest.mark.parametrize("config", MAPS, ids=lambda c: c["name"] + str(c.get("p", "")))

@@ -6,7 +6,7 @@ from functools import partial
 import torch
 from torch.nn import functional as F
 
-from synthlab.config.composition import compose
+from support.configs import composed
 from synthlab.models.encodings import ENCODINGS, Dims, Encoding
 from synthlab.models.layers import Linear
 from synthlab.models.packing import BOS, EOS
@@ -16,7 +16,7 @@ from synthlab.rng import stream
 LENGTH = 9
 KINDS, NORMS = ("softmax", "linear"), ("pre", "post", "none")
 # As the config files have them: a new encoding is tested by having one.
-ARGUMENTS = {name: compose([f"encoding={name}"])["encoding"] for name in ENCODINGS}
+ARGUMENTS = {name: composed(f"encoding={name}")["encoding"] for name in ENCODINGS}
 DIMS = Dims(width=8, heads=2)
 
 

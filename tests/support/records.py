@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from support.configs import config
 from synthlab.metrics import METRICS
 from synthlab.regression.construction import resolve
 from synthlab.storage.records import Record
 
-CONFIG = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log"]))
+CONFIG = config("task=length", "outrep=log")
 
 
 def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **changed) -> Record:

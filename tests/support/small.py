@@ -1,6 +1,6 @@
 """Language models that take no time."""
 
-from synthlab.config.composition import compose
+from support.configs import composed
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import resolve
 from synthlab.studies.overrides import NOT_RUNS
@@ -21,5 +21,5 @@ SMALL = [
 
 def small(*overrides: str) -> LanguageConfig:
     """The language model that overrides of the small one describe."""
-    raw = compose([*SMALL, *overrides], name="language")
+    raw = composed(*SMALL, *overrides, name="language")
     return resolve({key: value for key, value in raw.items() if key not in ("study", *NOT_RUNS)})

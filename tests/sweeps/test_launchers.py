@@ -16,7 +16,8 @@ from hydra.core.plugins import Plugins
 from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
-from synthlab.config.composition import EXTRAS, compose, conf_dir, hydra_initialized
+from support.configs import composed
+from synthlab.config.composition import EXTRAS, conf_dir, hydra_initialized
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import Batches, Launcher, batched
@@ -193,7 +194,7 @@ def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
 
 
 def test_runs_are_cut_into_jobs_of_the_length_asked_for():
-    kinds = [resolve(compose([f"encoding={name}"])) for name in ("nope", "rope")]
+    kinds = [resolve(composed(f"encoding={name}")) for name in ("nope", "rope")]
     configs = [kind.with_seed(seed) for seed in range(40) for kind in kinds]
     total = sum(seconds([each]) for each in configs)
     assert len(batched(configs, Batches(minutes=1000.0, at_most=None))) == 1

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import synthlab
+from support.configs import config
 from support.processes import needs_proc
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
@@ -23,12 +24,8 @@ from synthlab.storage.files import Folder
 from synthlab.storage.leases import Holder, Leases
 from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import ranked, render, row
-from synthlab.sweeps.sweep import Sweep, ensure
+from synthlab.sweeps.sweep import Sweep, checked_workers, ensure
 from synthlab.sweeps.trackers import tracker_of
-
-
-def config(*overrides: str):
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 @pytest.fixture
@@ -134,6 +131,10 @@ def test_records_can_lie_in_an_object_store():
     assert again[0].metrics.equals(made[0].metrics)
     with pytest.raises(InputError, match="results=memory:.*must be a folder of this machine"):
         store.root  # noqa: B018
+
+
+def test_null_workers_are_one_for_each_core():
+    assert checked_workers(None) == (os.cpu_count() or 1)
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
@@ -441,7 +442,7 @@ def test_whatever_nobody_reads_a_sweep_is_trained_and_written(tmp_path, quick):
 def test_threads_may_compose_and_train_at_once(tmp_path):
     made = []
     threads = [
-        threading.Thread(target=lambda seed=seed: made.append(config(f"seed={seed}", "encoding=rope")))
+        threading.Thread(target=lambda seed=seed: made.append(resolve(compose([f"seed={seed}", "encoding=rope"]))))
         for seed in range(4)
     ]
     for thread in threads:

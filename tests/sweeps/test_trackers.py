@@ -17,8 +17,8 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose, conf_dir
+from support.configs import config
+from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS, horizon
 from synthlab.regression.construction import resolve
@@ -71,8 +71,8 @@ def _forgotten():
 
 
 def configs(*overrides: str, seeds: int = 3):
-    config = resolve(compose([*as_overrides(QUICK), "task=length", "outrep=log", *overrides]))
-    return [config.with_seed(seed) for seed in range(seeds)]
+    run = config("task=length", "outrep=log", *overrides)
+    return [run.with_seed(seed) for seed in range(seeds)]
 
 
 def followed(tracker, stack) -> list[Record]:
@@ -126,8 +126,8 @@ def test_a_run_that_breaks_off_ends_without_a_record(error):
     with pytest.raises(type(error)), told.following(stack):
         raise error
     said = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
-    for config in stack:
-        assert Notes.seen[config.id] == [("begin",), ("end", None, said[type(error).__name__])]
+    for each in stack:
+        assert Notes.seen[each.id] == [("begin",), ("end", None, said[type(error).__name__])]
 
 
 def test_what_ended_does_not_end_again():

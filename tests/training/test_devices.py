@@ -1,20 +1,14 @@
 import pytest
 import torch
 
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from support.configs import config
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.construction import resolve
 from synthlab.training import devices
 from synthlab.training.devices import find_device
 from synthlab.training.execution import execute
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
-
-
-def config(*overrides: str):
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):

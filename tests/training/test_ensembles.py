@@ -5,18 +5,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from support.configs import config
+from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.construction import build_models
 from synthlab.training.ensembles import ensemble_size, plan_ensembles, seconds
 from synthlab.training.exactness import exact_ensembles, is_exact
 from synthlab.training.execution import execute, execute_together
-
-
-def config(*overrides: str):
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 def says(record) -> tuple:
@@ -45,7 +41,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
 def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
-    configs = [config("protocol.steps=20", *shape, *own) for own in MIXED]
+    configs = [config("protocol.steps=8", *shape, *own) for own in MIXED]
     assert is_exact(configs)
     for record, run in zip(execute_together(configs), configs, strict=True):
         assert record.status == "finished"

@@ -1,12 +1,11 @@
-import inspect
-
 import numpy as np
 import pytest
 import torch
 
-import synthlab
+from support.configs import config
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from synthlab import run
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models, resolve
@@ -15,12 +14,6 @@ from synthlab.regression.tasks import TASKS
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
-
-run = inspect.unwrap(synthlab.run)  # as users have it, without the tests' own watch over types
-
-
-def config(*overrides: str):
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 def files(folder) -> dict[str, bytes]:

@@ -5,11 +5,9 @@ import re
 import pytest
 import torch
 
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from support.configs import config
 from synthlab.errors import InputError, in_one_line
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.construction import build_models
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 from synthlab.training import memory
@@ -17,10 +15,6 @@ from synthlab.training.execution import execute
 from synthlab.training.memory import available, check_trainable, need
 
 GIB = 2**30
-
-
-def config(*overrides: str) -> RunConfig:
-    return resolve(compose([*as_overrides(QUICK), *overrides]))
 
 
 def test_what_a_run_takes_by_hand():
