@@ -6,7 +6,6 @@ A tracker that fails (no network, a full disk) costs no run: ``Followed`` says s
 import math
 import os
 import secrets
-import socket
 import sys
 import tempfile
 import threading
@@ -16,17 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry, shown
-from synthlab.errors import InputError
+from synthlab.errors import InputError, in_one_line, require
 from synthlab.metrics import METRICS, horizon
-from synthlab.storage.records import Record
+from synthlab.storage.records import Record, flat
 
 _lock = threading.Lock()
 _given_up: set[str] = set()  # keys of the trackers that have failed in this process
@@ -61,7 +57,7 @@ class Tracker(ABC):
     pickled on their way to workers.
 
     Attributes:
-        at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
+        at_once: How many runs begin, or end, at the same time, in threads.
 
     Example:
         >>> import synthlab
@@ -84,7 +80,7 @@ class Tracker(ABC):
         finished
     """
 
-    at_once = 1  # runs that begin, or end, at the same time, in threads; 1: one by one, in the thread that trains
+    at_once = 1
 
     @abstractmethod
     def begin(self, config: Config) -> Track:
@@ -99,14 +95,12 @@ class Tracker(ABC):
         """
 
 
-class NoTracker(Tracker):
+class NoTracker(Tracker, Track):
     """Follows nothing."""
 
     def begin(self, config):
-        return _Nothing()
+        return self
 
-
-class _Nothing(Track):
     def point(self, step, loss):
         pass
 
@@ -131,17 +125,17 @@ class WandB(Tracker):
         group: str | None = None,
         mode: Literal["online", "offline", "disabled"] = "online",
     ):
-        _need("wandb")
+        require("wandb", "wandb", what="tracker=wandb")
         self.folder, self.about = _local(folder), {"project": project, "entity": entity, "group": group, "mode": mode}
 
     def begin(self, config):
-        # What W&B reports about itself: measured, 30 runs end in 2 seconds without and in 20 with it.
-        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-        import wandb  # pyright: ignore[reportMissingImports] - an extra
-
         folder = Path(self.folder).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()  # where it cannot write, W&B would by itself do so elsewhere
+        os.environ.setdefault("WANDB_CACHE_DIR", str(folder))  # of the log of W&B's own process
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # with it, 30 runs end in 20 seconds, without in 2
+        import wandb  # pyright: ignore[reportMissingImports] - an extra
+
         settings = wandb.Settings(
             silent=True,
             console="off",
@@ -153,13 +147,20 @@ class WandB(Tracker):
             finish_timeout=60,  # seconds, by default for ever; what is left is on the disk, for wandb sync
             finish_timeout_raises=True,
         )
-        with _lock, _environment("WANDB_CACHE_DIR", str(folder)):
-            wandb.setup()  # starts W&B's own process, which leaves with this one; its log goes to wandb/ in the cache
+        with _lock:
+            wandb.setup()  # starts W&B's own process, which leaves with this one
             wandb.termsetup(settings, None)  # or W&B would ask on the terminal for an account
         parts = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
-        title = " ".join([*filter(None, parts), f"seed {config.seed}"])
-        where = {"id": config.id, "name": title, "dir": str(folder), "reinit": "create_new", "resume": "allow"}
-        run = wandb.init(config=config.model_dump(), settings=settings, **where, **self.about)
+        run = wandb.init(
+            config=config.model_dump(),
+            settings=settings,
+            id=config.id,
+            name=" ".join([*filter(None, parts), f"seed {config.seed}"]),
+            dir=str(folder),
+            reinit="create_new",
+            resume="allow",
+            **self.about,
+        )
         for axis, drawn in {"step": "train/*", "length": "test/*"}.items():
             run.define_metric(axis, hidden=True)
             run.define_metric(drawn, step_metric=axis)
@@ -184,36 +185,32 @@ class TensorBoard(Tracker):
     """TensorBoard: scalars ``train/loss``, ``test/mse`` and the other metrics with the length as step, and what a run
     amounts to below ``summary/``; settings as hyperparameters; the status as text.
 
-    A run that begins again takes the place of its first attempt: the older event files are emptied, and a TensorBoard
-    that has read them is told to forget them.
+    A run that begins again takes the place of its first attempt; a TensorBoard that has read that must be started anew.
     """
 
     def __init__(self, folder: str):
-        _need("tensorboard")
+        require("tensorboard", "tensorboard", what="tracker=tensorboard")
         self.folder = _local(folder)
 
     def begin(self, config):
         folder = Path(self.folder, config.id).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         for older in folder.glob("events.out.tfevents.*"):
-            older.write_bytes(b"")  # a TensorBoard that reads one which is removed never gets to the next
-        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"  # the latest sorts last
-        return _TensorBoardTrack(folder / name, config)
+            older.unlink()
+        return _TensorBoardTrack(folder / f"events.out.tfevents.{time.time():.6f}", config)
 
 
 class _TensorBoardTrack(Track):
     """An event file. Not by a SummaryWriter, whose thread (one a run) prints a traceback where the disk is full."""
 
     def __init__(self, path: Path, config: Config):
-        from tensorboard.compat.proto.event_pb2 import SessionLog  # pyright: ignore[reportMissingImports] - an extra
         from torch.utils.tensorboard.summary import hparams
 
-        settings = Record(config, pd.DataFrame(), pd.DataFrame()).settings()
+        settings = flat(config.model_dump())
         plain = {key: value if isinstance(value, int | float) else shown(value) for key, value in settings.items()}
         _, start, self.success = hparams(plain, {})
         self.path = path
-        self._write({"file_version": "brain.Event:2"}, {"session_log": SessionLog(status=SessionLog.START)})
-        self._write({"summary": start})
+        self._write({"file_version": "brain.Event:2"}, {"summary": start})
 
     def point(self, step, loss):
         self._write(_scalars({"train/loss": loss}, step))
@@ -275,7 +272,7 @@ class Followed:
         try:
             yield tracks
         except BaseException as problem:
-            error = _line(problem)
+            error = in_one_line(problem)
             raise
         finally:
             tracks.end([None] * len(configs), error)
@@ -293,14 +290,12 @@ class Followed:
             if first:
                 from tqdm import tqdm
 
-                line = f"tracker={self.name}: given up ({_line(problem)}); runs go on without it"
+                line = f"tracker={self.name}: given up ({in_one_line(problem)}); runs go on without it"
                 tqdm.write(line, file=sys.stderr)  # above the bar, where there is one
             return None
 
     def each(self, call: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """``tried`` for each run of a stack, as many at once as the tracker takes."""
-        if self.tracker.at_once == 1:
-            return list(map(partial(self.tried, call), *arguments))
         with ThreadPoolExecutor(self.tracker.at_once) as pool:
             return list(pool.map(partial(self.tried, call), *arguments))
 
@@ -325,13 +320,6 @@ class Tracks:
             self._followed.each(lambda track, record: track.end(record, error), tracks, records)
 
 
-def _need(package: str) -> None:
-    """Raises InputError where ``package``, which is also the tracker's name and the extra's, is not installed."""
-    found = find_spec(package)
-    if found is None or found.origin is None:  # without origin: a folder of that name, such as wandb leaves behind
-        raise InputError(f"tracker={package}: needs the package {package}; pip install -e '.[{package}]'")
-
-
 def _local(folder: str) -> str:
     if "://" in folder:
         raise InputError(f"tracker.folder={folder}: must be a folder of this machine; name one")
@@ -349,20 +337,3 @@ def _scalars(values: Mapping[str, float | int], step: int) -> dict[str, Any]:
     from tensorboard.compat.proto.summary_pb2 import Summary  # pyright: ignore[reportMissingImports] - an extra
 
     return {"step": step, "summary": Summary(value=[Summary.Value(tag=k, simple_value=v) for k, v in values.items()])}
-
-
-@contextmanager
-def _environment(name: str, value: str) -> Iterator[None]:
-    """Set an environment variable for a while, unless it is set."""
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
-
-
-def _line(problem: BaseException) -> str:
-    return " ".join(f"{type(problem).__name__}: {problem}".split()).removesuffix(":")
