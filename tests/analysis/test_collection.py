@@ -59,15 +59,15 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
 
 
 def test_a_process_that_imports_nothing_else_collects_all_runs_and_names_those_of_a_kind_it_does_not_know(tmp_path):
-    Store(tmp_path / "results").write(record())
-    command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (0, f"1 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
-    config = tmp_path / "results" / "runs" / record().config.id / "config.json"
+    store, unknown = Store(tmp_path / "results"), record(seed=1)
+    for each in (record(seed=0), unknown):
+        store.write(each)
+    config = store.runs / unknown.config.id / "config.json"
     config.write_text(config.read_text().replace('"regression"', '"sequences"'))
+    command = [sys.executable, "-m", "synthlab.collect", store.root, "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.returncode, done.stdout) == (1, f"0 runs: {tmp_path / 'runs.csv'}\n")
-    assert "damaged: " in done.stderr
+    assert (done.returncode, done.stdout) == (1, f"1 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
+    assert f"damaged: {config.parent}: " in done.stderr
 
 
 def test_a_row_holds_what_the_record_says(store):
