@@ -81,11 +81,12 @@ reference: $(READY)
 readme: $(READY)
 	@$(BIN)/python -m experiments.reference
 
+# Neighbours in a file share what they prepare: each process takes a row of tests, and the rest of another's at its end.
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
 
 test-slow: $(EXTRAS_READY)
-	@$(BIN)/python -m pytest -n auto -m "slow and not browser" $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not browser" $(ARGS)
 
 # One after the other: they watch the clock.
 test-browser: $(BROWSER_READY)

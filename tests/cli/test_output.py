@@ -1,7 +1,6 @@
 """A full, a gone and a closed standard output: they cost what would have been printed, and nothing else."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,19 +67,12 @@ def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp
     assert (tmp_path / "report.html").exists()
 
 
-@pytest.mark.parametrize("closed", [[1], [2], [0, 1, 2]])
-def test_workers_train_though_streams_are_closed(tmp_path, closed):
+def test_workers_train_though_streams_are_closed(tmp_path):
     def close():
-        for number in closed:
+        for number in range(3):
             os.close(number)
 
     given = [*as_overrides(QUICK), f"results={tmp_path}", "task=mean,sum", "train_length=4,5", "workers=2"]
     command = [sys.executable, "-m", "synthlab", "-m", *given]
-    with open(tmp_path / "err", "w") as err:
-        done = subprocess.run(
-            command, stdout=subprocess.DEVNULL, stderr=err, preexec_fn=close, timeout=120, check=False
-        )
-    assert done.returncode == 0
+    assert subprocess.run(command, preexec_fn=close, timeout=120, check=False).returncode == 0
     assert len(list((tmp_path / "runs").iterdir())) == 4
-    lines = (tmp_path / "err").read_text().splitlines()
-    assert all(re.search(r"\d left", line) for line in lines), lines

@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("command", ["collect", "compare"])
-def test_commands_without_docstrings_explain_themselves(command):
+@pytest.mark.parametrize(("command", "option"), [("collect", "--where CONDITIONS"), ("compare", "--facet SETTINGS")])
+def test_commands_without_docstrings_explain_themselves(command, option):
     done = subprocess.run(
         [sys.executable, "-OO", "-m", f"synthlab.{command}", "--help"],
         capture_output=True,
@@ -20,6 +20,7 @@ def test_commands_without_docstrings_explain_themselves(command):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: synthlab {command} ")
+    assert option in done.stdout
 
 
 @pytest.mark.parametrize("command", ["run --help", "figures figure=1", "language", "demo"])

@@ -9,6 +9,7 @@
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import entry_points
@@ -22,6 +23,7 @@ import torch
 
 from experiments.reference import ROOT, pages
 from support.quick import QUICK
+from synthlab import run
 from synthlab.config.composition import as_overrides, compose
 from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
@@ -132,8 +134,17 @@ def test_python_blocks_run(page, workplace, monkeypatch):
         exec(compile(block, page.name, "exec"), names)
 
 
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A folder of a few small records."""
+    folder = tmp_path_factory.mktemp("trained") / "results"
+    for task in ("length", "sum"):
+        run(**QUICK, task=task, outrep="rsqrt", results=folder, progress=False)
+    return folder
+
+
 @pytest.mark.parametrize(("page", "line"), list(cases()))
-def test_commands_compose(page, line, workplace, invoke):
+def test_commands_compose(page, line, workplace, results, invoke):
     write_files(page, workplace)
     words = shlex.split(line, comments=True)
     if words[0] == "make":
@@ -148,20 +159,13 @@ def test_commands_compose(page, line, workplace, invoke):
         words = words[1:] if words[1] in (*HYDRA, *TABLES, *OTHERS) else ["run", *words[1:]]
     command, arguments = words[0], words[1:]
     if command in TABLES:
-        for task in ("length", "sum"):
-            train(task=task, outrep="rsqrt")
+        shutil.copytree(results, "results")
         outcome = invoke(command, *("results" if word.startswith("/shared/") else word for word in arguments))
         assert outcome.status == 0, outcome.err
     elif command in HYDRA:
         check(command, arguments)
     else:
         assert not arguments
-
-
-def train(**settings) -> None:
-    import synthlab
-
-    synthlab.run(**QUICK, **settings, progress=False)
 
 
 def check(command: str, arguments: list[str]) -> None:

@@ -92,8 +92,10 @@ def undisturbed(tmp_path_factory) -> pd.DataFrame:
 
 @pytest.mark.slow
 @needs_proc
-@pytest.mark.parametrize("what", ["figure", "sweep"])
-@pytest.mark.parametrize("how", ["ctrl-c", "kill -9 of all", "kill -9 of the parent"])
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [("figure", "ctrl-c"), ("sweep", "ctrl-c"), ("sweep", "kill -9 of all"), ("sweep", "kill -9 of the parent")],
+)
 def test_an_interrupted_command_goes_on_where_it_was(tmp_path, how, what, request):
     process = start(tmp_path, what)
     wait_for(lambda: len(finished(tmp_path)) >= 3 or process.poll() is not None, seconds=90)
