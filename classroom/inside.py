@@ -1,4 +1,4 @@
-"""The charts of one sequence: what a model answers to each of its prefixes, and what it does inside."""
+"""The charts of one sequence: the model's answer to each prefix, its attention, its position encoding."""
 
 # Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
 # the attributes of a subclass.
@@ -25,11 +25,11 @@ from classroom.styles import INK, SHADE, TEXT, Line, chart, tip
 from classroom.views import PICTURED, Reading
 
 NO_CELL = "#ffffff"
-LABELLED = 26  # tokens of an attention picture that have room for a label
+LABELLED = 26  # the most tokens of an attention picture that are all labelled
 
 
 class SequenceChart:
-    """Answer and truth for every prefix of a sequence, and where the chosen length is."""
+    """Answer and truth for every prefix of a sequence; a line marks the chosen length."""
 
     def __init__(self) -> None:
         self.figure = chart(
@@ -59,7 +59,7 @@ class SequenceChart:
         self.shade.visible = self.chosen.visible = False
 
     def update(self, reading: Reading, train_length: int, style: Line) -> None:
-        """Show this sequence, read by a model whose curves have this style."""
+        """Show a model's reading of a sequence, in the style of the model's curves."""
         self.line.glyph.line_color, self.marks.glyph.marker = style.colour, style.marker
         self.marks.glyph.fill_color = self.marks.glyph.line_color = style.colour
         lengths = range(1, len(reading.truth) + 1)
@@ -73,7 +73,7 @@ class SequenceChart:
 
 
 class AttentionChart:
-    """How much the readout attends to each token, a row for each head."""
+    """Attention of the readout to each token; a row for each head."""
 
     def __init__(self) -> None:
         self.figure = chart("Where the answer looks", "", "", x_range=Range1d(-0.5, 1), y_range=Range1d(-0.5, 0.5))
@@ -113,7 +113,7 @@ class AttentionChart:
         self.figure.y_range.update(start=0.4, end=max(heads, 1) + 0.6)
         self.heads.ticks = list(range(1, heads + 1))
         labels = dict(enumerate(tokens))
-        if len(tokens) > LABELLED:  # then symbols are counted, every tenth
+        if len(tokens) > LABELLED:  # then only every tenth is labelled, with its number
             last = len(tokens) - 1
             labels = {place: str(place) for place in range(10, last - 2, 10)} | {0: "BOS", last: "EOS"}
         self.places.ticks = sorted(labels)
@@ -122,8 +122,7 @@ class AttentionChart:
 
 
 class AddedChart:
-    """What the position encoding adds to the attention logits: a square for each head, from the token that attends
-    (down) to the one attended to (across)."""
+    """What the position encoding adds to the attention logits. A square for each head: queries down, keys across."""
 
     def __init__(self) -> None:
         self.figure = chart("What the position encoding adds", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))

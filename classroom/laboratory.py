@@ -1,4 +1,4 @@
-"""The process that trains for one window: one run at a time, looked at several times a second."""
+"""The process that trains for one window: one run at a time; it reports a view several times a second."""
 
 import shlex
 import time
@@ -34,16 +34,16 @@ from synthlab.training.devices import one_thread
 from theory.least import least_error
 from theory.optima import optimum
 
-PAUSE = 0.25  # seconds between two looks at a model, at least
-SHARE = 0.3  # of the time that may go into looking,
-PERIOD = 0.45  # unless looks would then be more than this apart
-# Sequences x length^2 of a look during training, and of the last one: 30 ms and 1 s.
+PAUSE = 0.25  # least seconds between two views of a model
+SHARE = 0.3  # fraction of the time that views may take,
+PERIOD = 0.45  # unless they would then be more than these seconds apart
+# Sequences x length^2 of a view during training, and of the last one: 30 ms and 1 s.
 ENTRIES, LAST_ENTRIES = 128 * 50**2, 512 * 160**2
 WARMING = {"task": "length", "protocol.steps": 2, "test_length": 12}
 
 
 class Trained(NamedTuple):
-    """A run, its model, which may still be learning, and what looks at it."""
+    """A run, its model, which may still be training, and its viewer."""
 
     config: RunConfig
     model: nn.Module
@@ -58,7 +58,7 @@ class Laboratory:
         self.trained: dict[int, Trained] = {}
 
     def serve(self) -> None:
-        """Serve until there is nobody left to be served."""
+        """Serve until the other end of the connection is closed."""
         with suppress(EOFError, BrokenPipeError, ConnectionResetError), one_thread():
             self._warm()
             self.connection.send(Ready())
@@ -66,7 +66,7 @@ class Laboratory:
                 self._handle(self.connection.recv())
 
     def _warm(self) -> None:
-        """What comes first takes longest: a small run, before anybody waits for one."""
+        """Train a small run, since the first one in a process is slow; nobody waits for this one."""
         config = resolve(compose(list(as_overrides(WARMING))))
         model = build_models([config])
         train_models(model, [config])
@@ -74,7 +74,7 @@ class Laboratory:
         optimum("length", 2, 2)
 
     def _handle(self, request: Request) -> None:
-        """Answer one request, in one line if it cannot be done."""
+        """Answer one request; with Refused if it raises an error."""
         try:
             match request:
                 case Train():
@@ -91,7 +91,7 @@ class Laboratory:
             raise
         except InputError as error:
             self._refuse(request, error.lines)
-        except Exception as error:  # whatever torch raises, such as for want of memory
+        except Exception as error:  # torch raises many kinds, such as for lack of memory
             self._refuse(request, [in_one_line(error)[:200]])
 
     def _refuse(self, request: Any, lines: Sequence[str]) -> None:
@@ -118,14 +118,14 @@ class Laboratory:
             self.connection.send(Progress(request.number, "diverged", training.steps, training.losses, None))
 
     def _last_look(self, watch: "_Watch", state: Any) -> None:
-        # Whoever presses Stop waits for this.
+        # After Stop the user waits for this view, so it is a small one.
         sequences = watch.affordable(LAST_ENTRIES) if state == "finished" else watch.sequences
         view = watch.viewer.view(watch.model, sequences)
         self.connection.send(Progress(watch.number, state, watch.steps, watch.losses, view))
 
     def _read(self, request: Read) -> None:
         reading = None
-        if request.number in self.trained:  # or it was forgotten in between
+        if request.number in self.trained:  # else it was removed in between
             _, model, viewer = self.trained[request.number]
             reading = viewer.read(model, request.pattern, request.length)
         self.connection.send(Answered(request.number, reading))
@@ -136,7 +136,7 @@ class Laboratory:
             self.connection.send(Theorized(request.number, error, reason))
 
     def while_training(self) -> None:
-        """Serve what has come in the meantime. Raises _Stopped."""
+        """Answer the requests that came during training. Raises _Stopped on Stop."""
         while self.connection.poll():
             request = self.connection.recv()
             if isinstance(request, Stop):
@@ -145,11 +145,11 @@ class Laboratory:
 
 
 class _Stopped(Exception):
-    """Somebody pressed Stop."""
+    """Training was asked to stop."""
 
 
 class _Watch:
-    """Looks at a model while it trains, and at what has been asked in the meantime."""
+    """Called after each training step: answers requests and sends a view of the model when one is due."""
 
     def __init__(self, laboratory: Laboratory, number: int, viewer: Viewer, model: nn.Module):
         self.laboratory, self.number, self.viewer, self.model = laboratory, number, viewer, model
@@ -159,7 +159,7 @@ class _Watch:
         self.due = 0.0
 
     def affordable(self, entries: int) -> int:
-        """Sequences for a look of so many entries of attention, 16 at least."""
+        """The number of test sequences of a view with about ``entries`` attention entries; at least 16."""
         length = self.viewer.config.test_length
         passes = length if encoding_of(self.model).draws_positions else 1  # more if drawn anew: see ``readouts``
         return max(16, entries // (length**2 * passes))

@@ -1,4 +1,4 @@
-"""One window: what is pressed there, and the process that trains for it."""
+"""One window: the handlers of its controls, and the process that trains for it."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -19,7 +19,7 @@ from classroom.worker import Gone, Worker
 from synthlab.errors import InputError, in_one_line
 from synthlab.output import tell
 
-OFTEN = 100  # milliseconds between two looks at what the process has said
+OFTEN = 100  # milliseconds between two polls of the training process
 WELCOME = (
     "What can a model do with longer sequences than it has seen?",
     "Press the lessons from left to right, or choose for yourself on the left and press Train.",
@@ -27,7 +27,7 @@ WELCOME = (
 
 
 class Options(NamedTuple):
-    """What the page's config says besides the lessons."""
+    """The settings of a page besides its lessons: the most curves, the most symbols of a typed sequence."""
 
     curves: int
     sequence: int
@@ -53,13 +53,13 @@ def guarded(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 def pressed(handler: Callable[..., None]) -> Callable[..., None]:
-    """A guarded handler that may add and remove models: Bokeh takes stock of them once, at its end (measured: a tenth
-    of the time)."""
+    """A guarded handler that may add and remove models: Bokeh then recomputes the document's models once, at the end,
+    which takes a tenth of the time."""
     careful = guarded(handler)
 
     @wraps(handler)
     def press(page: "Page", *args: Any) -> None:
-        with page.document.models.freeze():  # which an error must not leave
+        with page.document.models.freeze():  # an error must not leave it
             careful(page, *args)
 
     return press
@@ -90,7 +90,7 @@ class Page:
 
     @guarded
     def open(self) -> None:
-        """The window is there: have a process train for it."""
+        """A browser shows the window: get a process that trains for it."""
         self._see_to_worker()
 
     def _wire(self) -> None:
@@ -106,11 +106,11 @@ class Page:
         on_change(controls.sequence, "value_input", lambda _: self.read())
         controls.on_length = lambda _: self.read()
 
-    # --- what is pressed
+    # --- handlers of the controls
 
     @pressed
     def teach(self, lesson: Lesson) -> None:
-        """Train a lesson's runs, but for those that are there already; all of them if all are there."""
+        """Train those runs of a lesson that are not on the page yet; all of them again if all are."""
         choices = self.chooser.runs(lesson)
         self._begin(choices, lesson)
         self.controls.show(choices[-1])
@@ -118,18 +118,18 @@ class Page:
 
     @pressed
     def train(self) -> None:
-        """Train the run that stands in the controls."""
+        """Train the run that the controls describe."""
         self._begin([self.chooser.read(self.controls.texts())], None)
 
     @pressed
     def stop(self) -> None:
-        """Leave off training; what is trained stays."""
+        """Stop training; curves and models stay."""
         self.queue.clear()
         self._ask_to_stop()
 
     @pressed
     def clear(self) -> None:
-        """Take all curves away, and leave off training."""
+        """Stop training and remove all curves."""
         self.stop()
         for run in list(self.runs):
             self._remove(run)
@@ -151,7 +151,7 @@ class Page:
 
     @pressed
     def read(self) -> None:
-        """Have the run that is looked at read the sequence."""
+        """Show what the selected run answers to the typed sequence."""
         try:
             pattern = read_sequence(self.controls.sequence.value_input or "", self.options.sequence)
         except InputError as error:
@@ -162,7 +162,7 @@ class Page:
 
     @pressed
     def show_theory(self) -> None:
-        """Draw what theory says of the run that is looked at, or take it away."""
+        """Draw the error that theory gives for the selected run, or remove it."""
         self.inspector.show_theory()
 
     # --- training
@@ -172,12 +172,12 @@ class Page:
             return  # a second click
         there = [run for run in map(self.runs.finished, choices) if run is not None]
         again = len(there) == len(choices)
-        # What is there already stays, or gives way to as many.
+        # Runs already on the page stay, or are replaced one for one.
         if len(self.runs) + len(choices) - len(there) > self.options.curves:
             raise InputError(f"There is room for {self.options.curves} curves; press Clear first")
         if self.worker is not None and not self.worker.is_alive:
             self.queue.clear()
-            self.lost()  # before it was noticed
+            self.lost()  # the next poll would have noticed
         self._see_to_worker()
         self.board.complain([])
         self.presses += 1
@@ -196,7 +196,7 @@ class Page:
         self._next()
 
     def _trains(self, choices: Sequence[Choice], lesson: Lesson | None) -> bool:
-        """Whether this is being trained."""
+        """Whether these runs are being trained now."""
         if self.current is None or self.is_stopping:
             return False
         return lesson is self.lesson if lesson is not None else [self.current.choice, *self.queue] == choices
@@ -206,7 +206,7 @@ class Page:
             self._send(Stop())
 
     def _next(self) -> None:
-        """Train what comes next, if nothing trains."""
+        """Train the next run of the queue, if none is being trained."""
         if self.current is None and self.queue:
             self._see_to_worker()
             choice = self.queue.pop(0)
@@ -221,7 +221,7 @@ class Page:
         self._refresh()
 
     def _see_to_worker(self) -> None:
-        """Have a process. Raises InputError, and then nothing waits any more."""
+        """Get a process if there is none. Raises InputError if there is none to be had, and empties the queue then."""
         if self.worker is None:
             try:
                 self.worker = self.hire()
@@ -236,7 +236,7 @@ class Page:
 
     @guarded
     def lost(self) -> None:
-        """Go on after the process has ended: by itself, or since it did not stop when asked to."""
+        """Go on after the process has ended by itself, or was killed because it did not stop in time."""
         stopping = self.is_stopping
         self._let_go()
         if self.current is not None:
@@ -250,18 +250,18 @@ class Page:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether training has been asked to leave off, and has not said that it did."""
+        """Whether training was asked to stop and has not confirmed it yet."""
         return self.worker is not None and self.worker.is_stopping
 
     def _let_go(self) -> None:
-        """End the process, and with it what it knows of models."""
+        """End the process; its models are lost with it."""
         self.close()
         for run in self.runs:
             run.alive = False
 
     @guarded
     def poll(self) -> None:
-        """Take up what the process has said."""
+        """Handle the replies of the training process."""
         replies = [] if self.worker is None else self.worker.replies()
         looks = [reply for reply in replies if isinstance(reply, Progress) and reply.state == "training"]
         if len(looks) == len(replies):
@@ -313,7 +313,7 @@ class Page:
         if reply.ended and self.current is not None and self.current.number == reply.number:
             assert self.worker is not None  # it trained the run
             self.worker.stopped()
-            if self.current.press == self.presses:  # else what waits was asked for since
+            if self.current.press == self.presses:  # else a later press has filled the queue
                 self.queue.clear()
             self.current = None
         if run is not None:
@@ -332,7 +332,7 @@ class Page:
             self.inspector.look_at(None)
 
     def _refresh(self) -> None:
-        """What is said of the runs, and what can be chosen among them."""
+        """Update the texts about the runs, and the choices of *Look at*."""
         looked_at = self.inspector.run
         self.board.describe(self.runs, looked_at)
         options = [(str(run.number), run.name) for run in reversed(list(self.runs))] or [("", "no curve yet")]
@@ -340,7 +340,7 @@ class Page:
         self.controls.look.update(options=options, value=value)
 
     def close(self) -> None:
-        """The window is gone: end its process."""
+        """End the process of this window."""
         if self.worker is not None:
             self.worker.close()
             self.worker = None

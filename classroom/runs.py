@@ -32,13 +32,13 @@ END = 16  # size of the mark where a curve's training lengths end
 
 @dataclass(eq=False)
 class Run:
-    """A run as the page knows it. ``alive`` says that its model can still be asked."""
+    """A run on the page. ``alive``: its model still exists, so it can be given sequences."""
 
     number: int
     choice: Choice
     name: str
     order: int
-    press: int = 0  # the press of a button that asked for it
+    press: int = 0  # number of the button press that started it
     state: str = "waiting"
     alive: bool = False
     begun: Begun | None = None
@@ -51,11 +51,11 @@ class Run:
 
     @property
     def style(self) -> Line:
-        """How its curves are drawn."""
+        """The style of its curves."""
         return line(self.order)
 
     def update(self, progress: Progress) -> None:
-        """Take up how far it is."""
+        """Update state, curves and view from a report of the training process."""
         self.state = progress.state
         self.at = progress.steps[-1] if progress.steps else self.at
         self.loss.data = points(*_thinned(progress.steps, progress.losses), self.name, self.order)
@@ -77,7 +77,7 @@ class Run:
         return f"off by {' and by '.join(self._off(end) for end in ends)}"
 
     def _off(self, length: int) -> str:
-        assert self.view is not None  # asked of runs that have been looked at
+        assert self.view is not None  # only called for runs that have a view
         return f"{shown(sqrt(self.view.error[length - 1]))} at length {length}"
 
     def headline(self) -> str:
@@ -87,14 +87,14 @@ class Run:
         return " · ".join(part for part in (self.progress(), f"off by {self._off(self.begun.test_length)}") if part)
 
     def progress(self) -> str:
-        """How far it is, in a few words."""
+        """The state of the run in a few words."""
         if self.state == "training" and self.begun is not None:
             return f"step {self.at} of {self.begun.steps}"
         return WORDS[self.state]
 
 
 class Runs:
-    """All runs on the page, in order. A run's colour is the first that is free."""
+    """All runs on the page, oldest first. A new run takes the first style that no other has."""
 
     def __init__(self) -> None:
         self._runs: dict[int, Run] = {}
@@ -107,11 +107,11 @@ class Runs:
         return len(self._runs)
 
     def get(self, number: int) -> Run | None:
-        """The run of this number, if it is still there."""
+        """The run with this number, or None if it was removed."""
         return self._runs.get(number)
 
     def add(self, choice: Choice, name: str, press: int = 0) -> Run:
-        """A new run."""
+        """Add a run, with the next number."""
         self._last += 1
         taken = {run.order for run in self}
         order = next(order for order in range(len(taken) + 1) if order not in taken)
@@ -119,20 +119,20 @@ class Runs:
         return self._runs[self._last]
 
     def remove(self, run: Run) -> None:
-        """Take a run away."""
+        """Remove a run."""
         del self._runs[run.number]
 
     def finished(self, choice: Choice) -> Run | None:
-        """The run of this choice that is there already, trained to its end."""
+        """The finished run of this choice, or None."""
         return next((run for run in self if run.choice == choice and run.state == "finished"), None)
 
     def unfinished(self) -> list[Run]:
-        """Those that have ended before their end."""
+        """Runs that ended early: stopped, diverged or failed."""
         return [run for run in self if run.state in ("stopped", "diverged", "failed")]
 
     def steps(self) -> int:
-        """How many steps a chart of all must have room for: what has been trained and, unless that is far more than the
-        others', what is still to be."""
+        """The number of steps that the loss chart shows: the most steps trained so far. A run in training counts with
+        all its steps, or with about the room that the chart has, where it has far more."""
         done = max((run.at for run in self), default=0)
         coming = [run.begun.steps for run in self if run.begun is not None and run.state == "training"]
         room = 1000
@@ -141,8 +141,8 @@ class Runs:
         return max([1, done, *(steps if steps <= 2 * room else room for steps in coming)])
 
     def listed(self, theory: bool) -> str:
-        """All of them as HTML, the newest first: a piece of the curve, the name, how far it is; before them ``theory``,
-        if that is drawn."""
+        """All runs as an HTML list, the newest first: a sample of the line, the name, the state. ``theory`` puts an
+        entry for the theory's curve on top."""
         rows = "".join(_row(run.style, run.name, run.headline()) for run in reversed(list(self)))
         if theory:
             rows = _row(THEORY, "theory", "the best that linear attention can do") + rows
@@ -150,7 +150,7 @@ class Runs:
 
 
 def shown(value: float) -> str:
-    """A number as a class reads it, whatever it is."""
+    """A number for the class; very small and non-finite ones are described in words."""
     if not isfinite(value):
         return "more than can be said"
     return in_digits(value) if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
@@ -167,7 +167,7 @@ def _row(style: Line, name: str, note: str) -> str:
 
 
 def _thinned(steps: Sequence[int], losses: Sequence[float], most: int = 400) -> tuple[list[int], list[float]]:
-    """At most so many points of a long curve, the last among them."""
+    """At most ``most`` points of a curve, evenly spaced, with the last one."""
     every = -(-len(steps) // most) if steps else 1
     chosen = range(len(steps) - 1, -1, -every)[::-1]
     return [steps[i] for i in chosen], [losses[i] for i in chosen]

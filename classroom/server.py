@@ -1,4 +1,4 @@
-"""The page's server: one window each a page of its own, all in one process that computes nothing."""
+"""The page's server: each window has a page of its own; one process serves all of them and computes nothing."""
 
 import logging
 import os
@@ -47,7 +47,7 @@ class Settings(BaseModel):
 
 
 class Staff:
-    """Processes that train, one for each window; the next is warm before its window opens."""
+    """The training processes, one for each window. One more is started before the next window needs it."""
 
     def __init__(self, most: int):
         self.most = most
@@ -55,7 +55,7 @@ class Staff:
         self.hired: list[Worker] = []
 
     def hire(self) -> Worker:
-        """A process, the warm one if there is one. Raises InputError where there are too many."""
+        """A process for a window: the spare one, if there is one. Raises InputError if there are too many windows."""
         if self._is_full():
             raise InputError(
                 f"Other windows are open, as many as this page takes (windows={self.most}); "
@@ -68,7 +68,7 @@ class Staff:
         return worker
 
     def prepare(self) -> None:
-        """See to it that the next window finds a warm one."""
+        """Start the spare process for the next window, unless there is one or no room for one."""
         if self.spare is None and not self._is_full():
             self.spare = Worker()
 
@@ -77,13 +77,13 @@ class Staff:
         return len(self.hired) >= self.most
 
     def close(self) -> None:
-        """Let the spare one go."""
+        """End the spare process."""
         if self.spare is not None:
             self.spare.close()
 
 
 class Classroom:
-    """Makes a page of each window that opens, and clears up after it."""
+    """Makes a page for each window that opens, and ends its process when it closes."""
 
     def __init__(self, settings: Settings, lessons: Lessons):
         self.options, self.lessons = Options(settings.curves, settings.sequence), lessons
@@ -101,23 +101,23 @@ class Classroom:
 
         def opened(event: Any) -> None:
             page.open()
-            # Not at once: it would take the time in which the first curve is waited for.
+            # Not at once: starting a process would delay the first curve.
             IOLoop.current().call_later(5, self.staff.prepare)
 
-        # A process only for a window that a browser shows, not for whoever fetches the page.
+        # A process only for a window that a browser shows, not for every request for the page.
         document.on_event("document_ready", opened)
         document.on_session_destroyed(lambda context: page.close())
 
 
 def serve(settings: Settings, lessons: Lessons) -> None:
-    """Serve the page until Ctrl-C. Raises InputError where that cannot be done."""
+    """Serve the page until Ctrl-C. Raises InputError if the address or the port cannot be used."""
     _log_lines()
     local = _is_local(settings.address)
     port = _free_port(settings)
     classroom = Classroom(settings, lessons)
     try:
         server = _server(settings.address, port, classroom, local)
-    except OSError:  # somebody else was faster
+    except OSError:  # another process has taken the port since
         classroom.staff.close()
         raise InputError(f"port={port}: has just been taken; try again") from None
     host = socket.gethostname() if settings.address == "0.0.0.0" else settings.address
@@ -138,15 +138,15 @@ def serve(settings: Settings, lessons: Lessons) -> None:
 
 
 def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:
-    # Another site's page must not reach this one through the browser, so origins are named; from elsewhere this machine
-    # has names that it does not know itself.
+    # Only named origins, so that no other site's page reaches this one through the browser. A page for other machines
+    # takes any origin: this machine does not know all its names.
     origins = [f"{name}:{port}" for name in {address, "127.0.0.1", "localhost"}] if local else ["*"]
     return Server(
         {"/": Application(FunctionHandler(classroom.fill))},
         address=address,
         port=port,
         allow_websocket_origin=origins,
-        # What a closed window leaves behind is cleared up soon: its process takes memory.
+        # The session of a closed window ends soon, since its process takes memory.
         unused_session_lifetime_milliseconds=6_000,
         check_unused_sessions_milliseconds=2_000,
     )
@@ -161,10 +161,10 @@ def _is_local(address: str) -> bool:
 
 
 def _free_port(settings: Settings) -> int:
-    """The port to be served on. Raises InputError for one that cannot be had."""
+    """The port to serve on. Raises InputError for one that cannot be used."""
     try:
-        with socket.create_server((settings.address, settings.port)) as found:
-            return found.getsockname()[1]
+        with socket.create_server((settings.address, settings.port)) as probe:
+            return probe.getsockname()[1]
     except OSError as error:
         reason = (error.strerror or str(error)).split(" (while")[0].lower()
         open_already = "; is the page open already? port=0 takes any free one" if error.errno == EADDRINUSE else ""
@@ -174,14 +174,14 @@ def _free_port(settings: Settings) -> int:
 
 
 def _log_lines() -> None:
-    """Have what libraries log printed in lines, and only what went wrong. Bokeh brings a way of its own."""
+    """Print the errors that libraries log, a line each, Bokeh's among them; it has a handler of its own."""
     logging.root.handlers, logging.root.level = [_OneLine()], logging.ERROR
     bokeh = logging.getLogger("bokeh")
     bokeh.handlers, bokeh.propagate = [], True
 
 
 class _OneLine(logging.Handler):
-    """What libraries log, without tracebacks."""
+    """Prints log records without tracebacks."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one line."""
@@ -191,12 +191,12 @@ class _OneLine(logging.Handler):
 
 
 def _open(address: str) -> None:
-    """Open the page in a browser, but for one that would take over the terminal."""
+    """Open the page in a browser, unless only one that runs in the terminal is there."""
     if sys.platform != "linux" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(address)
 
 
 def checked(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
-    """The settings and the lessons that a composed config holds; raises InputError."""
+    """The settings and the lessons of a composed config. Raises InputError."""
     own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
     return validated(Settings, own, ""), Lessons.checked(raw)

@@ -1,4 +1,4 @@
-"""The lessons told on a page: what is trained for them, what came of it, in pictures and numbers."""
+"""The printed lessons: their runs, and the results in pictures and numbers."""
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ from theory.least import least_error
 
 
 class Run(NamedTuple):
-    """A run of a lesson. ``series`` sets it apart from the lesson's others as figures do, ``name`` in words;
+    """A run of a lesson. ``series`` is its label as on figures, unique within the lesson, ``name`` the same in words;
     ``command`` trains it."""
 
     series: str
@@ -38,17 +38,17 @@ class Run(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What stands on the page under a lesson's title. Pictures are links that contain them."""
+    """The parts of a lesson on the page. ``error`` and ``outputs`` are pictures, as data URLs."""
 
     lesson: Lesson
     runs: Sequence[Run]
     error: str
     outputs: str
     shown: Sequence[str]  # names of the runs in the picture of the outputs
-    mapped: bool  # whether there is a map among them
-    least: bool  # whether there is a curve of theory
-    rings: bool  # whether they differ in training length, and rings mark its end
-    missing: str  # why there is no curve of theory, where there should be one
+    mapped: bool  # whether any of its runs has a map
+    least: bool  # whether the curve of the theory is drawn
+    rings: bool  # whether the runs differ in training length, so that rings mark where it ends
+    missing: str  # why the curve of the theory is missing, if the lesson asks for it
     numbers: str
     spread: str
 
@@ -76,7 +76,7 @@ def _runs(lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Ru
 
 
 def _name(series: str, config: RunConfig) -> str:
-    """What a series of ``tables.labelled`` is called in a text."""
+    """The name in words of a series of ``tables.labelled``."""
     if series == config.task["name"]:  # the lesson's only run
         model = str(config.model["name"])
         return MODELS.get(model, model)
@@ -88,7 +88,7 @@ def _name(series: str, config: RunConfig) -> str:
 
 
 def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
-    """Train each run, look at what became of it, and say so by the run's identity. Raises RunsFailed."""
+    """Train each run and view its model; returns the views by run id. Raises RunsFailed if a run diverged."""
     plan: list[list[Config]] = [[config] for config in configs]
     plan.sort(key=seconds, reverse=True)
     found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
@@ -103,7 +103,7 @@ def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
 
 
 def _look(configs: list[Config]) -> Look:
-    config = cast(RunConfig, configs[0])  # lessons have runs of that kind alone
+    config = cast(RunConfig, configs[0])  # lessons have no other kind of runs
     with one_thread():
         model, (training,) = fit(configs)
         viewer = Viewer(config)
@@ -118,7 +118,7 @@ def write_page(
     steps: int | None,
     command: str,
 ) -> None:
-    """Write the page to ``path``, over whatever is there."""
+    """Write the page to ``path``, replacing any file there."""
     limits = error_limits(found.values())
     told = {name: tell_lesson(lesson, plan[name], found, limits) for name, lesson in lessons.lessons.items()}
     page = template("classroom", "walkthrough.html.j2", markup=True)
@@ -126,17 +126,17 @@ def write_page(
 
 
 def error_limits(looks: Iterable[Look]) -> tuple[float, float]:
-    """The ends of a logarithmic scale for the errors of all runs, so that lessons can be compared by eye."""
+    """The limits of one logarithmic scale for the errors of all runs, so that lessons can be compared by eye."""
     errors = [error for look in looks for error in look.view.error if error > 0] or [1.0]
     return min(errors) / 2, max(errors) * 2
 
 
 def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], limits: tuple[float, float]) -> Told:
-    """A lesson as it stands on the page."""
+    """The parts of one lesson."""
     seen = {run.series: found[run.config.id] for run in runs}
     names = {run.series: run.name for run in runs}
     least, missing = least_error(runs[0].config) if lesson.theory else ([], "")
-    # Where runs differ in the map, what it does to the outputs is the point; elsewhere one run is like the other.
+    # Where runs differ in the map, the outputs of all are shown; elsewhere they look alike, and one is enough.
     maps = {run.config.outrep["name"] for run in runs}
     shown = runs if len(maps) > 1 else runs[-1:]
     return Told(
@@ -155,7 +155,7 @@ def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], 
 
 
 def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float]) -> str:
-    """The typical error, the root of the mean squared error, where training ends and where testing does."""
+    """The typical error (root mean squared error) at the longest training length and at the longest test length."""
     parts: list[tuple[str, Sequence[float], RunConfig]] = [
         (run.name, seen[run.series].view.error, run.config) for run in runs
     ]

@@ -1,4 +1,4 @@
-"""How things look on the page: colours that colour-blind viewers tell apart, sizes that the back row can read."""
+"""Styles of the page: colours that colour-blind viewers tell apart, text that the back row can read."""
 
 from typing import Any, NamedTuple
 
@@ -18,12 +18,12 @@ MARKERS = {
 }
 TEXT, TITLE = "15px", "17px"
 INK, SHADE = "#1a1a1a", "#595959"
-# Of lengths: the cool colours were trained on, the warm ones were not.
+# Colours of test lengths: cool within the training lengths, warm beyond them.
 WITHIN, BEYOND = (plots.SKY, plots.BLUE, plots.GREEN), (plots.ORANGE, plots.RED)
 
 
 class Line(NamedTuple):
-    """How a run's curves are drawn."""
+    """The style of a run's curves."""
 
     colour: str
     dash: list[int]
@@ -34,15 +34,15 @@ THEORY = Line(INK, [4, 4], "x")
 
 
 def line(order: int) -> Line:
-    """The style of the run of that order, from 0: those of the lab's figures, again from the start after the last."""
+    """The style number ``order``, from 0: those of the lab's figures, from the first again after the last."""
     colour, dash, marker = plots.OTHERS[order % len(plots.OTHERS)]
     lengths = [] if isinstance(dash, str) else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
 
 
 def tip(line: str) -> dict[str, Any]:
-    """What a HoverTool says, at a size to be read: a line of Bokeh's template language. Numbers are printed with the
-    digits that count."""
+    """The arguments of a HoverTool with legible text. ``line`` is in Bokeh's template language; its numbers take
+    printf formats."""
     return {
         "tooltips": f'<div class="tip" style="font-size:{TEXT};padding:2px 4px">{line}</div>',
         "formatters": {f"@{column}": "printf" for column in ("x", "y", "real", "weight")},
@@ -50,7 +50,7 @@ def tip(line: str) -> dict[str, Any]:
 
 
 def chart(title: str, x: str, y: str, **more) -> bokeh_figure:
-    """An empty chart with legible text, nothing to be dragged by mistake, and no logo."""
+    """An empty chart with legible text, without tools and logo, so that nothing can be dragged by mistake."""
     made = bokeh_figure(
         sizing_mode="stretch_both",
         toolbar_location=None,

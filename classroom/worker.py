@@ -1,7 +1,7 @@
-"""A process that trains for one window, as the page sees it.
+"""The page's end of the process that trains for one window.
 
-Training has a process of its own, so that the page answers while a model trains, windows do not wait for each other,
-and whatever happens to a model happens to nothing else.
+Training has a process of its own. So the page responds while a model trains, windows do not wait for each other, and
+an error in training ends nothing else.
 """
 
 import multiprocessing
@@ -17,17 +17,17 @@ from classroom.messages import Ready, Reply, Request, Stop
 from synthlab.errors import in_one_line
 from synthlab.output import tell
 
-GRACE = 0.6  # seconds that training has to leave off by itself,
-WARM_GRACE = 2.0  # and if it was asked to before it could begin
-POLITENESS = 10  # of the process that trains, in steps of ``nice``
+GRACE = 0.6  # seconds that training has to stop by itself after Stop,
+WARM_GRACE = 2.0  # and, after Ready, if Stop came before the process was ready
+POLITENESS = 10  # niceness of the training process
 
 
 class Gone(Exception):
-    """The process has ended, by itself or by force; its models are lost."""
+    """The process has ended, by itself or killed; its models are lost."""
 
 
 class Worker:
-    """Starts a process; ``close`` ends it, as the end of this one does."""
+    """Starts a process. It ends with ``close``, or with this process."""
 
     def __init__(self) -> None:
         # A fresh interpreter: a fork of a process that has run torch may hang.
@@ -42,11 +42,11 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process runs."""
         return self._process.is_alive()
 
     def send(self, request: Request) -> None:
-        """Ask for something. Raises Gone."""
+        """Send a request. Raises Gone."""
         if isinstance(request, Stop):
             self._deadline = time.monotonic() + GRACE
         try:
@@ -56,34 +56,35 @@ class Worker:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether it has been asked to leave off training, and has not said that it did."""
+        """Whether it was asked to stop training and has not confirmed it yet."""
         return self._deadline is not None
 
     def stopped(self) -> None:
-        """Note that training has left off."""
+        """Note that training has stopped."""
         self._deadline = None
 
     def replies(self) -> list[Reply]:
-        """All that has been said since the last call. Raises Gone, also if it was asked to stop and does not."""
-        found: list[Reply] = []
+        """All replies since the last call. Raises Gone if the process has ended; one that does not stop in time is
+        killed, and then raises it too."""
+        received: list[Reply] = []
         try:
             while self._connection.poll():
-                found.append(self._connection.recv())
-                if isinstance(found[-1], Ready):
+                received.append(self._connection.recv())
+                if isinstance(received[-1], Ready):
                     self._is_ready = True
                     if self._deadline is not None:
                         self._deadline = time.monotonic() + WARM_GRACE
         except (EOFError, OSError):
-            if not found:
+            if not received:
                 raise Gone from None
-        # One that still imports has not even heard of it, and would only have to start over.
-        if not found and self._is_ready and self._deadline is not None and time.monotonic() > self._deadline:
+        # A process that is still importing has not read Stop yet; killing it would only start the imports over.
+        if not received and self._is_ready and self._deadline is not None and time.monotonic() > self._deadline:
             self.close()
             raise Gone
-        return found
+        return received
 
     def close(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._process.kill()
         self._process.join()
         self._connection.close()
@@ -91,8 +92,8 @@ class Worker:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Have processes that start here ignore Ctrl-C, which reaches them too: they end with the page's. Only the main
-    thread can see to that."""
+    """Processes started in this context ignore Ctrl-C, which the terminal sends to them too; they end with the
+    server. Only the main thread can set this; in other threads nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -104,7 +105,7 @@ def _without_ctrl_c() -> Iterator[None]:
 
 
 def _serve(connection: Connection) -> None:
-    """What the process does."""
+    """The main function of the training process."""
     try:
         from synthlab.cli.hydra_app import quick_imports
 
@@ -112,7 +113,7 @@ def _serve(connection: Connection) -> None:
             from classroom.laboratory import Laboratory
 
         if hasattr(os, "nice"):
-            os.nice(POLITENESS)  # on a single core, what is seen comes first
+            os.nice(POLITENESS)  # on a single core the page comes first
         Laboratory(connection).serve()
     except Exception as error:
         tell(f"error: the process that trains has ended: {in_one_line(error)}")

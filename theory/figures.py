@@ -1,4 +1,4 @@
-"""What the theory's tables look like."""
+"""Figures of the theory's tables."""
 
 from typing import cast
 
@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 from synthlab.analysis.curves import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
 from synthlab.studies.plots import Drawing
 
-# The theory's curves: exact ones are lines, what is trained is marked.
+# Exact errors are drawn as lines, errors of trained models as marks.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")
 HEADS = {1: Style("1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
 OTHER_HEAD = Style("another", PURPLE, "-", "D")
 SOFTMAX = Style("softmax Transformer, trained", GREEN, DOTS, "^")
-ROOM = 1e-2  # the least upper end of the scale, so that the legend finds room
-FLOOR = 1e-9  # errors below are drawn here: they are 0 but for rounding
+ROOM = 1e-2  # the least upper end of the error scale, which leaves room for the legend
+FLOOR = 1e-9  # errors below, which are rounding errors of 0, are drawn here
 
 
 class Optima(Drawing):
@@ -40,7 +40,7 @@ class Optima(Drawing):
 
 
 class OverPaper(Drawing):
-    """The same errors of linear attention over those of the paper's optimum, which shows what a logarithmic scale
+    """The errors of linear attention divided by those of the paper's optimum: small ratios, which a logarithmic scale
     hides."""
 
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
@@ -83,7 +83,7 @@ class Maps(Drawing):
 
 
 class Bounds(Drawing):
-    """Theorem 1 on the trained language model: the error and what is said to bound it, against test length."""
+    """Theorem 1 on the trained language model: the error and its bounds, against test length."""
 
     LINES = (
         ("error", "error", BLUE, "-", "o"),
@@ -129,8 +129,8 @@ class Ratio(Drawing):
 
 
 def _draw_heads(axes: Axes, linear: pd.DataFrame, step: int) -> None:
-    """Each head dimension's trained models as marks, at every ``step``-th length; the optima, of which there are two, 1
-    and 2 or more, as lines."""
+    """The trained models of each head dimension as marks, at every ``step``-th length, and the two optima, for head
+    dimension 1 and for 2 or more, as lines."""
     first_of_more = min((dim for dim in linear["head_dim"].unique() if dim > 1), default=1)
     for group, rows in linear.groupby("head_dim"):
         head_dim = int(cast(int, group))

@@ -1,7 +1,7 @@
 """The expected error and the training loss as formulas in the length, valid for every length.
 
-The second way to the numbers of ``linear_attention``: what is summed there, outcome by outcome, is here taken from the
-moments of a binomial variable whose number of trials is a symbol.
+A second way to the values of ``linear_attention``, as a check: there expectations are sums over outcomes; here they
+come from the moments of a binomial variable whose number of trials is symbolic.
 """
 
 from functools import cache
@@ -34,14 +34,14 @@ def moments_formula(task: str) -> tuple[Moments, Moments]:
 def _row(task: str, last: int) -> Moments:
     others = sympy.Symbol("B")  # ones among the first l - 1 symbols: Bin(l - 1, 1/2)
     ones = others + last
-    shares = Matrix([(L - ones) / L, ones / L])
+    fractions = Matrix([(L - ones) / L, ones / L])
     target = {"mean": ones / L, "length": L, "sum": ones}[task]
 
     def mean(expression: Expr) -> Expr:
         terms = sympy.Poly(expression, others).terms()
         return sympy.expand(sum(c * binomial_moment(k, L - 1) for (k,), c in terms) / 2)
 
-    return Moments((shares * shares.T).applyfunc(mean), (shares * target).applyfunc(mean), mean(target**2))
+    return Moments((fractions * fractions.T).applyfunc(mean), (fractions * target).applyfunc(mean), mean(target**2))
 
 
 @cache
@@ -70,13 +70,13 @@ def loss_formula(outputs: Matrix, task: str) -> Expr:
 
 @cache
 def optimum_formula(task: str) -> Matrix:
-    """The M of least training loss where no rank binds it (head_dim 2 or more), for ``N`` of 2 or more."""
+    """The M that minimizes the training loss, without a constraint on its rank (head_dim 2 or more); ``N`` >= 2."""
     rows = [sympy.simplify(row.gram.LUsolve(row.cross)).T for row in mixture_formula(task)]
     return ImmutableMatrix(Matrix.vstack(*rows))
 
 
 def optimum_error_formula(task: str) -> Expr:
-    """The expected error of ``optimum_formula``'s M, by powers of the length."""
+    """The expected error of ``optimum_formula``, collected by powers of the length."""
     return sympy.collect(sympy.expand(error_formula(optimum_formula(task), task)), L, sympy.factor)
 
 

@@ -1,9 +1,9 @@
 """Expected errors of linear attention, exact (paper, appendix B.1, equations 5 to 8 and 12).
 
-A prefix x_1..x_l is read out as g = 1/l sum_i M[x_l, x_i], where M[a, b] = (q(a) . k(b)) v(b): two symbols, so four
-numbers decide the model. With a BOS that is attended to, M has a third column and the sum is divided by l + 1. Either
-way g depends on the last symbol and on the number of ones alone, so an expectation over all 2^l sequences is a sum over
-those two; and g is linear in M, so the expected squared error is a quadratic form in each row of M.
+A prefix x_1..x_l is read out as g = 1/l sum_i M[x_l, x_i], where M[a, b] = (q(a) . k(b)) v(b): two symbols, so the
+model is determined by four numbers. With a BOS that is attended to, M has a third column and the sum is divided by l +
+1. In both cases g depends only on the last symbol and the number of ones, so an expectation over all 2^l sequences is a
+sum over those two. Since g is linear in M, the expected squared error is quadratic in each row of M.
 """
 
 import math
@@ -23,7 +23,7 @@ from synthlab.errors import InputError
 HALF = Fraction(1, 2)
 LONGEST = 1000  # training length: losses are sums over its square
 Target = Callable[[int, int], Any]
-# What each task asks of a prefix, given its number of ones and its length.
+# The target of a prefix in each task, given its number of ones and its length.
 TARGETS: dict[str, Target] = {
     "mean": lambda ones, length: Fraction(ones, length),
     "length": lambda ones, length: Fraction(length),
@@ -32,8 +32,8 @@ TARGETS: dict[str, Target] = {
 
 
 class Moments(NamedTuple):
-    """What decides the expected error of a row m of M, joint with the event that its symbol comes last: the error is
-    m gram m - 2 cross m + square. The probability of the event is contained in all three."""
+    """Moments that give the expected error of a row m of M, on the event that the row's symbol comes last: the error is
+    m gram m - 2 cross m + square. All three include the probability of that event."""
 
     gram: Matrix
     cross: Matrix
@@ -78,7 +78,7 @@ def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> 
 
 
 def _seen(ones: int, length: int, bos: bool) -> list[int]:
-    """The numbers of zeros, ones and, if there is one, BOS, over which the output is an average."""
+    """The numbers of zeros, of ones and, with BOS, of BOS, in the average that is the output."""
     return [length - ones, ones, *[1] * bos]
 
 

@@ -1,4 +1,4 @@
-"""The output of the theory: CSVs, figures, a self-contained page, and the same in LaTeX."""
+"""The output of the theory: CSV tables, figures, a self-contained page, and a LaTeX document."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -63,7 +63,7 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
 
 
 def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
-    """Each figure's title, the table that its numbers are in, and its panels."""
+    """By figure: its title, the name of its table, and its panels."""
     training, maps, bounds = tables["training"], tables["maps"], tables["theorem1"]
     by_task = {task: training[training["task"] == task] for task in ("length", "sum", "mean")}
     return {
@@ -98,36 +98,36 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
 
 
 def _better(maps: pd.DataFrame) -> pd.DataFrame:
-    """Of each map the rows of its better shift, and in words what is left out."""
-    found = by_shift(maps)
+    """The rows of the better shift of each map; column ``left_out`` says in words what is left out."""
+    shifts = by_shift(maps)
     others = (
-        f"{in_words(str(row.outrep))} {row.exact:,.0f} ({row.shift})" for row in found[~found["better"]].itertuples()
+        f"{in_words(str(row.outrep))} {row.exact:,.0f} ({row.shift})" for row in shifts[~shifts["better"]].itertuples()
     )
     left_out = f"of each map the worse shift, with which it errs at {maps['length'].max()} by: {', '.join(others)}"
-    return maps.merge(found.loc[found["better"], ["outrep", "shift"]]).assign(left_out=left_out)
+    return maps.merge(shifts.loc[shifts["better"], ["outrep", "shift"]]).assign(left_out=left_out)
 
 
 def _shifts(maps: pd.DataFrame) -> pd.DataFrame:
-    """``by_shift`` with BOS, and without it beside that."""
-    found = by_shift(maps)
-    return found[found["bos"]].merge(found[~found["bos"]], on=["outrep", "shift"], suffixes=("", "_without"))
+    """``by_shift`` with BOS; columns ``..._without`` have the values without BOS."""
+    shifts = by_shift(maps)
+    return shifts[shifts["bos"]].merge(shifts[~shifts["bos"]], on=["outrep", "shift"], suffixes=("", "_without"))
 
 
 def _mathml(tex: str) -> str:
-    """LaTeX as MathML, which browsers draw by themselves. The parentheses of matrices are the page's own: those of
-    fonts that are not made for mathematics do not stretch."""
+    """LaTeX as MathML, which browsers render without help. Matrices come without parentheses, which the page draws
+    itself: in fonts not made for mathematics they do not stretch."""
     return convert(tex.replace("pmatrix", "matrix"), display="block")
 
 
 def _number(value: Any) -> str:
-    """A number or a truth, short; empty for what is missing."""
+    """A number with four digits, yes or no for a boolean, empty for a missing value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if pd.isna(value) else f"{value:.4g}"
 
 
 def _escaped(text: str) -> str:
-    """Words for LaTeX."""
+    """``text`` with LaTeX's special characters escaped."""
     special = {c: f"\\{c}" for c in "_&%#{}$"} | {c: rf"\ensuremath{{{c}}}" for c in "<>|"}
     special |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}
     return "".join(special.get(character, character) for character in text)

@@ -1,4 +1,4 @@
-"""A run in one row: its settings, its losses within and beyond the training length, its misalignment."""
+"""One row for each run: its settings, its losses within and beyond the training length, its misalignment."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -11,9 +11,9 @@ from synthlab.storage.records import Record
 FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
 FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
-# Whose medians the terminal shows.
+# The columns whose medians the terminal shows.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
-# What is averaged over contexts, by its column in a record, and what its mean is called: loss_1x, accuracy_4x, ...
+# The columns of a record that are averaged over contexts, and what each mean is called: loss_1x, accuracy_4x, ...
 MEANS = {
     "loss": "loss",
     "calibrated": "calibrated_loss",
@@ -22,7 +22,7 @@ MEANS = {
     "excess": "excess_loss",
 }
 
-# What is measured of a run, and what it is called on a figure; l is the training length.
+# The quantities measured of a run, and their labels on figures; l is the training length. Beyond entropy: symmetric KL.
 MISALIGNMENTS = {
     "sce": "misalignment, symmetric cross-entropy, nats",
     "excess": "misalignment beyond entropy, nats",
@@ -47,7 +47,7 @@ QUANTITIES = MISALIGNMENTS | {
     "temperature": "temperature fitted within $l$",
 }
 
-# The same of runs with a number for an answer.
+# The same for runs on regression tasks.
 SCALAR_QUANTITIES = {
     "wasserstein_scaled": "Wasserstein distance between lengths, in deviations",
     "wasserstein": "Wasserstein distance between lengths",
@@ -61,8 +61,8 @@ SCALAR_QUANTITIES = {
 
 
 class Named(NamedTuple):
-    """What a run of a study is called: its arm, and whether that is the one that the others are held against; what sets
-    its model apart; and its training, which runs share that differ in seed or extension only."""
+    """The names of a run of a study: its arm, and whether that arm is the baseline; its ``variant``, which tells its
+    model from the others; its ``group``, the training that runs share which differ only in seed or extension."""
 
     arm: str
     baseline: bool
@@ -71,8 +71,7 @@ class Named(NamedTuple):
 
 
 def table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:
-    """A row for each finished run, whose ``names`` are given by identity: those, its settings, and what was
-    measured."""
+    """A row for each finished run: its names, its settings, its measurements. ``names`` is keyed by run id."""
     return pd.DataFrame([row(record, names[record.config.id]) for record in records if record.diverged_at is None])
 
 
@@ -83,29 +82,29 @@ def row(record: Record, named: Named) -> dict[str, Any]:
 
 
 def measured_beside(record: Record) -> dict[str, Any]:
-    """What a finished run of a study measures beside the test lengths, by its name."""
+    """The measurements of a finished run that are not per test length, by name."""
     outputs = cast(pd.DataFrame, record.outputs)
     return {str(name): value for name, value in outputs.iloc[0].to_dict().items()}
 
 
 def losses(record: Record) -> dict[str, float]:
-    """Means of the ``MEANS`` by how many tokens were seen, in training lengths, as far as it was tested; those of the
-    perfect predictor too, where it is known."""
-    length, found = record.config.train_length, {}
+    """Means of the columns in ``MEANS`` over ranges of context, in training lengths, as far as the run was tested;
+    those of the Bayes-optimal predictor too, where it is known."""
+    length, means = record.config.train_length, {}
     for metric, name in MEANS.items():
         if metric not in record.metrics:
             continue
         values = record.metrics[metric].to_numpy()
         reached = [k for k in (1, 2, FAR) if k * length <= len(values)]
-        found |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
+        means |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
         if FAR in reached:
-            found[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
-    return found
+            means[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
+    return means
 
 
 def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
-    """A row for each finished run with a number for an answer: its settings, misalignment and error. ``_within``: less
-    the mean over the models of the same task and map, whose targets are the same."""
+    """A row for each finished run on a regression task: its settings, misalignment and error. Columns ``..._within``
+    have the mean over the models of the same task and map subtracted; those models have the same targets."""
     runs = pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
     means = runs.groupby(["task", "outrep"])[["wasserstein_scaled", "error_5x"]].transform("mean")
     return runs.assign(
@@ -116,12 +115,11 @@ def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
 
 def _scalar_row(record: Record) -> dict[str, Any]:
     config, metrics = record.config, record.metrics.set_index("length")
-    found = measured_beside(record)
     members = {group: getattr(config, group)["name"] for group in ("task", "encoding", "outrep")}
     return (
         {"id": config.id, "seed": config.seed, "group": " ".join(members.values())}
         | members
-        | found
+        | measured_beside(record)
         | {
             "error_5x": math.log10(
                 max(cast(float, metrics.loc[FURTHER * config.train_length, "relative_error"]), LEAST)

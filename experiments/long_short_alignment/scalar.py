@@ -1,9 +1,9 @@
-"""Long-short misalignment on tasks with a number for an answer, where the perfect model's is known.
+"""Long-short misalignment on regression tasks, where that of a perfect model is known.
 
-A ``ScalarConfig`` is a run as any other, trained and tested alike, of which is also recorded how differently its model
-answers at different lengths *within* training, from half the training length to all of it. All of it is measured in
-representation space, on what the model puts out before the map is inverted; k, l1 and l2 are from ceil(l_train / 2) to
-l_train, and sequences are the first ``train_length`` symbols of those that the model is tested on.
+A ``ScalarConfig`` is trained and tested like any other run. Its record also has how differently the model answers at
+different lengths *within* training, from half the training length to all of it. This is measured in representation
+space, on the model's outputs before the map is inverted. Lengths k, l1 and l2 are from ceil(l_train / 2) to l_train;
+sequences are the first ``train_length`` symbols of the test sequences.
 
 ``wasserstein`` compares distributions: of the outputs z after k symbols and of those after k', each over all
 sequences, by the 1-Wasserstein distance, averaged over all pairs of lengths. The pairs of equal lengths, at distance 0,
@@ -20,7 +20,7 @@ Then ``wasserstein_scaled`` is at most 2 / sqrt(3), and ``suffix_scaled`` at mos
 is at most the mean difference of independent outputs, so its average over pairs of lengths at most Gini's mean
 difference of the pooled outputs.
 
-The same of the targets is what a perfect model has, and is not 0: scaled, and trained on lengths to 10 without a map,
+A perfect model has the targets' own misalignment, which is not 0: scaled, and trained on lengths to 10 without a map,
 0.26 for the mean (of few symbols it spreads more widely), 0.62 for the sum, 1.14 for the length, which is near the
 bound. Models that fit their training lengths have nearly the targets' misalignment, whatever becomes of them beyond.
 And a constant answer has none, however wrong it is: misalignment alone says nothing of the error, which the paper
@@ -67,7 +67,7 @@ Answer = Callable[..., Tensor]
 
 
 class ScalarConfig(RunConfig):
-    """A run on a task with a number for an answer, of which misalignment is recorded, too.
+    """A run on a regression task whose misalignment is recorded, too.
 
     It has the settings and the metrics of a ``RunConfig``, and is trained as that is.
     """

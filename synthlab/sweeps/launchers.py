@@ -113,7 +113,7 @@ def job(config: Any) -> None:
 
 def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:
     """``configs`` in batches of about ``batches.minutes`` of work for one core each, or of more where they would be
-    more than ``batches.at_most``; the runs of a stack stay together."""
+    more than ``batches.at_most``; the runs of an ensemble stay together."""
     plan = plan_ensembles(configs, 1, device)
     total = sum(map(seconds, plan)) / 60
     number = max(1, round(total / batches.minutes))
@@ -121,10 +121,10 @@ def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") ->
     number = min(number, len(plan), at_most or number)
     loads = [0.0] * number
     parts: list[list[Config]] = [[] for _ in range(number)]
-    for stack in plan:  # the longest first, each to whoever has least
+    for ensemble in plan:  # the longest first, each to the batch with the least work
         least = loads.index(min(loads))
-        loads[least] += seconds(stack)
-        parts[least] += stack
+        loads[least] += seconds(ensemble)
+        parts[least] += ensemble
     return [part for part in parts if part]
 
 

@@ -223,12 +223,14 @@ def ensure(
 ) -> Records:
     """The records of ``configs``, in their order; only those that ``store`` does not hold yet are trained.
 
-    Runs of one shape train side by side in stacks, and ``workers`` processes work on stacks, on one thread each; no
-    record depends on either. ``device`` is cpu, cuda or auto (cuda where there is one, without workers). A damaged
-    record is set aside and trained anew, with a warning. Raises InputError for an unwritable folder or a device that is
-    not there before anything is trained, and RunsFailed in the end for runs that raised an error. Those that did so
-    before are tried again; with ``retry="none"`` they are left alone and raise RunsFailed as before. Every finished
-    stack is kept, also when a later one is interrupted.
+    Runs of one shape train as an ensemble. Each of ``workers`` processes trains one ensemble at a time, on one thread.
+    Records depend neither on the ensembles nor on ``workers``. ``device`` is cpu, cuda or auto (cuda where there is
+    one, without workers). A damaged record is moved aside and its run trained again, with a warning. Runs that failed
+    in an earlier call are tried again; with ``retry="none"`` they are not, and count as failed. The records of a
+    finished ensemble are kept if a later one is interrupted.
+
+    Raises InputError, before anything is trained, for an unwritable folder or a device that is not there; raises
+    RunsFailed at the end if runs failed.
     """
     workers, device = checked_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)

@@ -141,7 +141,7 @@ class WandB(Tracker):
             console="off",
             disable_git=True,
             disable_code=True,
-            x_disable_stats=True,  # of the machine: the same for all runs of a stack
+            x_disable_stats=True,  # of the machine: the same for all runs of an ensemble
             x_save_requirements=False,
             init_timeout=30,  # seconds, by default 90
             finish_timeout=60,  # seconds, by default for ever; what is left is on the disk, for wandb sync
@@ -258,8 +258,8 @@ def tracker_of(config: Mapping[str, Any]) -> "Followed":
 
 
 class Followed:
-    """A tracker that costs no run: where it fails, that is said in one line on stderr, and it is left alone from then
-    on, in this process (workers get a copy each)."""
+    """A tracker whose errors end no run: the first is reported in one line on stderr, and the tracker is then disabled
+    in this process (each worker has a copy of its own)."""
 
     def __init__(self, name: str, tracker: Tracker):
         self.name, self.tracker = name, tracker
@@ -267,7 +267,7 @@ class Followed:
 
     @contextmanager
     def following(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
-        """Follow the runs of a stack. Those that have not ended at the end of the block have failed."""
+        """Follow the runs of an ensemble. Those that have not ended at the end of the block have failed."""
         tracks, error = Tracks(self, configs), "it left no record"
         try:
             yield tracks
@@ -295,26 +295,26 @@ class Followed:
             return None
 
     def each(self, call: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-        """``tried`` for each run of a stack, as many at once as the tracker takes."""
+        """``tried`` for each run of an ensemble, as many at once as the tracker takes."""
         with ThreadPoolExecutor(self.tracker.at_once) as pool:
             return list(pool.map(partial(self.tried, call), *arguments))
 
 
 class Tracks:
-    """The runs of a stack, followed side by side."""
+    """The runs of an ensemble, followed together."""
 
     def __init__(self, followed: Followed, configs: Sequence[Config]):
         self._followed = followed
         self._tracks = followed.each(followed.tracker.begin, configs)
 
     def observe(self, step: int, losses: list[float]) -> None:
-        """Take a point of each training curve, as ``train`` gives them; nan is one of a run that has diverged."""
+        """Log a point of each training curve, as ``train`` gives them; nan stands for a run that has diverged."""
         for track, loss in zip(self._tracks, losses, strict=True):
             if not math.isnan(loss):
                 self._followed.tried(lambda track=track, loss=loss: track.point(step, loss))
 
     def end(self, records: Sequence[Record | None], error: str | None = None) -> None:
-        """End each run with its record, in order, or with None for one that failed. A second time nothing happens."""
+        """End each run with its record, in order, or with None for one that failed. A second call does nothing."""
         tracks, self._tracks = self._tracks, []
         if tracks:
             self._followed.each(lambda track, record: track.end(record, error), tracks, records)

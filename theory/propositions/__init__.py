@@ -1,1 +1,1 @@
-"""The propositions of the paper's appendix B, one a file, in the order of their equations."""
+"""The propositions of the paper's appendix B, one per file, in the order of their equations."""

@@ -1,9 +1,9 @@
 """Beyond the paper: linear attention that also attends to a BOS.
 
-With BOS a readout averages over l + 1 tokens, one of which is always there: its weight 1/(l + 1) tells the length
-exactly. This is the w = 1/(a + bk) that softmax attention without position encoding gives BOS, with a = b = 1. So the
-targets that are exact at every length are those linear in 1/(l + 1): 1/(x + 1) makes the length task exact. Nothing
-makes the sum task exact, and the mean no longer is.
+With BOS a readout averages over l + 1 tokens, one of which is always BOS: its weight 1/(l + 1) determines the length.
+This is the w = 1/(a + bk) that softmax attention without position encoding gives BOS, with a = b = 1. So the targets
+that are exact at every length are those linear in 1/(l + 1): 1/(x + 1) makes the length task exact. Nothing makes the
+sum task exact, and the mean no longer is.
 """
 
 from typing import Any

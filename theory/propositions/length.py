@@ -1,9 +1,9 @@
 """The length task (paper, appendix B.1, part (a) of the proof of theorem 2, equations 13 to 15).
 
-Stated: the optimum has all four entries of M equal, to Gamma = (l_train + 1)/2, and errs by (l_test - Gamma)^2.
-Found: that is the global minimum for a head of dimension 1, though not for the reason given; from dimension 2 on it is
-not even stationary. The share of symbols like the last one is larger in short prefixes, which tells their length a
-little, and the optimum uses it.
+Stated: the optimum has all four entries of M equal, to Gamma = (l_train + 1)/2, and errs by (l_test - Gamma)^2. Found:
+that is the global minimum for a head of dimension 1, though not for the reason given; from dimension 2 on it is not
+even stationary. The fraction of symbols equal to the last one is larger in short prefixes. So it carries a little
+information about the length, which the optimum uses.
 """
 
 from itertools import product

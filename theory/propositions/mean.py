@@ -1,8 +1,8 @@
 """The mean task (paper, appendix B.1, part (c) of the proof of theorem 2, equations 21 to 24).
 
-Stated: the share of ones is the mean, so that one M is exact at every length, whatever the training length; and close
-to it errors stay bounded. Found: so it is, up to a factor 2 in equation 23 and slips of the pen; and no M at all has an
-unbounded error.
+Stated: the fraction of ones is the mean, so one M is exact at every length, for any training length; near that M the
+errors stay bounded. Found: this holds, up to a factor 2 in equation 23 and misprints; and no M at all has an unbounded
+error.
 """
 
 import sympy

@@ -1,10 +1,10 @@
 """Beyond the paper: the length task of theorem 2 under OutRep, trained on f(l).
 
-A readout without BOS knows the length only from the share of symbols like the last one, (1 + B)/l: a noisy 1/l that
-vanishes as l grows. So whatever the map, the output tends to a constant, and with a head of dimension 2 or more the
-answer to a weighted mean of the training lengths 2..n, taken through f. A mean through 1/x or 1/sqrt(x) lies below the
-plain one, so these maps make the error of long sequences larger, and no map can bring the answer beyond n. A head of
-dimension 1 can do other things, as statement D shows.
+A readout without BOS has no information about the length but the fraction of symbols equal to the last one, (1 + B)/l:
+a noisy 1/l that vanishes as l grows. So whatever the map, the output tends to a constant, and with a head of dimension
+2 or more the answer to a weighted mean of the training lengths 2..n, taken through f. A mean through 1/x or 1/sqrt(x)
+lies below the plain one, so these maps make the error of long sequences larger, and no map can bring the answer beyond
+n. A head of dimension 1 can do other things, as statement D shows.
 """
 
 from typing import Any

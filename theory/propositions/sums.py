@@ -1,7 +1,7 @@
 """The sum task (paper, appendix B.1, part (b) of the proof of theorem 2, equations 16 to 20).
 
-Stated: the optimum ignores zeros (kappa'' = 0) and multiplies the share of ones by Gamma = n (n + 3) / (2 (n + H_n)),
-n = l_train. Found: that point is the best of those that ignore zeros and treat both last symbols alike, but not
+Stated: the optimum ignores zeros (kappa'' = 0) and multiplies the fraction of ones by Gamma = n (n + 3) / (2 (n +
+H_n)), n = l_train. Found: that point is the best of those that ignore zeros and treat both last symbols alike, but not
 stationary, neither for a head of dimension 1 nor beyond; and every error that follows from equation 17 is twice the
 true one.
 """
@@ -22,7 +22,7 @@ BEST = N * (N + 3) / (2 * (N + H))  # the paper's Gamma
 
 
 def share_of_ones(gamma: Expr) -> Matrix:
-    """The M that answers gamma times the share of ones."""
+    """The M whose output is gamma times the fraction of ones."""
     return Matrix([[0, gamma], [0, gamma]])
 
 
@@ -31,7 +31,7 @@ SLOPE = sympy.diff(loss_formula(share_of_ones(GAMMA), "sum"), GAMMA)
 
 
 def _counted(claim: Expr) -> Verdict:
-    """A sum over the number of ones, carried out for each length, against the error."""
+    """Compares the claimed sum over the number of ones with the error, at each length."""
     for length in range(1, 13):
         summed = sum(claim.subs({L: length, ONES: ones}).doit() for ones in range(length + 1))
         if sympy.expand(summed - ERROR.subs(L, length)) != 0:
@@ -62,7 +62,7 @@ def _constant(claim: Expr) -> Verdict:
 
 
 def _root(claim: Expr) -> Verdict:
-    """Where the slope of the loss vanishes."""
+    """The point where the derivative of the loss is 0."""
     return equals(sympy.solve(SLOPE, GAMMA)[0], N)(claim)
 
 

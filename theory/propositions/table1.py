@@ -1,10 +1,10 @@
-"""Table 1 (paper, section 4.1): how the misalignment and the training loss of seven language models go with their loss
-and score on long texts.
+"""Table 1 (paper, section 4.1): correlation of the misalignment and the training loss of seven language models with
+their loss and score on long texts.
 
-Stated: correlation coefficients of the training loss, 0.67 and -0.59, less in size than those of the misalignment.
-Found: the columns beside them give 0.76 and -0.79. Rounding to one decimal can explain the first, but not the second:
-its Pearson coefficient is at least 0.65 in size whatever was rounded, and its rank correlation is -0.56. The
-misalignment is ahead all the same, with 0.96 and -0.96.
+Stated: correlation coefficients of the training loss, 0.67 and -0.59, smaller in absolute value than those of the
+misalignment. Found: the columns beside them give 0.76 and -0.79. Rounding to one decimal can explain the first, but not
+the second: its Pearson coefficient is at least 0.65 in absolute value for all columns that round to these, and its rank
+correlation is -0.56. The misalignment still correlates more strongly, with 0.96 and -0.96.
 """
 
 import math
@@ -42,7 +42,7 @@ def _products(x: Column, y: Column) -> int:
 
 
 def signed_square(x: Column, y: Column) -> Fraction:
-    """Pearson's r times its size, rational."""
+    """Pearson's r times its absolute value, which is rational."""
     covariance = _products(x, y)
     return Fraction(covariance * abs(covariance), _products(x, x) * _products(y, y))
 
@@ -59,7 +59,7 @@ def spearman(x: Column, y: Column) -> float:
 
 
 def _ranks(values: Column) -> Column:
-    """Twice the ranks, less a constant."""
+    """The ranks times 2, minus a constant."""
     return tuple(sum((a > b) - (a < b) for b in values) for a in values)
 
 

@@ -1,11 +1,11 @@
 """Theorem 1 (paper, section 4 and appendix B.2, equations 25 to 29): generalization bounded by misalignment.
 
 Stated: E_gen(l_test) <= C1 L_misalign + C2 L_train + C0 with C1 = rho^2, C2 = rho^2 + 1, C0 = (1 + ||W^Q W^K' W^V
-W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1.
-Found: as printed it is false, even for outputs that are one-hot. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and
-one pulls a matrix out of the middle of a product. Mended, all three constants are three times as large, and C0 holds a
-product of two norms. What is left says little: the error itself is a mean of two errors, one of which is that of the
-far context alone.
+W||^2) rho^2 and rho = 1 - l_train / (2 l_test), for linear attention whose tokens and targets have norm 1. Found: as
+printed it is false, even for outputs that are one-hot. Four steps use ||a + b||^2 <= ||a||^2 + ||b||^2, and one pulls a
+matrix out of the middle of a product. Corrected, all three constants are three times as large, and C0 holds a product
+of two norms. The corrected bound says little: the error itself is a mean of two errors, one of which is that of the far
+context alone.
 """
 
 import sympy

@@ -1,9 +1,9 @@
 """Theorem 2 (paper, appendix B.1, equations 9 to 11): how errors grow with the test length.
 
 Stated: quadratically for length and sum, boundedly for the mean, as O((l_test - l_train)^2) and O(1) of the optimum.
-Found: it holds for every M whatsoever, trained or not, as l_test grows; a readout is an average, so it stays between
-the least and the greatest entry of M while the target grows. But the O hides a constant that depends on l_train: near
-l_train the error is not small.
+Found: it holds for every M, trained or not, as l_test grows: a readout is an average, so it stays between the least and
+the greatest entry of M while the target grows. But the O hides a constant that depends on l_train: near l_train the
+error is not small.
 """
 
 import sympy
