@@ -315,7 +315,7 @@ def test_offsets_and_places_are_drawn_from_all_that_fit(lm, trainer):
     tokens = torch.arange(14)[None]
     drawn = set()
     for _ in range(400):
-        found = made._drawn({"input_ids": tokens, "labels": tokens})
+        found = made._sample({"input_ids": tokens, "labels": tokens})
         assert torch.equal(found["input_ids"], found["labels"])
         text = found["input_ids"][0].tolist()
         assert text == list(range(text[0], text[0] + len(text)))
