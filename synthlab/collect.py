@@ -46,6 +46,7 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         36
     """
     from synthlab.analysis.collection import Collection
+    from synthlab.storage.files import listing
     from synthlab.storage.store import Store
 
     out = Path(out)
@@ -54,8 +55,9 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     if out.suffix == ".parquet":
         require("parquet", "pyarrow", what=f"out={out}")
     store = Store(results)
-    if not store.files.exists():
-        raise InputError(f"results={results}: there is no such folder")
+    with listing(store.files):
+        if not store.files.exists():
+            raise InputError(f"results={results}: there is no such folder")
     collection = Collection(store, where)
     partial = out.with_name(f".partial-{out.name}-{secrets.token_hex(4)}")
     try:

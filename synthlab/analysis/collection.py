@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import table
+from synthlab.analysis.tables import has_horizon, table
 from synthlab.config.base import identity_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.metrics import METRICS
@@ -16,19 +16,19 @@ from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
-FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length", *METRICS, "horizon")  # around the settings
+FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length")  # around the settings; behind them metrics
 TYPES = {"id": "string", "status": "string", "error": "string", "diverged_at": "Int64", "length": "Int64"}
-TYPES |= dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}
+MEASURED = dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}  # where no run has finished
 
 
 @dataclass
 class Collection:
     """The runs of a store that fulfil conditions: a row for each run and test length.
 
-    Making one reads every config, no more: which runs there are, which columns they have (``kinds``: pandas' type by
-    name) and which conditions can be checked without their numbers. ``damaged`` fills with a line for each record that
-    cannot be read, here and in ``parts``; ``unknown`` with one for each whose kind is not known here. Raises InputError
-    for a condition on a column that no run has.
+    Making one reads every config, and one record of each kind of runs: which runs there are, which columns they have
+    (``kinds``: pandas' type by name) and which conditions can be checked without their numbers. ``damaged`` fills with
+    a line for each record that cannot be read, here and in ``parts``; ``unknown`` with one for each whose kind is not
+    known here. Raises InputError for a condition on a column that no run has.
     """
 
     store: Store
@@ -42,23 +42,32 @@ class Collection:
         asked = conditions(self.where)
         settings: dict[str, set[type]] = {}
         self._recorded, self._failed = [], []
-        of_runs = [condition for condition in asked if condition.column not in LAST and condition.column != "status"]
+        by_kind: dict[str, list[str]] = {}
+        open_conditions: dict[str, list[Condition]] = {}  # by run: on settings that it lacks, or on metrics
+        of_runs = [condition for condition in asked if condition.column not in (*LAST, "status")]
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
             for identity, config in self._configs(folder):
                 known = {"id": identity, **flat(config)}
                 for name, value in known.items():
                     settings.setdefault(name, set()).add(type(value))
+                if folder == "runs":
+                    by_kind.setdefault(config["kind"], []).append(identity)
                 status = ("failed",) if folder == "failed" else ("finished", "diverged")
                 possible = all(any(map(condition.holds, status)) for condition in of_status)
-                if possible and all(condition.holds(known.get(condition.column)) for condition in of_runs):
+                if possible and all(c.holds(known[c.column]) for c in of_runs if c.column in known):
                     found.append(identity)
+                    open_conditions[identity] = [c for c in of_runs if c.column not in known]
+        for found in (self._recorded, self._failed):
+            found[:] = [i for i in found if all(c.holds(None) for c in open_conditions[i] if c.column in settings)]
         names = [name for name in settings if name not in FIRST]
-        self.kinds = {name: TYPES.get(name) or _kind(settings[name]) for name in (*FIRST, *names, *LAST)}
+        measured = {name: kind for identities in by_kind.values() for name, kind in self._metrics(identities).items()}
+        self.kinds = {name: TYPES.get(name) or _kind(settings[name]) for name in (*FIRST, *names)}
+        self.kinds |= {name: TYPES[name] for name in LAST} | (measured or MEASURED)
         if settings:
             for condition in asked:
                 check(condition, self.kinds)
-        self._of_rows: list[Condition] = [condition for condition in asked if condition not in of_runs]
+        self._of_rows: list[Condition] = [condition for condition in asked if condition.column not in settings]
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """The table in parts, all with the same columns of the same types; runs in order of their identity."""
@@ -107,6 +116,15 @@ class Collection:
         except DamagedRecord as error:
             self.damaged[identity] = str(error)
         return None
+
+    def _metrics(self, identities: Iterable[str]) -> dict[str, str]:
+        """What runs of one kind are measured by, as the first of them that finished says: pandas' type by name."""
+        for identity in identities:
+            record = self._tried(identity, lambda identity=identity: self.store.read(identity))
+            if record is not None and record.diverged_at is None:
+                names = [name for name in record.metrics if name != "length"]
+                return dict.fromkeys(names, "float64") | ({"horizon": "Int64"} if has_horizon(record) else {})
+        return {}
 
     def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
         failure = self._tried(identity, lambda: self.store.read_failure(identity))

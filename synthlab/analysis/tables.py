@@ -157,4 +157,11 @@ def run_row(record: Record) -> dict[str, Any]:
     run = {"id": record.config.id, "status": record.status} | record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
+    if not has_horizon(record):
+        return run | {"horizon": float("nan")}
     return run | {"horizon": horizon(record.metrics["relative_error"].to_numpy())}
+
+
+def has_horizon(record: Record) -> bool:
+    """Whether a finished run is of a kind whose errors are relative to a number."""
+    return "relative_error" in record.metrics

@@ -18,7 +18,7 @@ from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
 from synthlab.output import open_streams, said, tell
 
 # Overrides that say how a sweep is run.
-OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep)|batches)\b"
+OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
 
 
 def main(
@@ -54,12 +54,16 @@ class _Report:
     """What went wrong: the lines of input that was refused, and whether runs failed."""
 
     def __init__(self, overrides: list[str]):
-        self.overrides, self.failed = overrides, False
+        self.overrides, self.failed, self.process = overrides, False, os.getpid()
         self.refused: dict[str, None] = {}  # each line once: a sweep can refuse many runs for one reason
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Take note of what goes wrong in the block, and print why runs failed. Errors of other kinds go on."""
+        """Take note of what goes wrong in the block, and print why runs failed. Errors of other kinds go on, as all do
+        in a launcher's worker: nobody would read the note there."""
+        if os.getpid() != self.process:
+            yield
+            return
         try:
             with input_errors(self.overrides):
                 yield
@@ -162,7 +166,8 @@ def _check_sweep(args: Namespace, no_sweeps: str) -> None:
     if not args.multirun and not _only_prints(args):
         idle = [given for given in args.overrides if re.match(OF_SWEEPS, given)]
         if idle:
-            raise InputError(*(f"{given}: has a meaning in sweeps alone; leave it out, or add -m" for given in idle))
+            mend = "leave it out" if no_sweeps else "leave it out, or add -m"
+            raise InputError(*(f"{given}: has a meaning in sweeps alone; {mend}" for given in idle))
 
 
 def _only_prints(args: Namespace) -> bool:

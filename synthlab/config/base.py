@@ -5,6 +5,8 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, Field, PositiveFloat
@@ -60,6 +62,7 @@ class Protocol(BaseModel):
 
 Kind = TypeVar("Kind", bound="Config")
 KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have been imported, by name
+FAMILIES = ("regression", "language")  # the lab's own, whose records are read where it is not installed, too
 
 
 class Config(BaseModel, ABC):
@@ -135,19 +138,27 @@ class Config(BaseModel, ABC):
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:
     """The kind of the run that ``raw`` describes. Raises UnknownKind.
 
-    A kind whose module nobody has imported yet is found by an entry point of the group ``synthlab.kinds``: its name is
-    the kind, its value the class.
+    A kind whose module nobody has imported yet is one of the lab's families, or found by an entry point of the group
+    ``synthlab.kinds``: its name is the kind, its value the class.
     """
-    name = raw.get("kind")
+    name = str(raw.get("kind"))
     if name not in KINDS:
-        from importlib.metadata import entry_points  # not needed where runs are trained
-
-        for entry in entry_points(group="synthlab.kinds", name=str(name)):
-            with suppress(ImportError, AttributeError):  # its package is not there
-                entry.load()
+        _import_kind(name)
     if name not in KINDS:
         raise UnknownKind(f"kind={name}: not known here")
     return KINDS[name]
+
+
+@cache
+def _import_kind(name: str) -> None:
+    """Import what makes a kind of runs known, once: looking for it reads the metadata of all installed packages."""
+    from importlib.metadata import entry_points  # not needed where runs are trained
+
+    if name in FAMILIES:
+        import_module(f"synthlab.{name}.config")
+    for entry in entry_points(group="synthlab.kinds", name=name):
+        with suppress(ImportError, AttributeError):  # its package is not there
+            entry.load()
 
 
 def config_of(raw: Mapping[str, Any]) -> Config:

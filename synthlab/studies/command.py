@@ -45,9 +45,12 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     own = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     if paper.group not in raw:
         raise InputError(f"{paper.group}: missing; must be given")
+    given = typed_overrides()
+    if "retry" in given:
+        raise InputError(f"{given['retry']}: studies always train again what failed; leave it out")
     device, workers = find_device(own.device), checked_workers(own.workers)
     studies = paper.studies(raw[paper.group])
-    overrides = Overrides(paper.group, paper.kind, raw, typed_overrides())
+    overrides = Overrides(paper.group, paper.kind, raw, given)
     plans = [study.plan(name, overrides, own.seeds) for name, study in studies.items()]
     overrides.check_all_heeded({study.kind for study in studies.values()})
 

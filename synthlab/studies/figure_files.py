@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from synthlab import metrics
 from synthlab.analysis import curves
 from synthlab.analysis.curves import RC
 from synthlab.studies.plots import Drawing
@@ -135,7 +136,7 @@ def _digest_of(path: Path) -> str:
 @cache
 def _code(plot: type[Drawing]) -> str:
     """A digest of the modules that draw."""
-    modules = {each.__module__ for each in plot.__mro__} | {curves.__name__, __name__}
+    modules = {each.__module__ for each in plot.__mro__} | {curves.__name__, metrics.__name__, __name__}
     files = sorted(file for name in modules if (file := getattr(sys.modules[name], "__file__", None)))
     return _digest(b"".join(Path(file).read_bytes() for file in files))
 

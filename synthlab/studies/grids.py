@@ -80,6 +80,7 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
         for varied in self.vary:
             twice = (self.fixed.keys() & varied.keys()) | (self.tune.keys() & (varied.keys() | self.fixed.keys()))
+            twice |= {key for arm in self.arms.values() for key in arm.keys() & self.tune.keys()}
             if twice:
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
@@ -92,8 +93,7 @@ class Grid(BaseModel):
         for arm, chosen in product(self.arms, [chosen for varied in self.vary for chosen in combinations(varied)]):
             candidates = {}
             for tuned in combinations(self.tune):
-                parts = (self.fixed, chosen, self.arms[arm], tuned)
-                settings = dict(setting for part in parts for setting in settings_of(part))
+                settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
                 for key, override in base.overrides.items():
                     if key.split("@")[0] in settings:
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")

@@ -58,7 +58,7 @@ class Launcher:
         if self.name == "ray" and find_spec("ray") is None:  # its launcher is the lab's own, and always there
             raise InputError(not_installed("ray"))
         if self.name in context.config_loader.get_group_options(SETTINGS):
-            overrides = [*typed["hydra"], *typed["task"], f"+{SETTINGS}={self.name}"]
+            overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # what was typed goes last
             name = config.hydra.job.config_name
             self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
         self.batches = checked_batches(OmegaConf.to_container(self.config.batches, resolve=True))

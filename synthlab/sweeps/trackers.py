@@ -57,7 +57,7 @@ class Tracker(ABC):
     pickled on their way to workers.
 
     Attributes:
-        at_once: How many runs begin, or end, at the same time, in threads.
+        at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
 
     Example:
         >>> import synthlab
@@ -296,6 +296,8 @@ class Followed:
 
     def each(self, call: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
         """``tried`` for each run of an ensemble, as many at once as the tracker takes."""
+        if self.tracker.at_once == 1:
+            return list(map(partial(self.tried, call), *arguments))
         with ThreadPoolExecutor(self.tracker.at_once) as pool:
             return list(pool.map(partial(self.tried, call), *arguments))
 

@@ -12,6 +12,7 @@ import pytest
 
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import CONFIG, record, unmeasured
+from support.small import small
 from synthlab import load_records
 from synthlab.analysis import collection
 from synthlab.analysis.record_list import Records
@@ -135,7 +136,23 @@ def test_only_runs_that_can_match_are_read(store, monkeypatch):
     read = []
     monkeypatch.setattr(Store, "read", lambda self, identity: read.append(identity) or record(0))
     load_records(store.root, where="encoding=rope seed=0")
-    assert len(read) == 1
+    assert len(read) == 2  # one of its kind says what is measured
+
+
+def test_runs_of_another_family_are_collected_with_its_own_metrics(invoke, tmp_path):
+    store, out = Store(tmp_path / "language"), tmp_path / "runs.csv"
+    measured = pd.DataFrame({"length": [1, 2], "loss": [2.5, 1.5], "accuracy": [0.25, 0.75]})
+    for seed, depth in ((0, 1), (1, 2)):
+        config = small(f"seed={seed}", f"model.depth={depth}")
+        store.write(replace(record(seed), config=config, metrics=measured, diverged_at=None))
+    store.write(replace(record(2, diverged_at=3), config=small("seed=2")))
+    outcome = invoke("collect", str(store.root), "--out", str(out), "--where", "loss<2 model.depth=2")
+    assert (outcome.status, outcome.out, outcome.err) == (0, f"1 runs: {out}\n", "")
+    rows = pd.read_csv(out)
+    assert (rows["length"].tolist(), rows["loss"].tolist(), rows["seed"].tolist()) == ([2], [1.5], [1])
+    assert not {"mse", "horizon"} & {*rows}
+    whole = load_records(store.root)
+    assert (len(whole), whole["diverged_at"].dropna().tolist()) == (5, [3])
 
 
 def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_path):
