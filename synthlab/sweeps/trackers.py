@@ -18,10 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from synthlab.analysis.tables import has_horizon
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry, shown
 from synthlab.errors import InputError, in_one_line, require
-from synthlab.metrics import METRICS, horizon
+from synthlab.metrics import horizon
 from synthlab.storage.records import Record, flat
 
 _lock = threading.Lock()
@@ -240,14 +241,15 @@ TRACKERS = Registry("tracker", Tracker, {"none": NoTracker, "wandb": WandB, "ten
 
 
 def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
-    """What a run amounts to: ``status``, then ``horizon`` and each metric at the last test length (``last_mse``, ...)
-    where it finished, ``diverged_at`` where it diverged, ``error`` where it failed."""
+    """What a run amounts to: ``status``, then ``horizon``, if it has one, and each metric at the last test length
+    (``last_mse``, ...) where it finished, ``diverged_at`` where it diverged, ``error`` where it failed."""
     if record is None:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
         return {"status": record.status, "diverged_at": record.diverged_at}
-    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in METRICS}
-    return {"status": record.status, "horizon": horizon(record.metrics["relative_error"].to_numpy()), **last}
+    reach = {"horizon": horizon(record.metrics["relative_error"].to_numpy())} if has_horizon(record) else {}
+    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
+    return {"status": record.status, **reach, **last}
 
 
 def tracker_of(config: Mapping[str, Any]) -> "Followed":

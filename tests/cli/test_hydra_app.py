@@ -67,6 +67,7 @@ REFUSED = {
     "no workers": (["workers=0"], "workers=0: must be a whole number from 1 to"),
     "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
+    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
     "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }

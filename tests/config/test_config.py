@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +13,17 @@ from synthlab.errors import InputError
 from synthlab.regression.construction import KINDS, build, resolve
 
 CONFIG = compose([])
+
+
+def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
+    lines = [
+        "from importlib import metadata",
+        "metadata.entry_points = lambda **_: ()",
+        "from synthlab.config.base import FAMILIES, kind_of",
+        "print([kind_of({'kind': name}).__name__ for name in FAMILIES])",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig']\n", "")
 
 
 @pytest.mark.parametrize("kind", KINDS)

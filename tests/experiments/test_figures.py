@@ -157,6 +157,8 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
         (["figure=4", "~protocol.beta2"], "~protocol.beta2: the runs of a figure take plain values"),
         (["figure=sizes"], "figure.sizes.panels.mean.plot.lengths=[50]: must be at most test_length=12"),
         (["figure=powers"], "figure.powers.panels.length.plot.lengths=[20, 50]: must be at most test_length=12"),
+        (["retry=failed"], "retry=failed: studies always train again what failed; leave it out"),
+        (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone; leave it out"),
         (["figure=3"], "test_length=12: figure.figure3.panels.a sets test_length itself"),
     ],
 )

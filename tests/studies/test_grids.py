@@ -49,6 +49,12 @@ def test_an_arm_s_settings_take_the_place_of_any_others():
     assert [(cell.arm, cell.configs[0].train_length) for cell in found] == [("as it is", 5), ("longer", 6)]
 
 
+def test_an_arm_s_member_of_a_group_replaces_another_with_all_its_settings():
+    grid = Grid(fixed={"encoding": {"name": "rope", "base": 7.0}}, arms={"rope": {}, "alibi": {"encoding": "alibi"}})
+    assert [cell.configs[0].encoding["name"] for cell in cells(grid)] == ["rope", "alibi"]
+    assert [cell.configs[0].encoding.get("base") for cell in cells(grid)] == [7.0, None]
+
+
 def test_the_same_run_twice_would_pass_for_a_seed():
     with pytest.raises(InputError, match="study.s: the same run is there twice; leave one of its series out"):
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
@@ -79,6 +85,7 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
         ({"arms": {"a": {"results": "x"}}}, "study.s: sets results, which is the command line's"),
         ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
         ({"vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
+        ({"arms": {"a": {"protocol.lr": 1}}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
     ],
 )
 def test_what_does_not_belong_in_a_grid_is_refused(parts, message):

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from importlib.util import find_spec
@@ -41,7 +42,10 @@ class Notes(Tracker):
     def __init__(self, breaks: str = "", once: int = 1):
         self.breaks, self.at_once = breaks, once
 
+    threads: set[int] = set()  # noqa: RUF012
+
     def begin(self, config):
+        self.threads.add(threading.get_ident())
         self.told(config.id, "begin")
         return Note(self, config.id)
 
@@ -68,6 +72,7 @@ OWN = f"{__name__}:Notes"
 @pytest.fixture(autouse=True)
 def _forgotten():
     Notes.seen.clear()
+    Notes.threads.clear()
 
 
 def configs(*overrides: str, seeds: int = 3):
@@ -118,6 +123,11 @@ def test_a_run_that_diverges_has_no_more_points():
         assert len(points) == len(record.training)
         assert all(math.isfinite(loss) for _, _, loss in points)
     assert outcome(records[1]) == {"status": "diverged", "diverged_at": records[1].diverged_at}
+
+
+def test_a_tracker_that_takes_one_run_at_a_time_hears_of_it_in_the_thread_that_trains():
+    followed(tracker_of({"name": OWN}), configs())
+    assert Notes.threads == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("error", [RuntimeError("out of\nmemory"), KeyboardInterrupt()])
