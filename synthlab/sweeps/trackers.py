@@ -334,7 +334,7 @@ def _tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
     """Each test length, and the metrics there by tag."""
     if record is not None:
         for row in record.metrics.to_dict("records"):
-            yield int(row["length"]), {f"test/{name}": row[name] for name in METRICS}
+            yield int(row["length"]), {f"test/{name}": value for name, value in row.items() if name != "length"}
 
 
 def _scalars(values: Mapping[str, float | int], step: int) -> dict[str, Any]:
