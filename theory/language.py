@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
-from synthlab.config.base import Config, Member, Protocol, Seed
+from synthlab.config.base import Config, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.language.hidden_markov import HiddenMarkov
@@ -32,7 +32,6 @@ from synthlab.training.loop import Observer, Training, train
 if TYPE_CHECKING:
     from synthlab.training.family import Family
 
-Length = Annotated[int, Field(gt=0, le=20_000)]
 ENTRIES = 10**8  # entries of one-hot tokens in memory at once
 # The columns of a run's record, for each test length.
 METRICS = {

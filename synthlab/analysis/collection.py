@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import has_horizon, table
+from synthlab.analysis.tables import horizon_of, table
 from synthlab.config.base import identity_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.metrics import METRICS
@@ -123,7 +123,7 @@ class Collection:
             record = self._tried(identity, lambda identity=identity: self.store.read(identity))
             if record is not None and record.diverged_at is None:
                 names = [name for name in record.metrics if name != "length"]
-                return dict.fromkeys(names, "float64") | ({"horizon": "Int64"} if has_horizon(record) else {})
+                return dict.fromkeys(names, "float64") | dict.fromkeys(horizon_of(record), "Int64")
         return {}
 
     def _failure(self, identity: str) -> Iterable[dict[str, Any]]:

@@ -157,11 +157,11 @@ def run_row(record: Record) -> dict[str, Any]:
     run = {"id": record.config.id, "status": record.status} | record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
-    if not has_horizon(record):
-        return run | {"horizon": float("nan")}
-    return run | {"horizon": horizon(record.metrics["relative_error"].to_numpy())}
+    return run | (horizon_of(record) or {"horizon": float("nan")})
 
 
-def has_horizon(record: Record) -> bool:
-    """Whether a finished run is of a kind whose errors are relative to a number."""
-    return "relative_error" in record.metrics
+def horizon_of(record: Record) -> dict[str, int]:
+    """The ``horizon`` of a finished run; empty for kinds of runs without relative errors, which have none."""
+    if "relative_error" not in record.metrics:
+        return {}
+    return {"horizon": horizon(record.metrics["relative_error"].to_numpy())}

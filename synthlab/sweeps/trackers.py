@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from synthlab.analysis.tables import has_horizon
+from synthlab.analysis.tables import horizon_of
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry, shown
 from synthlab.errors import InputError, in_one_line, require
-from synthlab.metrics import horizon
 from synthlab.storage.records import Record, flat
 
 _lock = threading.Lock()
@@ -247,9 +246,8 @@ def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
         return {"status": "failed", "error": str(error)}
     if record.diverged_at is not None:
         return {"status": record.status, "diverged_at": record.diverged_at}
-    reach = {"horizon": horizon(record.metrics["relative_error"].to_numpy())} if has_horizon(record) else {}
     last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
-    return {"status": record.status, **reach, **last}
+    return {"status": record.status, **horizon_of(record), **last}
 
 
 def tracker_of(config: Mapping[str, Any]) -> "Followed":
