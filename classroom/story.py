@@ -13,7 +13,7 @@ from classroom.viewer import Viewer
 from classroom.wording import MODELS, in_class, in_digits
 from synthlab.analysis.tables import labelled
 from synthlab.config.base import Config
-from synthlab.config.composition import as_overrides, compose
+from synthlab.config.composition import Composed, as_overrides, compose, settings_of
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
@@ -55,16 +55,17 @@ class Told(NamedTuple):
 
 def planned(lessons: Lessons, steps: int | None = None) -> dict[str, list[Run]]:
     """The runs of each lesson, by its name; ``steps`` replaces what the lessons say. Raises InputError."""
-    return {name: _runs(name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
+    base = Composed(compose([]))
+    return {name: _runs(base, name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
 
 
-def _runs(lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Run]:
+def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Run]:
     replaced = {} if steps is None else {"protocol.steps": steps}
     commands, configs = [], []
     for settings in runs:
         try:
             overrides = list(as_overrides(settings | replaced))
-            configs.append(resolve(compose(overrides)))
+            configs.append(resolve(base.with_settings(dict(settings_of(settings | replaced)))))
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))

@@ -19,6 +19,10 @@ SHAPED = [
 # Before anything of them is imported: every annotated function then checks shapes and types when it runs.
 install_import_hook(SHAPED, "beartype.beartype")
 
+from support.composing import keep_what_is_composed
+
+keep_what_is_composed()  # before it is imported by name
+
 import sys
 from collections.abc import Callable
 from typing import NamedTuple

@@ -115,6 +115,7 @@ def test_what_only_an_extra_brings_is_no_requirement_of_the_core():
         assert package in names(project["optional-dependencies"][extra])
 
 
+@pytest.mark.slow
 def test_without_the_extras_a_run_is_trained_and_collected(installed, tmp_path):
     quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", "test_length=3"]
     run = python(installed, "synthlab", "task=sum", *quick, cwd=tmp_path, without=("latex2mathml", "bokeh", "pyarrow"))

@@ -69,6 +69,7 @@ class Sequences(RunConfig):
     kind: Literal["sequences"] = "sequences"
 
 
+@pytest.mark.slow
 def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_it_does_not_know(tmp_path):
     store, run = Store(tmp_path / "results"), record()
     plain = run.config.model_dump(exclude={"kind"})

@@ -318,7 +318,7 @@ CHOICE = {
 }
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(asked=st.fixed_dictionaries(CHOICE))
 def test_no_point_is_over_more_than_seeds_without_saying_so(asked):
     try:
@@ -366,7 +366,7 @@ def command(tmp_path, monkeypatch, capsys):
     return call
 
 
-@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+@pytest.mark.parametrize("suffix", [".png", *(pytest.param(one, marks=pytest.mark.slow) for one in (".pdf", ".svg"))])
 def test_the_command_writes_the_picture_and_its_points(command, tmp_path, suffix):
     assert command("--out", f"mine{suffix}") == (0, f"written:\n  mine{suffix}\n  mine.points.csv\n", "")
     assert (tmp_path / f"mine{suffix}").stat().st_size > 1000
@@ -389,7 +389,7 @@ def test_the_command_takes_all_that_the_call_takes(command, tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["runs.csv", "runs.parquet"])
+@pytest.mark.parametrize("name", ["runs.csv", pytest.param("runs.parquet", marks=pytest.mark.slow)])
 def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
     command("--out", "folder.png")
     collect(tmp_path / "results", tmp_path / name)

@@ -2,7 +2,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from classroom.lessons import Lessons, in_order
-from synthlab.config.composition import as_overrides, compose, conf_dir
+from support.configs import composed
+from synthlab.config.composition import as_overrides, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 
@@ -25,7 +26,7 @@ def test_every_run_of_the_labs_lessons_can_be_trained():
     assert len(lessons.lessons) == 7
     for lesson in lessons.lessons.values():
         for settings in lessons.settings(lesson):
-            config = resolve(compose(list(as_overrides(settings))))
+            config = resolve(composed(*as_overrides(settings)))
             assert config.protocol.steps == lessons.every["protocol.steps"]
 
 

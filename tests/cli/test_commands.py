@@ -59,7 +59,11 @@ def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
     assert "-sc install=bash" in done.stdout
 
 
-@pytest.mark.parametrize("name", NAMES)
+OF_EACH_SORT = ("run", "figures", "collect")  # a task, studies, an argparse
+BY_SORT = [name if name in OF_EACH_SORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+
+
+@pytest.mark.parametrize("name", BY_SORT)
 def test_the_help_of_each_subcommand_shows_how_it_is_called(invoke, name):
     outcome = invoke("synthlab", name, "--help")
     assert (outcome.status, outcome.err) == (0, "")
@@ -185,6 +189,7 @@ def test_tab_completes_subcommands_and_keys(invoke, monkeypatch, line):
     assert bool(completed) == bool(COMPLETIONS[line])
 
 
+@pytest.mark.slow
 def test_tab_completion_imports_nothing_heavy():
     lines = ",".join(f"synthlab {line}" for line in COMPLETIONS)
     done = shell(sys.executable, "-c", LIGHT, "-sc", "query=bash", LINES=lines)

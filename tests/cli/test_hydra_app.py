@@ -8,16 +8,38 @@ from pathlib import Path
 
 import pytest
 
-REFUSED = {
+from support.configs import config
+from synthlab.errors import InputError
+
+REFUSED_BY_THE_COMMAND = {
+    "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
+    "a key added by hand": (["+foo=1"], "foo=1: unknown key; choose from kind, task"),
+    "an odd head width for rope": (["encoding=rope", "model.heads=32"], "model.heads=32: .* even head width"),
+    "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
+    "a word without value": (["task"], "task: cannot be read; write key=value"),
+    "a key without name": (["=3"], "=3: Config group override must be a string or a list"),
+    "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
+    "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
+    "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
+    "a group taken away": (["~task"], "task: missing; must be given"),
+    "no folder for results": (["results="], "results=: must be the path of a folder"),
+    "a number for results": (["results=3"], "results=3: must be the path of a folder"),
+    "nothing for results": (["results=null"], "results=null: must be the path of a folder"),
+    "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
+    "no workers": (["workers=0"], "workers=0: must be a whole number from 1 to"),
+    "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
+    "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
+    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
+    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
+    "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
+}
+REFUSED_AS_A_RUN = {
     "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from length, mean, sum"),
     "an unknown encoding": (["encoding=rpoe"], "encoding=rpoe: unknown, did you mean rope.; choose from alibi"),
     "an unknown map": (["outrep=cube"], "outrep=cube: unknown; choose from identity, log, power"),
     "an unknown protocol": (["protocol=papr"], "protocol=papr: unknown, did you mean paper."),
     "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
-    "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
-    "a key added by hand": (["+foo=1"], "foo=1: unknown key; choose from kind, task"),
     "a key of another member": (["encoding=nope", "+encoding.table=3"], "encoding.table=3: unknown key"),
-    "an odd head width for rope": (["encoding=rope", "model.heads=32"], "model.heads=32: .* even head width"),
     "a width that heads do not divide": (["model.width=30"], "model.heads=4: must divide model.width=30"),
     "no test length": (["test_length=0"], "test_length=0: must be greater than 0"),
     "a negative training length": (["train_length=-3"], "train_length=-3: must be greater than 0"),
@@ -50,32 +72,15 @@ REFUSED = {
     "an encoding for the theory's model": (["model=linear", "encoding=rope"], "model=linear: .* choose encoding=nope"),
     "a class that is not there": (["encoding.name=nowhere:X"], "encoding=nowhere:X: cannot be imported"),
     "a class of another kind": (["encoding.name=math:sin"], "encoding=math:sin: must be a subclass of"),
-    "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
-    "a word without value": (["task"], "task: cannot be read; write key=value"),
-    "a key without name": (["=3"], "=3: Config group override must be a string or a list"),
-    "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
-    "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
-    "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
-    "a group taken away": (["~task"], "task: missing; must be given"),
     "a length beyond any memory": (["test_length=1000000000000"], "test_length=1000000000000: must be less than"),
     "a batch beyond any memory": (["protocol.batch=1000000000000"], "protocol.batch=1000000000000: must be less than"),
     "a width beyond any memory": (["model.width=1000000000"], "model.width=1000000000: must be less than"),
-    "no folder for results": (["results="], "results=: must be the path of a folder"),
-    "a number for results": (["results=3"], "results=3: must be the path of a folder"),
-    "nothing for results": (["results=null"], "results=null: must be the path of a folder"),
-    "a list for a group": (["model=[1,2]"], r".*model=\[1,2\]: "),
-    "no workers": (["workers=0"], "workers=0: must be a whole number from 1 to"),
-    "an unknown way to try again": (["retry=always"], "retry=always: unknown; choose from none, failed"),
-    "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
-    "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
-    "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
-    "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", REFUSED_BY_THE_COMMAND)
 def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, quick, tmp_path, case):
-    arguments, message = REFUSED[case]
+    arguments, message = REFUSED_BY_THE_COMMAND[case]
     outcome = invoke("synthlab", *quick, *arguments)
     lines = outcome.err.strip().splitlines()
     assert outcome.status == 2
@@ -83,6 +88,14 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert re.match(f"error: .*{message}", lines[0]), lines[0]
     assert outcome.out == ""
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
+def test_what_can_be_no_run_is_refused_in_one_line(case):
+    arguments, message = REFUSED_AS_A_RUN[case]
+    with pytest.raises(InputError, match=message) as refused:
+        config(*arguments)
+    assert len(refused.value.lines) == 1
 
 
 def test_all_problems_are_reported_at_once(invoke, quick):
@@ -102,6 +115,7 @@ def test_an_unwritable_results_folder_is_refused(invoke, quick, tmp_path):
     assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
 
 
+@pytest.mark.slow
 def test_a_record_cut_in_half_is_trained_anew_and_the_others_stay(invoke, quick, tmp_path):
     assert invoke("synthlab", *quick, "-m", "seed=0,1").status == 0
     folders = sorted((tmp_path / "runs").iterdir())
@@ -116,6 +130,7 @@ def test_a_record_cut_in_half_is_trained_anew_and_the_others_stay(invoke, quick,
     assert (folders[0] / "metrics.csv").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_record_of_a_single_run_is_trained_anew_with_a_warning_in_one_line(invoke, quick, tmp_path):
     whole = invoke("synthlab", *quick)
     (folder,) = (tmp_path / "runs").iterdir()
@@ -161,6 +176,7 @@ def test_a_sweep_with_nowhere_to_write_is_refused(invoke, quick, tmp_path):
     assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
 
 
+@pytest.mark.slow
 def test_a_sweep_takes_globs_and_flags_at_any_place(invoke, quick, tmp_path):
     outcome = invoke("synthlab", "task=glob(*)", "--config-dir", str(tmp_path), *quick, "-m")
     assert outcome.status == 0, outcome.err

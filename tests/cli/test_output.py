@@ -58,6 +58,7 @@ def test_a_full_disk_costs_no_status(invoke, quick, monkeypatch, arguments):
         assert invoke("synthlab", *quick, *arguments).status == 0
 
 
+@pytest.mark.slow
 @needs_full
 def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp_path, monkeypatch):
     with full() as out:
@@ -67,6 +68,7 @@ def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_workers_train_though_streams_are_closed(tmp_path):
     def close():
         for number in range(3):

@@ -9,6 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "option"), [("collect", "--where CONDITIONS"), ("compare", "--facet SETTINGS")])
 def test_commands_without_docstrings_explain_themselves(command, option):
     done = subprocess.run(

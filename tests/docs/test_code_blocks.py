@@ -108,7 +108,7 @@ def hugging_face():
     return {"model": transformers.GPT2LMHeadModel(config), "texts": texts, "held_out": texts[:8]}
 
 
-SLOW = {"alignment.md"}
+QUICK_PAGES = ("README.md", "tutorial.md")
 GIVEN = {
     "alignment.md": hugging_face,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
@@ -119,7 +119,7 @@ GIVEN = {
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page
+        page if page.name in QUICK_PAGES else pytest.param(page, marks=pytest.mark.slow)
         for page in TEXTS
         if blocks(page, "python")
     ],

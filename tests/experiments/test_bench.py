@@ -48,6 +48,7 @@ def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("argument", "said"), [("slow", "argument effort: .*quick.*"), ("quick", "synthlab bench: needs psutil; .*")]
 )

@@ -76,11 +76,8 @@ def hasty(monkeypatch):
     monkeypatch.setattr("synthlab.studies.command.ensure", ensure)
 
 
-# The paper's last, which is small, with every test, the many panels of the others apart.
-BY_SIZE = [name if name == "5" else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
-
-
-@pytest.mark.parametrize("name", BY_SIZE)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_alone(invoke, hasty, tmp_path, name):
     outcome = invoke("experiments", f"figure={name}", "seeds=1", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
@@ -96,7 +93,11 @@ def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_a
             assert path.read_bytes() == (drawn / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("name", FIGURES)
+ONE_AND_TUNED = ("1", "ablation")
+BY_KIND = [name if name in ONE_AND_TUNED else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
+
+
+@pytest.mark.parametrize("name", BY_KIND)
 def test_cells_are_what_hydra_composes(name):
     overrides = ["evaluation.sequences=8", "protocol.record_every=5"]
     for number, panel in enumerate(panels_of(name)):
@@ -125,6 +126,7 @@ def test_paper_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn
     assert sorted(everything) == sorted(["paper", *(n for n in FIGURES if not n.isdigit() and n not in ALONE)])
 
 
+@pytest.mark.slow
 def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
     assert invoke("experiments", *own_figure, "seeds=1").status == 0
     before = set((tmp_path / "runs").iterdir())
@@ -180,6 +182,7 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figure, tmp_path):
     (tmp_path / "claims.csv").mkdir()
     outcome = invoke("experiments", *own_figure, "seeds=1")

@@ -152,7 +152,11 @@ def test_the_perfect_model_of_the_mean_by_hand():
     assert row["targets_suffix"] == pytest.approx(1 / 2 * 1 / 2 * 1 / 2, rel=0.05)
 
 
-@pytest.mark.parametrize("encoding", ["nope", "learned", "sinusoidal", "rope", "alibi", "t5", "randomized"])
+ENCODED = ["nope", "learned", "randomized"]  # none, a table, drawn for each sequence
+LIKE_THESE = [pytest.param(name, marks=pytest.mark.slow) for name in ("sinusoidal", "rope", "alibi", "t5")]
+
+
+@pytest.mark.parametrize("encoding", [*ENCODED, *LIKE_THESE])
 def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
     same = resolve(run.model_dump(exclude={"kind"}))
@@ -176,6 +180,7 @@ def test_outputs_do_not_depend_on_the_runs_beside(encoding):
         assert record.outputs.equals(execute(run).outputs)
 
 
+@pytest.mark.slow
 def test_outputs_do_not_depend_on_workers(tmp_path):
     runs = [config("encoding=randomized", *own) for own in MIXED]
     for record, run in zip(ensure(runs, Store(tmp_path), 2, progress=False), runs, strict=True):

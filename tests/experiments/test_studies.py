@@ -140,6 +140,7 @@ def test_what_is_no_study_is_refused_in_a_line(changes, line):
         study(**changes).plan("s", asked(*given), seeds=1)
 
 
+@pytest.mark.slow
 def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
     arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "language=hidden_markov", f"results={tmp_path}"]
     arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
@@ -340,6 +341,7 @@ def test_losses_are_means_over_contexts():
     assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")
 
 
+@pytest.mark.slow
 def test_steps_with_the_regularizer_are_timed_against_those_without():
     costs = step_costs(small("alignment.windows=2", "alignment.alpha=0.1"))
     assert costs["step"].tolist() == list(STEPS)

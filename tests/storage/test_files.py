@@ -201,8 +201,10 @@ def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
     line = f"error: results={address}: is seen by no other process; give a folder, or workers=1 without a launcher"
     assert (outcome.status, outcome.err.splitlines()[-1]) == (2, line)
-    alone = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", "workers=1")
-    assert alone.status == 0
+
+
+def test_memory_serves_one_process(invoke, quick):
+    assert invoke("synthlab", *quick, f"results=memory://{secrets.token_hex(4)}").status == 0
 
 
 @pytest.mark.parametrize("command", [["experiments", "figure=1"], ["theory"]])

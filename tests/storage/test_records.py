@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.records import CONFIG, record, unmeasured
@@ -90,6 +90,7 @@ def test_a_half_written_record_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "status.json"])
+@settings(max_examples=20)
 @given(data=st.data())
 def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
     store, kept = Store(tmp_path_factory.mktemp("store")), record()

@@ -12,6 +12,7 @@ def panel(last: float = 2.0) -> Drawn:
     return Drawn("x", PLOTS.build({"name": "training"}), pd.DataFrame(columns).assign(train_length=10))
 
 
+@pytest.mark.slow
 def test_a_picture_that_shows_the_same_is_left_alone_and_any_other_drawn_anew(tmp_path, monkeypatch):
     folder, drawn, kept = Folder(tmp_path), [], {}
     savefig = Figure.savefig

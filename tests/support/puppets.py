@@ -49,7 +49,9 @@ class Window:
     def __init__(self, config, chooser, curves: int = 20, is_full: bool = False):
         self.puppets: list[Puppet] = []
         self.is_full = is_full
-        self.page = Page(Document(), self.hire, chooser, config[1], Options(curves, config[0].sequence))
+        document = Document()
+        self.page = Page(document, self.hire, chooser, config[1], Options(curves, config[0].sequence))
+        document.models.recompute = lambda: None  # most of what a press costs, and no browser follows the document
         self.page.open()
 
     def hire(self) -> Puppet:

@@ -229,6 +229,7 @@ def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
     assert "diverged" in outcome.out.splitlines()[1]
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_path, monkeypatch):
     assert invoke("synthlab", *quick, "-m", "seed=0,1").status == 0
 
@@ -266,6 +267,7 @@ def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypat
     assert Leases(Store(tmp_path).files).latest() == {}
 
 
+@pytest.mark.slow
 def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
     write = Folder.write
 
@@ -298,6 +300,7 @@ def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_p
     assert "diverged" in render(ranked(rows))
 
 
+@pytest.mark.slow
 def test_errors_that_are_not_numbers_are_recorded_once_and_rank_last(invoke, quick, tmp_path):
     given = [*quick, "-m", "seed=0,1", "outrep.name=identity,support.user_classes:Unknowing", "workers=1"]
     first = invoke("synthlab", *given)
@@ -344,6 +347,7 @@ def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep
     assert outcome.err == "error: task=support.user_classes:Unmade: cannot be made (ValueError: no such file)\n"
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_other_with_it(tmp_path, monkeypatch):
     monkeypatch.setenv("SPARED", str(os.getpid()))
@@ -363,6 +367,7 @@ def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_ot
     assert (again.end().failures, list(again.end().kept)) == ({}, [run.id for run in runs])
 
 
+@pytest.mark.slow
 def test_a_combination_without_a_setting_that_others_have_is_in_the_table(invoke, quick, tmp_path):
     (tmp_path / "own" / "encoding").mkdir(parents=True)
     (tmp_path / "own" / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")

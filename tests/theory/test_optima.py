@@ -114,7 +114,7 @@ def test_the_paper_is_right_about_the_length_task_for_heads_of_dimension_one_alo
 
 @pytest.mark.parametrize("task", TARGETS)
 def test_the_closed_forms_are_the_optima(task):
-    for n in (2, 3, 5, 12):
+    for n in (2, 3, 7):
         best = theory.optimum(task, n, head_dim=2)
         assert optimum_formula(task).subs(N, n).doit() == best.outputs
         assert sympy.expand(loss_formula(optimum_formula(task), task).subs(N, n).doit() - best.loss) == 0

@@ -120,7 +120,7 @@ def test_predictions_are_fulfilled_by_what_they_predict():
     "case",
     [
         pytest.param(Case("linear", "sum", 1), id="rank one", marks=pytest.mark.slow),
-        pytest.param(Case("linear", "length", 2, "reciprocal", 1, True), id="bos"),
+        pytest.param(Case("linear", "length", 2, "reciprocal", 1, True), id="bos", marks=pytest.mark.slow),
     ],
 )
 def test_trained_models_reach_the_optimum(case, tmp_path):

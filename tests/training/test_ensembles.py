@@ -27,14 +27,14 @@ MIXED = [
     ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
     ("task=length", "outrep=log", "seed=1"),
 ]
-LIKE_YARN = ("pi", "ntk", "eabf")  # one of RoPE's variants will do each time
+LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "sinusoidal")  # RoPE and learned positions will do each time
 SHAPES = [
-    *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_YARN),
-    *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_YARN),
+    *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_OTHERS),
+    *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_OTHERS),
     ("model.depth=2", "encoding=alibi"),
     ("model.width=36", "protocol.batch=3", "train_length=7"),
     ("model.attention=linear", "model.norm=post"),
-    ("train_length=30", "test_length=40", "protocol.batch=5"),
+    pytest.param(("train_length=30", "test_length=40", "protocol.batch=5"), marks=pytest.mark.slow),
     ("model=linear",),
 ]
 

@@ -1,0 +1,39 @@
+"""Hydra's answers, kept: the tests compose the same configs again and again, for 0.15 s each."""
+
+import copy
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+
+from synthlab.config import composition
+
+
+def keep_what_is_composed() -> None:
+    """Have ``composition.compose`` answer from memory what it was asked before, unless folders of a user's own are
+    searched, whose files come and go. To be called before anything imports that function."""
+    composition.compose = _remembering(composition.compose)
+
+
+def _remembering(compose: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    kept: dict[Any, dict[str, Any]] = {}
+
+    @wraps(compose)
+    def remembered(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+        asked = (*overrides, name)
+        if searchpath or _searches_elsewhere():
+            return compose(overrides, searchpath, name)
+        if asked not in kept:
+            kept[asked] = compose(overrides, searchpath, name)
+        return copy.deepcopy(kept[asked])
+
+    return remembered
+
+
+def _searches_elsewhere() -> bool:
+    """Whether the Hydra application that runs, if one does, was given config files of the user's own."""
+    if not GlobalHydra.instance().is_initialized():
+        return False
+    path = GlobalHydra.instance().config_loader().get_search_path().get_path()
+    return any(each.provider == "command-line" for each in path)  # as Hydra calls what --config-dir adds
