@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 RESAMPLES = 1000
 COVERAGE = 0.95
-Statistic = Callable[[Float[np.ndarray, " N"], Float[np.ndarray, " N"]], float]
+Statistic = Callable[..., Float[np.ndarray, "*R"]]  # pearson or spearman
 
 
 class Correlation(NamedTuple):
@@ -23,16 +23,25 @@ class Correlation(NamedTuple):
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def pearson(x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"]) -> float:
-    """Pearson's correlation; NaN where one of the two does not vary, or is not finite."""
-    x, y = x - x.mean(), y - y.mean()
-    spread = np.sqrt((x @ x) * (y @ y))
-    return float(x @ y / spread) if spread > 0 else float("nan")
+def pearson(
+    x: Float[np.ndarray, "*#R N"], y: Float[np.ndarray, "*#R N"], counts: Float[np.ndarray, "*#R N"] | None = None
+) -> Float[np.ndarray, "*R"]:
+    """Pearson's correlation, each point taken as often as ``counts`` says (by default once); NaN where one of the two
+    does not vary, or is not finite."""
+    counts = np.ones_like(x) if counts is None else counts
+    total = counts.sum(-1, keepdims=True)
+    x, y = (values - (counts * values).sum(-1, keepdims=True) / total for values in (x, y))
+    spread = np.asarray(np.sqrt((counts * x * x).sum(-1) * (counts * y * y).sum(-1)))
+    varies = _vary(x, counts) & _vary(y, counts)
+    return np.divide((counts * x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=varies)
 
 
-def spearman(x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"]) -> float:
-    """Spearman's rank correlation, ties sharing their mean rank."""
-    return pearson(_ranks(x), _ranks(y))
+def spearman(
+    x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"], counts: Float[np.ndarray, "*R N"] | None = None
+) -> Float[np.ndarray, "*R"]:
+    """Spearman's rank correlation, ties sharing their mean rank; ``counts`` as above."""
+    counts = np.ones_like(x) if counts is None else counts
+    return pearson(_ranks(x, counts), _ranks(y, counts), counts)
 
 
 def correlation(rows: pd.DataFrame, x: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
@@ -44,35 +53,43 @@ def correlation(rows: pd.DataFrame, x: str, y: str, group: str, how: Statistic =
 
 def lead(rows: pd.DataFrame, x: str, other: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
     """By how much the correlation of ``x`` with ``y`` exceeds that of ``other`` with ``y``, with its interval."""
-    return _bootstrapped(rows, [x, other, y], group, lambda a, b, c: how(a, c) - how(b, c))
+    return _bootstrapped(rows, [x, other, y], group, lambda a, b, c, *n: how(a, c, *n) - how(b, c, *n))
 
 
 def without_one(rows: pd.DataFrame, x: str, y: str, by: str, how: Statistic = pearson) -> tuple[float, float]:
     """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
     of them carry it?"""
     parts = (rows[rows[by] != value] for value in rows[by].unique())
-    found = [how(part[x].to_numpy(), part[y].to_numpy()) for part in parts if len(part)]
+    found = [float(how(part[x].to_numpy(dtype=float), part[y].to_numpy(dtype=float))) for part in parts if len(part)]
     return (min(found), max(found)) if found else (np.nan, np.nan)
 
 
-def _bootstrapped(rows: pd.DataFrame, columns: list[str], group: str, statistic: Callable[..., float]) -> Correlation:
+def _bootstrapped(
+    rows: pd.DataFrame, columns: list[str], group: str, statistic: Callable[..., Float[np.ndarray, "*R"]]
+) -> Correlation:
     """``statistic`` of the columns, and its interval over draws of whole groups; NaN where a value is not finite."""
     values = rows[columns].to_numpy(dtype=float).T
     if not np.isfinite(values).all():
         return Correlation(*[float("nan")] * 3)
-    generator = np.random.default_rng(0)
-    places = list(rows.reset_index(drop=True).groupby(group, sort=False).indices.values())
-    value = statistic(*values)
-    if len(places) < 2:
+    value, groups = float(statistic(*values)), pd.factorize(rows[group])[0]
+    number = groups.max() + 1
+    if number < 2:
         return Correlation(value, np.nan, np.nan)
-    found = []
-    for _ in range(RESAMPLES):
-        drawn = np.concatenate([places[i] for i in generator.integers(len(places), size=len(places))])
-        found.append(statistic(*values[:, drawn]))
+    drawn = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
+    times = np.stack([np.bincount(each, minlength=number) for each in drawn])  # that each group is drawn
+    found = statistic(*values, times[:, groups].astype(float))
     low, high = np.nanquantile(found, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
     return Correlation(value, float(low), float(high))
 
 
-def _ranks(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]
+def _vary(values: Float[np.ndarray, "*#R N"], counts: Float[np.ndarray, "*#R N"]) -> Bool[np.ndarray, "*R"]:
+    """Whether the values that are taken at all differ. Their spread would not do: rounding leaves it above 0."""
+    taken = counts > 0
+    return np.asarray(np.where(taken, values, -np.inf).max(-1) > np.where(taken, values, np.inf).min(-1))
+
+
+def _ranks(values: Float[np.ndarray, " N"], counts: Float[np.ndarray, "*R N"]) -> Float[np.ndarray, "*R N"]:
+    """The mean rank of each value among all that are taken."""
+    distinct, place = np.unique(values, return_inverse=True)
+    taken = counts @ np.eye(len(distinct))[place]
+    return (np.cumsum(taken, -1) - (taken - 1) / 2)[..., place]

@@ -1,4 +1,4 @@
-"""Two hundred malformed command lines: each is refused in lines that name the field, with status 2 and no traceback."""
+"""A hundred malformed command lines: each is refused in lines that name the field, with status 2 and no traceback."""
 
 import re
 from collections import Counter
@@ -79,7 +79,7 @@ seen: Counter = Counter()
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(case=malformed, sweep=st.booleans())
 def test_a_malformed_command_line_is_refused_in_lines_that_name_the_field(invoke, tmp_path, monkeypatch, case, sweep):
     field, text = case
@@ -104,7 +104,7 @@ def flat(settings: dict, prefix: str = ""):
         yield from flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(f"{prefix}{key}", value)]
 
 
-def test_a_hundred_and_more_of_them_were_different():
+def test_most_of_them_were_different():
     if not seen:
         pytest.skip("runs after the test above, in one process")
-    assert len(seen) > 100
+    assert len(seen) > 50

@@ -36,7 +36,6 @@ def test_seeds_of_one_setting_do_not_count_as_independent_models():
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 
-@pytest.mark.slow
 def test_the_interval_covers_what_is_true_about_as_often_as_it_says():
     found = [correlation(sample(25, 2, seed, 1.0), "x", "y", "group") for seed in range(40)]
     assert sum(each.low <= 0 <= each.high for each in found) >= 34

@@ -198,11 +198,11 @@ def test_a_full_disk_and_a_read_only_one_cost_no_finished_run(small_disk, undist
     pd.testing.assert_frame_equal(table_of(small_disk), undisturbed)
 
 
-PLACES = 200
+PLACES = 100
 
 
 @pytest.mark.slow
-def test_damage_at_200_random_places_is_reported_and_mended_and_loses_no_other_run(invoke, quick, tmp_path, capsys):
+def test_damage_at_100_random_places_is_reported_and_mended_and_loses_no_other_run(invoke, quick, tmp_path, capsys):
     sweep = ["synthlab", *quick, "-m", "task=mean,length,sum", "encoding=nope,rope", "seed=range(5)", "workers=1"]
     assert invoke(*sweep).status == 0
     before, chance, done = table_of(tmp_path), random.Random(6), 0
