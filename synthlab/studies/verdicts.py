@@ -35,13 +35,15 @@ class NoEvidence(LookupError):
 
 
 class Check(NamedTuple):
-    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie."""
+    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
+    ``series`` would decide it; of all series where that is empty."""
 
     what: str
     values: Float[np.ndarray, " seeds"]
     low: float = -np.inf
     high: float = np.inf
     decisive: bool = False  # the claim does not hold, not even in part, if this check fails
+    series: tuple[str, ...] = ()
 
     @property
     def median(self) -> float:

@@ -316,6 +316,18 @@ def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
     assert "the claim is about" in verdict(claim, **runs | {first: wrong}).missing[0]
 
 
+@pytest.mark.parametrize("claim", list(CLAIMS))
+def test_a_check_says_which_series_more_seeds_would_help(claim):
+    runs = enough(claim)
+    checks = verdict(claim, **runs).checks
+    assert all(check.series and set(check.series) <= set(runs) for check in checks)
+    assert {len(check.values) for check in checks} == {3}
+    for check in checks:  # a seed less of the others changes nothing
+        fewer = {name: made if name in check.series else made[:2] for name, made in runs.items()}
+        again = next(found for found in verdict(claim, **fewer).checks if found.what == check.what)
+        assert again.values.tolist() == check.values.tolist()
+
+
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != "slow"])  # which is about training alone
 def test_a_claim_about_longer_sequences_is_not_judged_on_short_tests(claim):
     runs = enough(claim)
