@@ -97,8 +97,9 @@ def _write_all(
     lines: list[str] = []
     for plan in plans:
         kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
-        results = plan.study.results(plan, records, kept)
-        grids = [(grid.claims, results.evidence[key]) for key, grid in plan.study.grids.items()]
+        evidence = plan.study.evidence(plan, records)
+        results = plan.study.results(plan, records, evidence, kept)
+        grids = [(grid.claims, evidence[key]) for key, grid in plan.study.grids.items()]
         judged = judge(paper.claims.values(), plan.figure, grids)
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from synthlab.analysis.tables import GROUPS
 from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composed, as_overrides, settings_of
 from synthlab.config.registry import STRICT, unknown
@@ -30,6 +31,14 @@ OneOrMore = BeforeValidator(_as_list)  # a mapping, or several in a list
 NameOrMember = BeforeValidator(_as_member)  # the name of a registry's member, or that with its arguments
 
 
+def label(settings: Mapping[str, Any]) -> str:
+    """What the series that ``settings`` set apart is called: the name where one group is chosen, else ``key=value`` for
+    each."""
+    if len(settings) == 1 and set(settings) <= set(GROUPS):
+        return str(next(iter(settings.values())))
+    return " ".join(f"{key}={value}" for key, value in settings.items())
+
+
 class Cell(NamedTuple):
     """One series before it is trained: its arm, what sets it apart within that, and its runs, one for each seed, under
     each setting that it is tuned over."""
@@ -37,6 +46,16 @@ class Cell(NamedTuple):
     arm: str
     chosen: dict[str, Any]
     candidates: dict[str, list[Config]]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What sets the series apart, its arm included."""
+        return ({"arm": self.arm} if self.arm else {}) | self.chosen
+
+    @property
+    def label(self) -> str:
+        """What the series is called."""
+        return label(self.settings)
 
     @property
     def configs(self) -> list[Config]:

@@ -21,11 +21,9 @@ from synthlab.studies.verdicts import Claim
 
 
 class Results(NamedTuple):
-    """What a study makes of its runs: panels, by key; for each of its grids, what the grid's claims are judged on;
-    further tables, by name; and lines for the terminal."""
+    """What a study shows of its runs: panels, by key; further tables, by name; and lines for the terminal."""
 
     panels: Mapping[str, Drawn]
-    evidence: Mapping[str, Any]
     tables: Mapping[str, pd.DataFrame] = {}
     lines: Sequence[str] = ()
 
@@ -76,9 +74,19 @@ class Study(BaseModel, ABC):
         """Raise InputError for runs of the grid ``key``, which stands at ``field``, that could not be drawn."""
 
     @abstractmethod
-    def results(self, plan: Plan, records: Mapping[str, Record], kept: Callable[[str], pd.DataFrame | None]) -> Results:
-        """What comes out of the runs, whose ``records`` are given by identity. ``kept`` returns a table as it was
-        written before where nothing is to be measured anew, else None. Raises InputError."""
+    def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
+        """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
+
+    @abstractmethod
+    def results(
+        self,
+        plan: Plan,
+        records: Mapping[str, Record],
+        evidence: Mapping[str, Any],
+        kept: Callable[[str], pd.DataFrame | None],
+    ) -> Results:
+        """What is shown of the runs; ``evidence`` is what the method of that name returned. ``kept`` returns a table as
+        it was written before where nothing is to be measured anew, else None. Raises InputError."""
 
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""
