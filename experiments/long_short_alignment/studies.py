@@ -8,7 +8,8 @@ from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.grids import Cell, Grid, NameOrMember, Seeds
+from synthlab.studies.grids import Cell, Grid, NameOrMember
+from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
 from synthlab.studies.verdicts import NoEvidence
 

@@ -14,9 +14,10 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.figure_files import Drawn
-from synthlab.studies.grids import Cell, Grid, Seeds
+from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About
+from synthlab.studies.seeds import AUTO, Seeds, at_first
 from synthlab.studies.verdicts import Claim
 
 
@@ -29,18 +30,30 @@ class Results(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config."""
+    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config; with
+    ``auto`` its series get more seeds where its claims need them."""
 
     name: str
     field: str
     study: "Study"
     cells: Mapping[str, list[Cell]]
     overrides: str
+    auto: bool
 
     @property
     def configs(self) -> list[Config]:
         """All runs."""
         return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
+
+    def extended(self, wanted: Mapping[tuple[str, ...], int]) -> "Plan":
+        """With the seeds ``wanted`` of its series, by their identity, if they are ``auto``."""
+        if not self.auto:
+            return self
+        cells = {
+            key: [cell.extended(wanted[cell.identity]) if cell.identity in wanted else cell for cell in cells]
+            for key, cells in self.cells.items()
+        }
+        return self._replace(cells=cells)
 
     @property
     def figure(self) -> str:
@@ -92,15 +105,17 @@ class Study(BaseModel, ABC):
         """Where a grid stands in the config."""
         return f"{field}.panels.{key}" if key else field
 
-    def plan(self, name: str, overrides: Overrides, seeds: int | None = None) -> Plan:
-        """The runs under the command line's ``overrides``; ``seeds`` of None are the study's own. Raises InputError for
-        runs that the study could make nothing of."""
+    def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
+        """The runs under the command line's ``overrides``, with the seeds from ``first_seed`` on; ``seeds`` of None are
+        the study's own. Raises InputError for runs that the study could make nothing of."""
         field, base, cells = f"{overrides.group}.{name}", overrides.base(self.kind), {}
+        asked = seeds or self.seeds
+        numbers = range(first_seed, first_seed + at_first(asked))
         for key, grid in self.grids.items():
             place = self.place(field, key)
-            cells[key] = grid.cells(place, self.kind, base, seeds or self.seeds)
+            cells[key] = grid.cells(place, self.kind, base, numbers)
             self.check_cells(place, key, cells[key])
-        return Plan(name, field, self, cells, overrides.text(name, self.kind))
+        return Plan(name, field, self, cells, overrides.text(name, self.kind), asked == AUTO)
 
 
 class Paper(NamedTuple):

@@ -24,7 +24,7 @@ from jaxtyping import Float
 from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
-from synthlab.studies.intervals import Interval, median_interval
+from synthlab.studies.intervals import FIRST, Interval, median_interval
 
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
@@ -77,6 +77,11 @@ class Check(NamedTuple):
         if self._inside(low) and self._inside(high):
             return "holds"
         return "undecided" if high >= self.low and self._under(low) else "fails"
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it holds or fails, on seeds enough for the error rate that is wanted."""
+        return self.answer != "undecided" and len(self.values) >= FIRST
 
     @property
     def holds(self) -> bool:
@@ -234,8 +239,9 @@ class Verdict(NamedTuple):
 
     @property
     def seeds(self) -> int:
-        """That each of the checks has at least."""
-        return min((len(check.values) for check in self.checks), default=0)
+        """That each of the checks has at least; of an undecided claim, each that is undecided."""
+        open_ones = [check for check in self.checks if check.answer == "undecided"] if self.word == "undecided" else []
+        return min((len(check.values) for check in open_ones or self.checks), default=0)
 
 
 def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Sequence[str], Given]]) -> list[Verdict]:

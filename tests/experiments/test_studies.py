@@ -129,7 +129,7 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
         ({"title": 3}, "study.s.title=3: must be a valid string"),
         ({"vary": []}, "study.s.vary=[]: "),
         ({"analysis": {"nm": 1}}, "study.s.analysis={'nm': 1}: must be a mapping with a name"),
-        ({"seeds": 0}, "study.s.seeds=0: must be greater than 0"),
+        ({"seeds": 0}, "study.s.seeds=0: must be auto, or a whole number"),
         ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
         ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
         (
