@@ -74,7 +74,9 @@ def language_verdicts(folder: Path) -> list[dict[str, Any]]:
 
 
 def _told(rows: pd.DataFrame) -> str:
-    return told(rows["verdict"].iloc[0], float(rows["seeds"].min()))
+    word = rows["verdict"].iloc[0]
+    deciding = rows[rows["answer"] == word] if word == "undecided" else rows
+    return told(word, float(deciding["seeds"].min()))
 
 
 def _rest(rows: pd.DataFrame) -> list[str]:

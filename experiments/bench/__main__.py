@@ -26,7 +26,7 @@ from synthlab.output import say
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-FIGURES = ["figures", "figure=paper"]
+FIGURES = ["figures", "figure=paper", "seeds=5"]
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 

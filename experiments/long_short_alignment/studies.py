@@ -7,8 +7,10 @@ from experiments.long_short_alignment.analyses import ANALYSES, Analysis
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.errors import InputError
-from synthlab.studies.grids import Cell, Grid, NameOrMember, Seeds
-from synthlab.studies.study import Results, Study
+from synthlab.storage.records import Record
+from synthlab.studies.grids import Cell, Grid, NameOrMember
+from synthlab.studies.seeds import Seeds
+from synthlab.studies.study import Plan, Results, Study
 from synthlab.studies.verdicts import NoEvidence
 
 
@@ -42,20 +44,22 @@ class AlignmentStudy(Grid, Study):
             for config in cell.configs:
                 self._analysis.check(field, config)
 
-    def results(self, plan, records, kept):
-        analysis: Analysis = ANALYSES.build(self.analysis)
-        names = {run.id: self.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
-        best = [cell.best(records) for cell in plan.cells[""]]
-        mine = [record for _, runs in best for record in runs if record.diverged_at is None]
+    def evidence(self, plan, records):
+        mine = _finished(plan, records)
         if not mine:
             raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
-        table = analysis.runs(mine, names)
+        return {"": ANALYSES.build(self.analysis).runs(mine, self._names(plan))}
+
+    def results(self, plan, records, evidence, kept):
+        analysis: Analysis = ANALYSES.build(self.analysis)
+        names, table, mine = self._names(plan), evidence[""], _finished(plan, records)
         try:
             panels = analysis.panels(table, mine)
         except NoEvidence as error:
             raise InputError(f"{plan.field}: {error}; lower protocol.lr") from None
         for panel in panels.values():
             if self.tune:
+                best = [cell.best(records) for cell in plan.cells[""]]
                 panel.data["tuned"] = "; ".join(
                     f"{names[runs[0].config.id].group}: {setting}" for setting, runs in best
                 )
@@ -65,12 +69,22 @@ class AlignmentStudy(Grid, Study):
             timed = analysis.timed(mine)
         tables = {"runs": table, **analysis.tables(table, mine), **timed}
         lines = [f"{plan.name}: {self.title}", *summary_lines(table), *analysis.lines(tables)]
-        return Results(panels, {"": table}, tables, lines)
+        return Results(panels, tables, lines)
+
+    def _names(self, plan: Plan) -> dict[str, Named]:
+        """What each run is called, by identity."""
+        return {run.id: self.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
     def named(self, cell: Cell, config: Config) -> Named:
         """What the study calls a run of a cell."""
         training = f"{cell.arm} {_told(config.encoding['name'], cell.chosen)}".strip()
         return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen), training)
+
+
+def _finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
+    """The runs that did not diverge, of each cell those of its best setting."""
+    best = [record for cell in plan.cells[""] for record in cell.best(records)[1]]
+    return [record for record in best if record.diverged_at is None]
 
 
 def variant(config: Config, chosen: Mapping[str, Any]) -> str:

@@ -39,28 +39,29 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
 
 def _far_under_constant(evidence: Evidence, name: str) -> Check:
     against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
-    return Check(f"{in_words(name)}: error / best constant's, largest", against, high=1 / NEAR, decisive=True)
+    what = f"{in_words(name)}: error / best constant's, largest"
+    return Check(what, against, high=1 / NEAR, decisive=True, series=(name,))
 
 
 def _rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
     """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
     what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
-    return Check(what, evidence.rise(name, LEVEL), low, high)
+    return Check(what, evidence.rise(name, LEVEL), low, high, series=(name,))
 
 
 def _explodes(evidence: Evidence, name: str) -> Check:
     what = f"{evidence.config(name).task['name']}, {in_words(name)}: largest error beyond training / within"
-    return Check(what, evidence.rise(name), low=NEAR)
+    return Check(what, evidence.rise(name), low=NEAR, series=(name,))
 
 
 def _keeps_rising(evidence: Evidence, name: str) -> Check:
     what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
-    return Check(what, evidence.trend(name), high=1.0)
+    return Check(what, evidence.trend(name), high=1.0, series=(name,))
 
 
 def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
     return [
-        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high)
+        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high, series=(name, other))
         for name in names
         for other in others
     ]
@@ -87,7 +88,7 @@ def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], hig
 def flat_mean(evidence: Evidence) -> list[Check]:
     largest = evidence.errors("nope").max(axis="columns").to_numpy()
     return [
-        Check("NoPE: largest error", largest, high=3 * LEVEL),
+        Check("NoPE: largest error", largest, high=3 * LEVEL, series=("nope",)),
         _far_under_constant(evidence, "nope"),
         _rise(evidence, "nope", high=FLAT),
         *(_rise(evidence, name, low=FLAT) for name in _others(evidence, "nope")),
@@ -137,7 +138,7 @@ def maps_help(evidence: Evidence) -> list[Check]:
     return [
         *_better(evidence, _others(evidence, "identity"), ["identity"]),
         *_better(evidence, ["rsqrt"], _others(evidence, "identity", "rsqrt")),
-        Check("1/sqrt(x): horizon", evidence.horizons("rsqrt", at_least=35), low=30),
+        Check("1/sqrt(x): horizon", evidence.horizons("rsqrt", at_least=35), low=30, series=("rsqrt",)),
     ]
 
 
@@ -242,7 +243,12 @@ def flat_uniform_mean(evidence: Evidence) -> list[Check]:
 )
 def slow_alibi(evidence: Evidence) -> list[Check]:
     return [
-        Check(f"ALiBi's final loss / {in_words(name)}'s", evidence.loss_ratio("alibi", name), low=1.0)
+        Check(
+            f"ALiBi's final loss / {in_words(name)}'s",
+            evidence.loss_ratio("alibi", name),
+            low=1.0,
+            series=("alibi", name),
+        )
         for name in _others(evidence, "alibi")
     ]
 
@@ -263,7 +269,8 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
 )
 def square_growth(evidence: Evidence) -> list[Check]:
     return [
-        Check(f"{in_words(name)}: exponent", _exponents(evidence, name), low=1.75, high=2.25) for name in evidence.names
+        Check(f"{in_words(name)}: exponent", _exponents(evidence, name), low=1.75, high=2.25, series=(name,))
+        for name in evidence.names
     ]
 
 

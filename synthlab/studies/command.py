@@ -9,21 +9,21 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, PositiveInt
 
-from synthlab.config.base import Config
+from synthlab.config.base import Seed
 from synthlab.config.composition import typed_overrides
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
-from synthlab.storage.store import Store
 from synthlab.studies.figure_files import Folder
-from synthlab.studies.grids import Seeds
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import Picture, left_out_lines, verdict_lines, verdict_table, write_report
+from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
+from synthlab.studies.training import Runs, train_in_rounds
 from synthlab.studies.verdicts import Verdict, judge
 from synthlab.sweeps.runs import UNTRACKED
-from synthlab.sweeps.sweep import all_recorded, checked_workers, ensure
+from synthlab.sweeps.sweep import checked_workers
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
 
@@ -37,6 +37,7 @@ class Settings(BaseModel):
     results: str
     device: str
     seeds: Seeds | None
+    first_seed: Seed
 
 
 def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool:
@@ -51,34 +52,22 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     device, workers = find_device(own.device), checked_workers(own.workers)
     studies = paper.studies(raw[paper.group])
     overrides = Overrides(paper.group, paper.kind, raw, given)
-    plans = [study.plan(name, overrides, own.seeds) for name, study in studies.items()]
+    plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_heeded({study.kind for study in studies.values()})
 
-    store = _store(own.results, paper.kind)
+    tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
+    runs = Runs(own.results, own.replot, workers, device, tracker)
+    store = runs.store(paper.kind)
     root = store.root  # refused for an object store, where only records can lie
-    by_kind: dict[type[Config], list[Config]] = {}
-    for plan in plans:
-        by_kind.setdefault(plan.study.kind, []).extend(plan.configs)
-    if own.replot:
-        for kind, configs in by_kind.items():
-            all_recorded(configs, _store(own.results, kind))
+    runs.check(config for plan in plans for config in plan.configs)
     for folder in ("figures", str(Path(paper.report).parent)):
         store.make_writable(folder)
-    tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
-    records: dict[str, Record] = {}
-    for kind, configs in by_kind.items():
-        trained = ensure(configs, _store(own.results, kind), workers, device=device, tracker=tracker)
-        records |= {record.config.id: record for record in trained}
+    plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     files, lines = _write_all(paper, plans, records, root, own.replot, command)
     lost = left_out_lines(records.values())
-    say("written:", *(f"  {file}" for file in files), *lost, *lines)
+    say("written:", *(f"  {file}" for file in files), *lost, *lines, *undecided)
     return not lost
-
-
-def _store(results: str, kind: type[Config]) -> Store:
-    """The records of one kind of runs."""
-    return Store(results if kind.folder == "." else f"{results}/{kind.folder}")
 
 
 def _kept(folder: Path, paper: Paper, study: str, table: str) -> pd.DataFrame | None:
@@ -97,8 +86,9 @@ def _write_all(
     lines: list[str] = []
     for plan in plans:
         kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
-        results = plan.study.results(plan, records, kept)
-        grids = [(grid.claims, results.evidence[key]) for key, grid in plan.study.grids.items()]
+        evidence = plan.study.evidence(plan, records)
+        results = plan.study.results(plan, records, evidence, kept)
+        grids = [(grid.claims, evidence[key]) for key, grid in plan.study.grids.items()]
         judged = judge(paper.claims.values(), plan.figure, grids)
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged

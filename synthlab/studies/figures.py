@@ -13,7 +13,7 @@ from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
 from synthlab.studies.figure_files import Drawn
-from synthlab.studies.grids import Cell, Grid, NameOrMember, OneOrMore, Values
+from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Series
 from synthlab.studies.study import Results, Study, check_text
 from synthlab.studies.verdicts import Evidence
@@ -54,26 +54,22 @@ class Figure(Study):
     def check_cells(self, field, key, cells):
         try:
             shortest = min(config.test_length for cell in cells for config in cell.configs)
-            PLOTS.build(self.panels[key].plot).check([_named(cell) for cell in cells], shortest)
+            PLOTS.build(self.panels[key].plot).check([cell.settings for cell in cells], shortest)
         except InputError as error:
             raise InputError(*(f"{field}.plot.{line}" for line in error.lines)) from None
 
-    def results(self, plan, records, kept):
-        panels, evidence = {}, {}
+    def evidence(self, plan, records):
+        return {
+            key: Evidence({cell.label: cell.best(records)[1] for cell in cells}) for key, cells in plan.cells.items()
+        }
+
+    def results(self, plan, records, evidence, kept):
+        panels = {}
         for key, panel in self.panels.items():
-            found = []
-            for cell in plan.cells[key]:
-                tuned, runs = cell.best(records)
-                found.append((tuned, Series(_named(cell), runs)))
-            data = drawn_data(panel, found, plan.overrides)
-            panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), data)
-            evidence[key] = Evidence({series.label: series.records for _, series in found})
-        return Results(panels, evidence)
-
-
-def _named(cell: Cell) -> dict[str, Any]:
-    """What sets a series apart, its arm included."""
-    return ({"arm": cell.arm} if cell.arm else {}) | cell.chosen
+            best = [(cell, *cell.best(records)) for cell in plan.cells[key]]
+            found = [(tuned, Series(cell.settings, runs)) for cell, tuned, runs in best]
+            panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found, plan.overrides))
+        return Results(panels)
 
 
 def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:

@@ -7,13 +7,14 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
+from synthlab.analysis.tables import GROUPS
 from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composed, as_overrides, settings_of
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 
-OF_THE_COMMAND = ("seed", "seeds", "replot", *BOOKKEEPING)  # keys that are no part of a grid
+OF_THE_COMMAND = ("seed", "seeds", "first_seed", "replot", *BOOKKEEPING)  # keys that are no part of a grid
 
 
 def _as_list(value: Any) -> Any:
@@ -24,10 +25,17 @@ def _as_member(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-Seeds = Annotated[int, Field(gt=0, le=10_000)]
 Values = Annotated[list[Any], Field(min_length=1)]
 OneOrMore = BeforeValidator(_as_list)  # a mapping, or several in a list
 NameOrMember = BeforeValidator(_as_member)  # the name of a registry's member, or that with its arguments
+
+
+def label(settings: Mapping[str, Any]) -> str:
+    """What the series that ``settings`` set apart is called: the name where one group is chosen, else ``key=value`` for
+    each."""
+    if len(settings) == 1 and set(settings) <= set(GROUPS):
+        return str(next(iter(settings.values())))
+    return " ".join(f"{key}={value}" for key, value in settings.items())
 
 
 class Cell(NamedTuple):
@@ -37,6 +45,34 @@ class Cell(NamedTuple):
     arm: str
     chosen: dict[str, Any]
     candidates: dict[str, list[Config]]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What sets the series apart, its arm included."""
+        return ({"arm": self.arm} if self.arm else {}) | self.chosen
+
+    @property
+    def label(self) -> str:
+        """What the series is called."""
+        return label(self.settings)
+
+    @property
+    def seeds(self) -> int:
+        """How many it has."""
+        return len(next(iter(self.candidates.values())))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The same for cells of other grids that have the same runs."""
+        return tuple(configs[0].id for configs in self.candidates.values())
+
+    def extended(self, seeds: int) -> "Cell":
+        """With so many seeds, counted on from the first."""
+        more = {
+            setting: [first.with_seed(first.seed + k) for k in range(seeds)]
+            for setting, (first, *_) in self.candidates.items()
+        }
+        return self._replace(candidates=more)
 
     @property
     def configs(self) -> list[Config]:
@@ -84,7 +120,7 @@ class Grid(BaseModel):
             if twice:
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
-    def cells(self, field: str, kind: type[Config], base: Composed, seeds: int) -> list[Cell]:
+    def cells(self, field: str, kind: type[Config], base: Composed, seeds: range) -> list[Cell]:
         """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind.
 
         Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
@@ -98,7 +134,7 @@ class Grid(BaseModel):
                     if key.split("@")[0] in settings:
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")
                 config = kind.resolved(base.with_settings(settings))
-                candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in range(seeds)]
+                candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in seeds]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):

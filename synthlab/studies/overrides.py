@@ -7,7 +7,7 @@ from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composed, compose
 from synthlab.errors import InputError
 
-NOT_RUNS = ("seeds", "replot")  # keys of the command's config, beside its studies, that are not its runs'
+NOT_RUNS = ("seeds", "first_seed", "replot")  # keys of the command's config, beside its studies, that are not its runs'
 
 
 class Overrides:
@@ -19,7 +19,7 @@ class Overrides:
 
     def __init__(self, group: str, kind: type[Config], raw: Mapping[str, Any], given: Mapping[str, str]):
         if "seed" in given:
-            raise InputError(f"{given['seed']}: the runs of a {group} have the seeds from 0 on; give seeds=N")
+            raise InputError(f"{given['seed']}: the runs of a {group} have the seeds from first_seed on; give seeds=N")
         self.group, self.kind = group, kind
         self._raw = {key: value for key, value in raw.items() if key not in (group, *NOT_RUNS)}
         self._edits = {key: override for key, override in given.items() if key.startswith(f"{group}.")}

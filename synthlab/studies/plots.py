@@ -11,11 +11,12 @@ from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 from pydantic import Field, PositiveInt
 
 from synthlab.analysis.curves import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note, style_of
-from synthlab.analysis.tables import GROUPS, curves, over_seeds, table
+from synthlab.analysis.tables import curves, over_seeds, table
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.storage.records import Record
+from synthlab.studies.grids import label
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
 EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
@@ -32,13 +33,6 @@ class Series(NamedTuple):
     def label(self) -> str:
         """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
         return label(self.chosen)
-
-
-def label(chosen: dict[str, Any]) -> str:
-    """What a series is called: the name where one group is chosen, else ``key=value`` for each setting."""
-    if len(chosen) == 1 and set(chosen) <= set(GROUPS):
-        return str(next(iter(chosen.values())))
-    return " ".join(f"{key}={value}" for key, value in chosen.items())
 
 
 class Drawing(ABC):

@@ -10,8 +10,9 @@ from omegaconf import OmegaConf
 
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
+from synthlab.studies.intervals import Interval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import Check, Interval, Verdict
+from synthlab.studies.verdicts import Check, Verdict
 
 OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
 COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK]

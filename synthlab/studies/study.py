@@ -14,35 +14,46 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.figure_files import Drawn
-from synthlab.studies.grids import Cell, Grid, Seeds
+from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About
+from synthlab.studies.seeds import AUTO, Seeds, at_first
 from synthlab.studies.verdicts import Claim
 
 
 class Results(NamedTuple):
-    """What a study makes of its runs: panels, by key; for each of its grids, what the grid's claims are judged on;
-    further tables, by name; and lines for the terminal."""
+    """What a study shows of its runs: panels, by key; further tables, by name; and lines for the terminal."""
 
     panels: Mapping[str, Drawn]
-    evidence: Mapping[str, Any]
     tables: Mapping[str, pd.DataFrame] = {}
     lines: Sequence[str] = ()
 
 
 class Plan(NamedTuple):
-    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config."""
+    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config; with
+    ``auto`` its series get more seeds where its claims need them."""
 
     name: str
     field: str
     study: "Study"
     cells: Mapping[str, list[Cell]]
     overrides: str
+    auto: bool
 
     @property
     def configs(self) -> list[Config]:
         """All runs."""
         return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
+
+    def extended(self, wanted: Mapping[tuple[str, ...], int]) -> "Plan":
+        """With the seeds ``wanted`` of its series, by their identity, if they are ``auto``."""
+        if not self.auto:
+            return self
+        cells = {
+            key: [cell.extended(wanted[cell.identity]) if cell.identity in wanted else cell for cell in cells]
+            for key, cells in self.cells.items()
+        }
+        return self._replace(cells=cells)
 
     @property
     def figure(self) -> str:
@@ -76,23 +87,35 @@ class Study(BaseModel, ABC):
         """Raise InputError for runs of the grid ``key``, which stands at ``field``, that could not be drawn."""
 
     @abstractmethod
-    def results(self, plan: Plan, records: Mapping[str, Record], kept: Callable[[str], pd.DataFrame | None]) -> Results:
-        """What comes out of the runs, whose ``records`` are given by identity. ``kept`` returns a table as it was
-        written before where nothing is to be measured anew, else None. Raises InputError."""
+    def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
+        """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
+
+    @abstractmethod
+    def results(
+        self,
+        plan: Plan,
+        records: Mapping[str, Record],
+        evidence: Mapping[str, Any],
+        kept: Callable[[str], pd.DataFrame | None],
+    ) -> Results:
+        """What is shown of the runs; ``evidence`` is what the method of that name returned. ``kept`` returns a table as
+        it was written before where nothing is to be measured anew, else None. Raises InputError."""
 
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""
         return f"{field}.panels.{key}" if key else field
 
-    def plan(self, name: str, overrides: Overrides, seeds: int | None = None) -> Plan:
-        """The runs under the command line's ``overrides``; ``seeds`` of None are the study's own. Raises InputError for
-        runs that the study could make nothing of."""
+    def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
+        """The runs under the command line's ``overrides``, with the seeds from ``first_seed`` on; ``seeds`` of None are
+        the study's own. Raises InputError for runs that the study could make nothing of."""
         field, base, cells = f"{overrides.group}.{name}", overrides.base(self.kind), {}
+        asked = seeds or self.seeds
+        numbers = range(first_seed, first_seed + at_first(asked))
         for key, grid in self.grids.items():
             place = self.place(field, key)
-            cells[key] = grid.cells(place, self.kind, base, seeds or self.seeds)
+            cells[key] = grid.cells(place, self.kind, base, numbers)
             self.check_cells(place, key, cells[key])
-        return Plan(name, field, self, cells, overrides.text(name, self.kind))
+        return Plan(name, field, self, cells, overrides.text(name, self.kind), asked == AUTO)
 
 
 class Paper(NamedTuple):

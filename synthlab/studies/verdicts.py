@@ -5,14 +5,16 @@ seeds. It holds if that interval lies in the range wanted, fails if it lies besi
 claim holds if all its checks hold; it does not hold if none holds and at least one fails, or if one fails without which
 the others are worth nothing; it holds in part if some hold and some fail; otherwise it is undecided.
 
-A check whose true median lies outside the range wanted holds with a probability of at most half of what the interval's
-coverage leaves: 3 % for five seeds, 12.5 % for three. One whose median lies inside fails no more often, if the range is
-open to one side. That is for each check by itself. One seed covers nothing: its value decides alone.
+A check whose true median lies outside the range wanted holds with a probability of at most 5 %, and one whose median
+lies inside fails no more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be
+added until the check is decided, since the interval of each number of seeds leaves room for those before it
+(``intervals``). That is for each check by itself, and from five seeds on; of fewer the interval reaches from the least
+to the greatest and says how often that covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value
+decides alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -22,8 +24,8 @@ from jaxtyping import Float
 from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
+from synthlab.studies.intervals import FIRST, Interval, median_interval
 
-COVERAGE = 0.9  # of the intervals that decide, where there are seeds enough: five or more
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
 
@@ -32,44 +34,16 @@ class NoEvidence(LookupError):
     """What a claim needs is not among the runs."""
 
 
-class Interval(NamedTuple):
-    """From ``low`` to ``high``, which holds the true median with probability ``coverage``."""
-
-    low: float
-    high: float
-    coverage: float
-
-
-def median_interval(values: Float[np.ndarray, " n"], wanted: float = COVERAGE) -> Interval:
-    """The narrowest interval from the k-th least to the k-th greatest of ``values`` that covers the median of their
-    distribution with probability ``wanted``, whatever the distribution; from the least to the greatest where none
-    covers it so often. NaN with coverage 0 where there are no values, or one is NaN.
-
-    The k-th least is above the median if fewer than k values are below it, which each is with probability 1/2, so the
-    coverage is 1 - 2 P(Bin(n, 1/2) < k), for k = 1: 1 - 2^(1 - n).
-    """
-    n = len(values)
-    if n == 0 or np.isnan(values).any():
-        return Interval(np.nan, np.nan, 0.0)
-    k = 1
-    while _coverage(n, k + 1) >= wanted:
-        k += 1
-    ordered = np.sort(values)
-    return Interval(float(ordered[k - 1]), float(ordered[n - k]), _coverage(n, k))
-
-
-def _coverage(n: int, k: int) -> float:
-    return 1 - 2 * sum(comb(n, i) for i in range(k)) / 2**n
-
-
 class Check(NamedTuple):
-    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie."""
+    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
+    ``series`` would decide it; of all series where that is empty."""
 
     what: str
     values: Float[np.ndarray, " seeds"]
     low: float = -np.inf
     high: float = np.inf
     decisive: bool = False  # the claim does not hold, not even in part, if this check fails
+    series: tuple[str, ...] = ()
 
     @property
     def median(self) -> float:
@@ -103,6 +77,11 @@ class Check(NamedTuple):
         if self._inside(low) and self._inside(high):
             return "holds"
         return "undecided" if high >= self.low and self._under(low) else "fails"
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it holds or fails, on seeds enough for the error rate that is wanted."""
+        return self.answer != "undecided" and len(self.values) >= FIRST
 
     @property
     def holds(self) -> bool:
@@ -260,8 +239,9 @@ class Verdict(NamedTuple):
 
     @property
     def seeds(self) -> int:
-        """That each of the checks has at least."""
-        return min((len(check.values) for check in self.checks), default=0)
+        """That each of the checks has at least; of an undecided claim, each that is undecided."""
+        open_ones = [check for check in self.checks if check.answer == "undecided"] if self.word == "undecided" else []
+        return min((len(check.values) for check in open_ones or self.checks), default=0)
 
 
 def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Sequence[str], Given]]) -> list[Verdict]:

@@ -9,7 +9,8 @@ import pytest
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
 from synthlab.regression.outrep import OUTREPS
-from synthlab.studies.verdicts import Check, Evidence, Interval, NoEvidence, Verdict, judge, median_interval
+from synthlab.studies.intervals import Interval
+from synthlab.studies.verdicts import Check, Evidence, NoEvidence, Verdict, judge
 
 LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
@@ -222,42 +223,6 @@ def test_every_claim_says_what_it_measures_and_is_judged_by_a_figure():
     assert used == set(CLAIMS)
 
 
-# By the number of seeds, which order statistics cover the median, and how often: 1 - 2 P(Bin(n, 1/2) < k).
-INTERVALS = {
-    1: (1, 0.0),
-    2: (1, 0.5),
-    3: (1, 0.75),
-    4: (1, 0.875),
-    5: (1, 0.9375),
-    7: (1, 0.984375),  # k = 2: 1 - 2 (1 + 7) / 128 = 0.875, too little
-    8: (2, 0.9296875),  # 1 - 2 (1 + 8) / 256
-    10: (2, 0.978515625),  # 1 - 2 (1 + 10) / 1024; k = 3: 0.890625
-    20: (6, 0.958610534667969),  # 1 - 2 (1 + 20 + 190 + 1140 + 4845 + 15504) / 2^20; k = 7: 0.8847
-}
-
-
-@pytest.mark.parametrize("n", INTERVALS)
-def test_an_interval_of_order_statistics_by_hand(n):
-    k, coverage = INTERVALS[n]
-    values = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
-    assert median_interval(values) == (k, n + 1 - k, pytest.approx(coverage, abs=1e-12))
-
-
-@pytest.mark.parametrize("n", [3, 5, 8, 20])
-def test_how_often_an_interval_covers_and_a_check_errs(n):
-    """20,000 draws of a skewed distribution with median 1: the shares have standard errors of at most 0.0031."""
-    draws = np.random.default_rng(n).lognormal(0, 2, (20_000, n))
-    intervals = [median_interval(values) for values in draws]
-    coverage = intervals[0].coverage
-    covered = np.mean([found.low <= 1 <= found.high for found in intervals])
-    assert covered == pytest.approx(coverage, abs=4 * 0.0031)
-    # the worst case: the true median is the end of the range, which it then fails ("under 1") or fulfils ("at least 1")
-    outside = np.mean([Check("x", values, high=1.0).answer == "holds" for values in draws[:5000]])
-    inside = np.mean([Check("x", values, low=1.0).answer == "fails" for values in draws[:5000]])
-    assert outside == pytest.approx((1 - coverage) / 2, abs=4 * 0.0047)
-    assert inside == pytest.approx((1 - coverage) / 2, abs=4 * 0.0047)
-
-
 @pytest.mark.parametrize(
     ("values", "bounds", "answer"),
     [
@@ -272,8 +237,8 @@ def test_how_often_an_interval_covers_and_a_check_errs(n):
         ([1, 2, 3], {"high": 1}, "fails"),
         ([1, 2, 3], {"low": 1.5, "high": 2.5}, "undecided"),  # reaches beyond both ends
         ([1, 2, 3], {"low": 4, "high": 5}, "fails"),
-        ([1, 2, 3, 4, 5, 6, 7, 99], {"high": 8}, "holds"),  # of eight seeds from the second to the seventh
-        ([1, 2, 3, 4, 5, 6, 99, 99], {"high": 8}, "undecided"),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 99], {"high": 10}, "holds"),  # of ten seeds from the second to the ninth
+        ([1, 2, 3, 4, 5, 6, 7, 8, 99, 99], {"high": 10}, "undecided"),
         ([1, 2, np.inf], {"low": 0.5}, "holds"),
         ([1, 2, np.inf], {"high": 9}, "undecided"),
         ([np.inf] * 3, {"high": 9}, "fails"),
@@ -311,6 +276,7 @@ HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0,
         ([HOLDS._replace(decisive=True), FAILS], "holds in part"),
         ([HOLDS, OPEN._replace(decisive=True), FAILS], "holds in part"),
         ([HOLDS, OPEN], "undecided"),
+        ([HOLDS._replace(values=HOLDS.values[:1]), OPEN], "undecided"),
         ([OPEN, OPEN], "undecided"),
         ([], "not judged"),
     ],
@@ -319,7 +285,8 @@ def test_a_verdict_follows_from_the_answers(checks, word):
     found = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
     assert found.word == word
     assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not judged"
-    assert found.seeds == min((len(check.values) for check in checks), default=0)
+    open_ones = [check for check in checks if check is OPEN] if word == "undecided" else checks
+    assert found.seeds == min((len(check.values) for check in open_ones), default=0)
 
 
 def enough(claim: str) -> dict[str, list]:
@@ -349,6 +316,18 @@ def test_a_claim_is_judged_on_the_runs_it_is_about_alone(claim):
     first = next(iter(runs))
     wrong = [replace(run, config=run.config.model_copy(update=other)) for run in runs[first]]
     assert "the claim is about" in verdict(claim, **runs | {first: wrong}).missing[0]
+
+
+@pytest.mark.parametrize("claim", list(CLAIMS))
+def test_a_check_says_which_series_more_seeds_would_help(claim):
+    runs = enough(claim)
+    checks = verdict(claim, **runs).checks
+    assert all(check.series and set(check.series) <= set(runs) for check in checks)
+    assert {len(check.values) for check in checks} == {3}
+    for check in checks:  # a seed less of the others changes nothing
+        fewer = {name: made if name in check.series else made[:2] for name, made in runs.items()}
+        again = next(found for found in verdict(claim, **fewer).checks if found.what == check.what)
+        assert again.values.tolist() == check.values.tolist()
 
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim != "slow"])  # which is about training alone

@@ -48,7 +48,7 @@ def base(*overrides: str) -> Composed:
 
 @cache
 def cells(name: str, panel: int, *overrides: str, seeds: int = 1) -> list[Cell]:
-    return panels_of(name)[panel].cells(f"figure.{name}", RunConfig, base(*overrides), seeds)
+    return panels_of(name)[panel].cells(f"figure.{name}", RunConfig, base(*overrides), range(seeds))
 
 
 def ids(*names: str) -> set[str]:
@@ -73,7 +73,7 @@ def hasty(monkeypatch):
             store.write(replace(execute(RunConfig.checked(quick)), config=config))
         return Records(store.find(config) for config in configs)
 
-    monkeypatch.setattr("synthlab.studies.command.ensure", ensure)
+    monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
 
 
 @pytest.mark.slow
@@ -142,13 +142,16 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
     ("arguments", "message"),
     [
         (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, paper, powers"),
-        (["seeds=0"], "seeds=0: must be greater than 0"),
-        (["seeds=many"], "seeds=many: must be a valid integer"),
+        (["seeds=0"], "seeds=0: must be auto, or a whole number from 1 to 10000"),
+        (["seeds=many"], "seeds=many: must be auto, or a whole number from 1 to 10000"),
+        (["seeds=true"], "seeds=true: must be auto, or a whole number from 1 to 10000"),
+        (["first_seed=-1"], "first_seed=-1: must be greater than or equal to 0"),
+        (["first_seed=9223372036854775807", "seeds=2"], "seed=9223372036854775808: must be less than"),
         (["workers=-1"], "workers=-1: must be greater than 0"),
         (["replot=maybe"], "replot=maybe: must be a valid boolean"),
         (["results=3"], "results=3: must be a valid string"),
         (["~figure"], "figure: missing; must be given"),
-        (["++seed=3"], "++seed=3: the runs of a figure have the seeds from 0 on"),
+        (["++seed=3"], "++seed=3: the runs of a figure have the seeds from first_seed on"),
         (["task=sum"], "task=sum: figure.figure1.panels.a sets task itself"),
         (["figure=[1,maps]"], ""),
         (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),

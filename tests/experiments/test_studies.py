@@ -17,8 +17,9 @@ from support.small import SMALL, small
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
+from synthlab.storage.records import Record
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.study import Plan
+from synthlab.studies.study import Plan, Results
 from synthlab.studies.verdicts import NoEvidence, Verdict, judge
 from synthlab.training.execution import execute
 
@@ -52,6 +53,11 @@ def plan(name: str) -> Plan:
 
 def names(plan: Plan) -> dict[str, Named]:
     return {run.id: plan.study.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
+
+
+def shown(plan: Plan, records: dict[str, Record]) -> Results:
+    """What the study shows of its runs."""
+    return plan.study.results(plan, records, plan.study.evidence(plan, records), lambda _: None)
 
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
@@ -100,7 +106,7 @@ def test_settings_of_other_members_reach_the_runs_and_their_figures():
 def test_curves_count_runs_not_tokens_as_seeds():
     planned = study().plan("s", asked(*OVERRIDES.values(), "language=hidden_markov"), seeds=2)
     records = {config.id: execute(config) for config in planned.configs}
-    results = planned.study.results(planned, records, lambda _: None)
+    results = shown(planned, records)
     assert set(results.panels["loss"].data["seeds"]) == {2}
 
 
@@ -108,7 +114,7 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
     given = asked(*OVERRIDES.values(), "language=hidden_markov")
     planned = study(tune={"protocol.lr": [1e-3, 2e-3]}).plan("s", given, seeds=1)
     records = {config.id: execute(config) for config in planned.configs}
-    results = planned.study.results(planned, records, lambda _: None)
+    results = shown(planned, records)
     setting, [best] = planned.cells[""][0].best(records)
     assert results.tables["runs"]["id"].tolist() == [best.config.id]
     assert set(results.panels["loss"].data["tuned"]) == {f"rope: {setting}"}
@@ -123,7 +129,7 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
         ({"title": 3}, "study.s.title=3: must be a valid string"),
         ({"vary": []}, "study.s.vary=[]: "),
         ({"analysis": {"nm": 1}}, "study.s.analysis={'nm': 1}: must be a mapping with a name"),
-        ({"seeds": 0}, "study.s.seeds=0: must be greater than 0"),
+        ({"seeds": 0}, "study.s.seeds=0: must be auto, or a whole number"),
         ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
         ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
         (

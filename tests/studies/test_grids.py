@@ -23,7 +23,7 @@ def base(*overrides: str) -> Composed:
 
 
 def cells(grid: Grid, *overrides: str, seeds: int = 1) -> list[Cell]:
-    return grid.cells("study.s", RunConfig, base(*overrides), seeds)
+    return grid.cells("study.s", RunConfig, base(*overrides), range(seeds))
 
 
 def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
@@ -110,7 +110,7 @@ def asked(*given: str) -> Overrides:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("seed=3", "seed=3: the runs of a study have the seeds from 0 on; give seeds=N"),
+        ("seed=3", "seed=3: the runs of a study have the seeds from first_seed on; give seeds=N"),
         ("~protocol.beta2", "~protocol.beta2: the runs of a study take plain values"),
         ("test_length=${train_length}", "test_length=.{train_length}: the runs of a study take plain values"),
     ],

@@ -99,7 +99,7 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
     write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
     words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
     assert "◐ holds in part" in words
-    assert "~ undecided at 3 seeds" in words  # the fewest of any check
+    assert "~ undecided at 4 seeds" in words  # of the undecided check; the other has three
     assert "✓ holds (one run)" in words
     # of each check: the answer, the median with its interval, the coverage, what is needed, the seeds that agree
     assert "✗ fails a <b> & c 1.5 [0.5, 2.5] 75 % under 0.5 0 of 3" in words
@@ -139,11 +139,11 @@ def test_verdicts_in_lines_and_as_a_table():
 
 
 def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest():
-    # of eight seeds from the second least to the second greatest: 1 - 2 (1 + 8) / 256
-    check = Check("x", np.array([9.0, 1, 2, 3, 4, 5, 6, 7]), high=8.0)
+    # of ten seeds from the second least to the second greatest; 37 of 1,024 sequences have crossed on one side
+    check = Check("x", np.array([11.0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), high=10.0)
     [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
-    assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 7, 9, 0.9296875]
-    assert (row["answer"], row["agree"], spread(check)) == ("holds", 7, "4.5 [2, 7]")
+    assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 9, 11, 1 - 2 * 37 / 1024]
+    assert (row["answer"], row["agree"], spread(check)) == ("holds", 9, "5.5 [2, 9]")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,79 @@
+"""Intervals that cover a median however often one looks: a sign test with a boundary for every number of values.
+
+Under the boundary case each new value lies on the wrong side of the threshold with probability 1/2. A check decides
+wrongly when, at some number of values n, fewer than k(n) lie on the wrong side. k(n) is the largest number for which
+the probability that this has happened at any n so far stays within ``may_spend(n)``. That probability is exact: the
+distribution of the number of wrong values, among the sequences that have decided nothing yet, goes from n to n + 1.
+So the error rate holds over all looks together, at whatever numbers of values one looks and whatever makes one stop.
+
+Five of five values on one side decide, at 1/32. What remains up to 1/20 is spent as 1 - 5 / n. Candidates, by the
+probability that a check has decided after looks at 5, 10, 15 and 20 values, each on the right side with probability
+0.8 (0.9), and by the values that it needs:
+
+    spent as                     k at 5, 10, 15, 20    decided        values
+    1 - 5 / n                    1, 2, 3, 5            0.70 (0.97)    13.4 (8.8)
+    log(n / 5) / log 16          1, 1, 3, 5            0.69 (0.97)    14.2 (9.8)
+    all of it as soon as can be  1, 2, 3, 4            0.59 (0.92)    13.4 (8.8)
+
+A boundary for the four looks alone would be k = 1, 2, 4, 5 at best (0.74, 0.97). It would not hold where a run has
+diverged and a look falls on 9 values, and would leave nothing for looks after 20. Spending functions: K. K. G. Lan and
+D. L. DeMets, Biometrika 70 (1983).
+"""
+
+from functools import cache
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+FIRST = 5  # values at which a check can be decided with COVERAGE: fewer are too few, even if all agree
+COVERAGE = 0.9  # of the intervals that decide, over all looks together
+
+
+class Interval(NamedTuple):
+    """From ``low`` to ``high``, which holds the true median with at least the probability ``coverage``."""
+
+    low: float
+    high: float
+    coverage: float
+
+
+def median_interval(values: Float[np.ndarray, " n"]) -> Interval:
+    """From the k-th least to the k-th greatest of ``values``, with k of ``boundary``. NaN with coverage 0 where there
+    are no values, or one is NaN.
+
+    ``coverage`` is the probability that this interval and all those of fewer values, down to five, hold the median of
+    the values' distribution, whatever the distribution. Of fewer than five it is that of the one interval, from least
+    to greatest.
+    """
+    n = len(values)
+    if n == 0 or np.isnan(values).any():
+        return Interval(np.nan, np.nan, 0.0)
+    k, crossed = boundary(n)
+    ordered = np.sort(values)
+    return Interval(float(ordered[k - 1]), float(ordered[n - k]), 1 - 2 * crossed)
+
+
+def may_spend(n: int) -> float:
+    """The largest probability of a wrong decision, on one side, at any number of values from five to ``n``."""
+    first = 0.5**FIRST
+    return first + ((1 - COVERAGE) / 2 - first) * (1 - FIRST / n)
+
+
+@cache
+def boundary(n: int) -> tuple[int, float]:
+    """k for ``n`` values, and the probability that with five to ``n`` values a median at the threshold was taken for
+    one beside it, on one side: that for some m of these numbers fewer than k(m) of m values lay on the wrong side."""
+    if n < FIRST:
+        return 1, 0.5**n
+    wrong = np.array([comb(FIRST, w) for w in range(FIRST + 1)]) / 2**FIRST  # [n + 1] by the number of wrong values
+    k, crossed = 0, 0.0
+    for m in range(FIRST, n + 1):
+        if m > FIRST:
+            wrong = (np.append(wrong, 0.0) + np.append(0.0, wrong)) / 2
+        while crossed + wrong[k] <= may_spend(m):
+            crossed += float(wrong[k])
+            wrong[k] = 0.0
+            k += 1
+    return k, crossed

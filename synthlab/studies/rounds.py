@@ -1,0 +1,100 @@
+"""Seeds where they are needed: with ``seeds=auto`` the series of undecided checks get more, until these are decided.
+
+Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided
+the series with the fewest seeds get those of the next look (``seeds.LOOKS``). That is repeated until every check is
+decided or has 20 seeds. What comes next depends on the records alone, so the same records give the same rounds. The
+error rate of a check stays what it is, however many rounds there were (``intervals``); for a series that is tuned only
+as long as the same setting remains its best.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import mean
+from typing import Any, NamedTuple
+
+from synthlab.config.registry import unknown
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+from synthlab.studies.grids import Cell
+from synthlab.studies.seeds import LOOKS
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Claim, judge
+
+
+class Open(NamedTuple):
+    """An undecided check of a claim, and the series that it is about, which stand in the grid called ``grid``."""
+
+    claim: str
+    grid: str
+    series: list[Cell]
+
+    @property
+    def wanted(self) -> dict[tuple[str, ...], int]:
+        """How many seeds its series are to have, by identity: more for those with the fewest. Empty at the last
+        look."""
+        fewest = min(cell.seeds for cell in self.series)
+        following = [look for look in LOOKS if look > fewest][:1]
+        return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
+
+
+class Round(NamedTuple):
+    """Studies with more seeds than before: ``why`` says what for, in words, and ``seconds`` how long one process may
+    take for each further run, by the run's identity."""
+
+    plans: list[Plan]
+    why: str
+    seconds: dict[str, float]
+
+
+def undecided(plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]) -> list[Open]:
+    """The undecided checks of those studies whose seeds are ``auto``. Raises InputError for a check about a series
+    that is not there."""
+    return [found for plan in plans if plan.auto for found in _undecided(plan, records, claims)]
+
+
+def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]) -> Iterator[Open]:
+    evidence = plan.study.evidence(plan, records)
+    for key, grid in plan.study.grids.items():
+        by_label = {cell.label: cell for cell in plan.cells[key]}
+        for verdict in judge(claims.values(), plan.figure, [(grid.claims, evidence[key])]):
+            for check in (check for check in verdict.checks if not check.is_decided):
+                for name in check.series:
+                    if name not in by_label:
+                        raise InputError(unknown(f"claim {verdict.claim.id}: series", name, by_label))
+                about = [by_label[name] for name in check.series or by_label]
+                yield Open(verdict.claim.id, f"{plan.name}{key}", about)
+
+
+def next_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
+    """More seeds for the series of the undecided ``checks``; None where none of these may have more."""
+    wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
+    if not wanted:
+        return None
+    further = [plan.extended(wanted) for plan in plans]
+    seconds: dict[str, float] = {}
+    for plan, longer in zip(plans, further, strict=True):
+        for key, cells in plan.cells.items():
+            for before, after in zip(cells, longer.cells[key], strict=True):
+                expected = mean(_seconds(records[config.id]) for config in before.configs)
+                seconds |= {config.id: expected for config in after.configs if config.id not in records}
+    return Round(further, _why(checks), seconds)
+
+
+def _seconds(record: Record) -> float:
+    """What a run cost."""
+    return sum(record.environment.get(part, 0.0) for part in ("train_seconds", "test_seconds"))
+
+
+def _why(checks: Sequence[Open]) -> str:
+    """Which claims are undecided, and which series get how many seeds for that."""
+    series: dict[tuple[str, int], dict[str, None]] = {}
+    for check in checks:
+        for cell in check.series:
+            if cell.identity in check.wanted:
+                series.setdefault((check.grid, check.wanted[cell.identity]), {})[cell.label] = None
+    more = [f"{grid}: {', '.join(labels)} get {seeds} seeds" for (grid, seeds), labels in series.items()]
+    return f"{claims_of(checks)} undecided; {'; '.join(more)}"
+
+
+def claims_of(checks: Sequence[Open]) -> str:
+    """The claims of the undecided ``checks``, by id."""
+    return ", ".join(dict.fromkeys(check.claim for check in checks))

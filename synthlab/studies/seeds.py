@@ -1,0 +1,26 @@
+"""How many seeds the runs of a study have: a number, or ``auto``, as many as its claims need."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainValidator
+from pydantic_core import PydanticCustomError
+
+AUTO = "auto"
+LOOKS = (5, 10, 15, 20)  # seeds of a series under ``auto``: five, then more where a check is undecided
+MOST = 10_000
+
+
+def _checked(value: Any) -> Any:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if value != AUTO and not (is_number and 1 <= value <= MOST):
+        allowed = {"auto": AUTO, "most": MOST}
+        raise PydanticCustomError("seeds", "must be {auto}, or a whole number from 1 to {most}", allowed)
+    return value
+
+
+Seeds = Annotated[int | Literal["auto"], PlainValidator(_checked)]
+
+
+def at_first(seeds: int | Literal["auto"]) -> int:
+    """How many seeds each series begins with."""
+    return LOOKS[0] if seeds == AUTO else seeds

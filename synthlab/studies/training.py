@@ -1,0 +1,93 @@
+"""The runs of a command: those that are missing are trained, under ``seeds=auto`` round after round."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from synthlab.config.base import Config
+from synthlab.output import tell
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
+from synthlab.studies.rounds import claims_of, next_round, undecided
+from synthlab.studies.seeds import AUTO, LOOKS
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Claim
+from synthlab.sweeps.sweep import all_recorded, ensure
+from synthlab.sweeps.trackers import Followed
+
+
+class Runs(NamedTuple):
+    """Where runs are recorded, and how those are trained that are not; with ``replot`` none is."""
+
+    results: str
+    replot: bool
+    workers: int
+    device: str
+    tracker: Followed
+
+    def store(self, kind: type[Config]) -> Store:
+        """The records of one kind of runs."""
+        return Store(self.results if kind.folder == "." else f"{self.results}/{kind.folder}")
+
+    def check(self, configs: Iterable[Config]) -> None:
+        """Raise InputError for runs that are missing where none is to be trained."""
+        if self.replot:
+            for kind, alike in _by_kind(configs).items():
+                all_recorded(alike, self.store(kind))
+
+    def missing(self, configs: Iterable[Config]) -> list[Config]:
+        """Those that are to be trained."""
+        return [config for config in configs if not self.store(type(config)).holds(config)]
+
+    def announce(self, why: str, number: int, seconds: float = 0.0) -> None:
+        """Say on standard error what a round is for, how many runs it trains, and how long that takes where they take
+        so many ``seconds`` of one process."""
+        cost = f", about {seconds / self.workers:.0f} s" if seconds else ""
+        if not self.replot:
+            tell(f"seeds={AUTO}: {why}; runs to train: {number}{cost}")
+
+    def ensured(self, configs: Iterable[Config]) -> dict[str, Record]:
+        """The records of all, by identity."""
+        records: dict[str, Record] = {}
+        for kind, alike in _by_kind(configs).items():
+            found = ensure(alike, self.store(kind), self.workers, device=self.device, tracker=self.tracker)
+            records |= {record.config.id: record for record in found}
+        return records
+
+
+def train_in_rounds(
+    plans: Sequence[Plan], runs: Runs, claims: Mapping[str, Claim[Any]]
+) -> tuple[Sequence[Plan], dict[str, Record], list[str]]:
+    """Train the runs of all studies, and of those whose seeds are ``auto`` more until the ``claims`` are decided.
+
+    Before each round a line on standard error says what it is for and what it costs.
+
+    Returns:
+        The studies with all their seeds; the records, by identity; and a line on what is still undecided, if any seeds
+        are ``auto``.
+
+    Raises:
+        InputError: A run is missing that is not to be trained, or a claim names a series that is not there.
+    """
+    is_auto = any(plan.auto for plan in plans)
+    if is_auto:
+        every = {config.id: config for plan in plans if plan.auto for config in plan.configs}.values()
+        runs.announce(f"every series gets {LOOKS[0]} seeds", len(runs.missing(every)))
+    records = runs.ensured(config for plan in plans for config in plan.configs)
+    while further := next_round(plans, checks := undecided(plans, records, claims), records):
+        plans = further.plans
+        added = {config.id: config for plan in plans for config in plan.configs if config.id not in records}.values()
+        runs.check(added)
+        missing = runs.missing(added)
+        runs.announce(further.why, len(missing), sum(further.seconds[config.id] for config in missing))
+        records |= runs.ensured(added)
+    if not is_auto:
+        return plans, records, []
+    left = f"undecided at {LOOKS[-1]} seeds: {claims_of(checks)}" if checks else "every check is decided"
+    return plans, records, [f"seeds={AUTO}: {left}"]
+
+
+def _by_kind(configs: Iterable[Config]) -> dict[type[Config], list[Config]]:
+    found: dict[type[Config], list[Config]] = {}
+    for config in configs:
+        found.setdefault(type(config), []).append(config)
+    return found

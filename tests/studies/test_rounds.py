@@ -1,0 +1,201 @@
+"""``seeds=auto``: which series get more seeds, and the rounds of a whole command."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.output_alignment.paper import PAPER
+from support.configs import composed
+from support.records import record
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.storage.records import Record
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.rounds import next_round, undecided
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Check, Claims, Evidence
+
+CLAIMS, BLANK = Claims[Evidence](), record()
+OVERRIDES = Overrides("figure", RunConfig, composed(), {})
+IN_WORDS = {"where": "here", "statement": "Made up.", "quantity": "none", "why": "for tests"}
+# A panel in which NoPE's check is decided by five seeds and RoPE's by ten, and one that has RoPE's runs, too.
+OWN = {
+    "title": "own",
+    "seeds": "auto",
+    "panels": {
+        "a": {"title": "a", "vary": {"encoding": ["nope", "rope"]}, "claims": ["early", "late"]},
+        "b": {"title": "b", "vary": {"encoding": ["alibi", "rope"]}},
+    },
+}
+
+
+def check(evidence: Evidence, name: str, *wrong: int) -> Check:
+    """A check on one series that is fulfilled under every seed but those."""
+    values = np.array([seed not in wrong for seed in evidence.errors(name).index], dtype=float)
+    return Check(name, values, low=1.0, series=(name,))
+
+
+@CLAIMS.claim("early", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [check(evidence, "nope")]
+
+
+@CLAIMS.claim("late", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [check(evidence, "nope"), check(evidence, "rope", 3)]
+
+
+@CLAIMS.claim("never", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [check(evidence, "alibi", *range(0, 1000, 2))]
+
+
+@CLAIMS.claim("ratio", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    values = np.resize([0.0, 1.0], min(len(evidence.errors(name)) for name in evidence.names))
+    return [Check("alternates", values, low=1.0)]
+
+
+@CLAIMS.claim("misspelt", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [Check("x", np.array([0.0, 1.0]), low=1.0, series=("rpoe",))]
+
+
+MINE = PAPER._replace(claims=CLAIMS)
+
+
+def planned(*claims: str, of: str = "a", **changes: object) -> Plan:
+    """The made-up figure, whose panel ``of`` has these claims."""
+    panels = {key: panel | {"claims": list(claims) if key == of else []} for key, panel in OWN["panels"].items()}
+    [study] = MINE.studies({"own": OWN | {"panels": panels} | changes}).values()
+    return study.plan("own", OVERRIDES)
+
+
+def records(of: Plan, seconds: float = 2.0) -> dict[str, Record]:
+    """Of all its runs, each of which took so many seconds to train and half as many to test."""
+    timed = {"train_seconds": seconds, "test_seconds": seconds / 2}
+    return {config.id: replace(BLANK, config=config, environment=timed) for config in of.configs}
+
+
+def seeds(of: Plan) -> dict[str, int]:
+    return {f"{key} {cell.label}": cell.seeds for key, cells in of.cells.items() for cell in cells}
+
+
+def rounds(begun: Plan) -> list[dict[str, int]]:
+    """The numbers of seeds in each round."""
+    found, current = [seeds(begun)], [begun]
+    while further := next_round(current, undecided(current, kept := records(current[0]), CLAIMS), kept):
+        current = further.plans
+        found.append(seeds(current[0]))
+    return found
+
+
+FIVE = {"a nope": 5, "a rope": 5, "b alibi": 5, "b rope": 5}
+
+
+def test_only_the_series_of_undecided_checks_get_more_seeds_in_every_panel_that_has_them():
+    assert rounds(planned()) == [FIVE]
+    assert rounds(planned("early")) == [FIVE]
+    assert rounds(planned("early", "late")) == [FIVE, FIVE | {"a rope": 10, "b rope": 10}]
+    assert rounds(planned("never", of="b")) == [FIVE | {"b alibi": seeds} for seeds in (5, 10, 15, 20)]
+
+
+def test_a_check_that_names_no_series_is_about_all_and_those_with_the_fewest_seeds_get_more():
+    assert rounds(planned("ratio"))[-1] == {"a nope": 20, "a rope": 20, "b alibi": 5, "b rope": 20}
+    ahead = planned("ratio")
+    ahead = ahead.extended({cell.identity: 10 for cell in ahead.cells["a"] if cell.label == "rope"})
+    found = [round["a nope"] for round in rounds(ahead)], [round["a rope"] for round in rounds(ahead)]
+    assert found == ([5, 10, 15, 20], [10, 10, 15, 20])
+
+
+def test_seeds_that_are_a_number_stay_what_they_are():
+    assert rounds(planned("late", seeds=2)) == [dict.fromkeys(FIVE, 2)]
+
+
+def test_a_check_of_fewer_than_five_runs_is_not_decided_whatever_they_say():
+    begun = planned("early")
+    kept = records(begun)
+    lost = begun.cells["a"][0].configs[0].id
+    kept[lost] = replace(kept[lost], diverged_at=3)
+    [found] = undecided([begun], kept, CLAIMS)
+    assert (found.claim, [cell.label for cell in found.series]) == ("early", ["nope"])
+
+
+def test_a_round_says_what_it_is_for_and_what_it_costs():
+    begun = planned("early", "late")
+    found = next_round([begun], undecided([begun], records(begun, 3.0), CLAIMS), records(begun, 3.0))
+    assert found is not None
+    assert found.why == "late undecided; owna: rope get 10 seeds"
+    assert list(found.seconds.values()) == [4.5] * 5  # the run stands in both panels and is trained once
+    further = [config for config in found.plans[0].configs if config.id in found.seconds]
+    assert {config.seed for config in further} == {5, 6, 7, 8, 9}
+
+
+def test_a_claim_about_a_series_that_is_not_there_is_refused():
+    begun = planned("misspelt")
+    with pytest.raises(InputError, match="claim misspelt: series=rpoe: unknown, did you mean rope?"):
+        undecided([begun], records(begun), CLAIMS)
+
+
+def written(folder) -> dict[str, bytes]:
+    """The figures, tables and report; the report's own command apart."""
+    files = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
+    return files | {"claims.csv": (folder / "claims.csv").read_bytes()}
+
+
+@pytest.fixture
+def command(invoke, quick, tmp_path, monkeypatch):
+    """Call ``synthlab figures`` on the made-up figure and claims."""
+    monkeypatch.setattr("experiments.output_alignment.paper.PAPER", MINE)
+    # Whether ensembles are exact is tested elsewhere, and takes longer than training these.
+    monkeypatch.setattr("synthlab.sweeps.runs.exact_ensembles", lambda configs, _: [configs])
+    panels = {"a": OWN["panels"]["a"] | {"claims": ["early", "late"]}}  # each is drawn, which takes time
+    (tmp_path / "conf" / "figure").mkdir(parents=True)
+    (tmp_path / "conf" / "figure" / "own.yaml").write_text(json.dumps({"own": OWN | {"panels": panels}}))
+
+    def call(*arguments: str):
+        return invoke("experiments", "--config-dir", str(tmp_path / "conf"), *quick, "figure=own", *arguments)
+
+    return call
+
+
+def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_path, monkeypatch):
+    first = command()
+    assert first.status == 0, first.err
+    told = [line for line in first.err.splitlines() if line.startswith("seeds=auto: ")]
+    assert told[0] == "seeds=auto: every series gets 5 seeds; runs to train: 10"
+    assert re.fullmatch(r"seeds=auto: late undecided; owna: rope get 10 seeds; runs to train: 5, about \d+ s", told[1])
+    assert len(told) == 2
+    assert first.out.splitlines()[-1] == "seeds=auto: every check is decided"
+    assert len(list((tmp_path / "runs").iterdir())) == 15
+    drawn = pd.read_csv(tmp_path / "figures" / "owna.csv")
+    assert {name: set(rows["seeds"]) for name, rows in drawn.groupby("series")} == {"nope": {5}, "rope": {10}}
+    assert pd.read_csv(tmp_path / "claims.csv")["seeds"].tolist() == [5, 5, 10]
+
+    before = written(tmp_path)
+    monkeypatch.setattr("synthlab.sweeps.sweep.train_and_record", lambda *_, **__: pytest.fail("it was trained"))
+    again = command()
+    assert (again.status, again.out, written(tmp_path)) == (0, first.out, before)
+    assert again.err.count("runs to train: 0") == 2
+    redrawn = command("replot=true")
+    assert (redrawn.status, redrawn.out, redrawn.err, written(tmp_path)) == (0, first.out, "", before)
+    for folder in (tmp_path / "runs").iterdir():
+        if json.loads((folder / "config.json").read_text())["seed"] == 7:
+            shutil.rmtree(folder)
+    refused = command("replot=true")
+    assert refused.status == 2
+    assert refused.err.startswith("error: replot=true: 1 of 5 runs are not recorded below")
+    assert len(refused.err.splitlines()) == 1
+
+
+def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
+    found = command("first_seed=100", "figure.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
+    assert found.out.splitlines()[-1] == "seeds=auto: undecided at 20 seeds: never"
+    assert re.search(r"^never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold$", found.out, re.MULTILINE)
+    kept = [json.loads((run / "config.json").read_text())["seed"] for run in (tmp_path / "runs").iterdir()]
+    assert sorted(kept) == list(range(100, 120))
