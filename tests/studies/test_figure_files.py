@@ -1,6 +1,7 @@
 """Figures as files: what is there and shows the same is left alone."""
 
 import pandas as pd
+import pytest
 from matplotlib.figure import Figure
 
 from synthlab.studies.figure_files import Drawn, Folder
