@@ -26,7 +26,7 @@ from synthlab.output import say
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-FIGURES = ["figures", "figure=paper", "seeds=5"]
+FIGURES = ("figure=paper", "seeds=5")
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 
@@ -51,12 +51,12 @@ class Effort(NamedTuple):
     steps: int = 200
     lengths: tuple[tuple[int, int], ...] = LENGTHS
     run: tuple[str, ...] = ()
-    figure: tuple[str, ...] = ()
+    figure: tuple[str, ...] = FIGURES
     sweep: tuple[str, ...] = ("seed=range(20)", "protocol.steps=5000")
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("seeds=1",), ("seed=0,1", *QUICK_RUN))
+QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("figure=5", "seeds=1"), ("seed=0,1", *QUICK_RUN))
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
@@ -123,7 +123,7 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
 
 def figures(effort: Effort) -> Iterator[Row]:
     """The paper's figures from nothing, against one model at a time on one core."""
-    arguments = [*FIGURES, *effort.run, *effort.figure]
+    arguments = ["figures", *effort.figure, *effort.run]
     cost = measure(arguments)
     [one] = apart(probes.run_seconds, list(effort.run))
     command = " ".join(["synthlab", *arguments])

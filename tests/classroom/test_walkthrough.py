@@ -308,9 +308,8 @@ CHECKS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [0, 1])
-def test_what_the_lessons_say_is_there_to_be_seen(seed):
-    plan = planned(lessons(seed=seed))
+def test_what_the_lessons_say_is_there_to_be_seen():
+    plan = planned(lessons(seed=1))  # another seed than theirs
     assert list(plan) == list(CHECKS)
     configs = {run.config.id: run.config for runs in plan.values() for run in runs}
     found = looks(list(configs.values()), workers=2)
