@@ -24,6 +24,7 @@ from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 
 COVERAGE = 0.9  # of the intervals that decide, where there are seeds enough: five or more
+FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
 
@@ -63,13 +64,19 @@ def _coverage(n: int, k: int) -> float:
 
 
 class Check(NamedTuple):
-    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie."""
+    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie.
+
+    At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
+    level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
+    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None.
+    """
 
     what: str
     values: Float[np.ndarray, " seeds"]
     low: float = -np.inf
     high: float = np.inf
     decisive: bool = False  # the claim does not hold, not even in part, if this check fails
+    centre: float | None = 0.0
 
     @property
     def median(self) -> float:
@@ -108,6 +115,24 @@ class Check(NamedTuple):
     def holds(self) -> bool:
         """Whether that is the answer."""
         return self.answer == "holds"
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The ends of the range that are numbers."""
+        return tuple(float(bound) for bound in (self.low, self.high) if np.isfinite(bound))
+
+    def at(self, factor: float) -> "Check":
+        """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
+        centre = self.centre
+        if centre is None:
+            return self
+        low, high = (centre + factor * (bound - centre) for bound in (self.low, self.high))
+        return self._replace(low=low, high=high)
+
+    @property
+    def scales(self) -> bool:
+        """Whether there is a threshold that is half or twice as high."""
+        return self.at(2.0).thresholds != self.thresholds
 
     def _inside(self, value: float) -> bool:
         return bool(self.low <= value and self._under(value))
@@ -257,6 +282,15 @@ class Verdict(NamedTuple):
             return "undecided"
         decided = any(check.decisive and check.answer == "fails" for check in self.checks)
         return "does not hold" if decided or "holds" not in answers else "holds in part"
+
+    def at(self, factor: float) -> "Verdict":
+        """The verdict at ``factor`` times the threshold of each check that has another."""
+        return self._replace(checks=[check.at(factor) for check in self.checks])
+
+    @property
+    def scales(self) -> bool:
+        """Whether any of the thresholds has another."""
+        return any(check.scales for check in self.checks)
 
     @property
     def seeds(self) -> int:
