@@ -110,7 +110,8 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 def test_verdicts_in_lines_and_as_a_table():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [])
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): holds in part, 1 of 3 checks hold",
+        "1a (Figure 1): holds in part, 1 of 3 checks hold "
+        "(at half the threshold: holds in part, at twice: does not hold)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
@@ -130,6 +131,10 @@ def test_verdicts_in_lines_and_as_a_table():
         "coverage": 0.75,
         "seeds": 3,
         "agree": 0,
+        "verdict_half": "holds in part",
+        "verdict_twice": "does not hold",
+        "answer_half": "fails",
+        "answer_twice": "undecided",
     }
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
@@ -178,3 +183,19 @@ def test_deviations_are_whole():
     for row in deviations(ABOUT.deviations):
         assert set(row) == {"what", "paper", "here", "why"}
         assert all(isinstance(value, str) and value and "TODO" not in value for value in row.values())
+
+
+def test_a_threshold_without_another_is_called_so(tmp_path):
+    gain = Check("gain", np.array([1.0, 2.0]), low=0.0)
+    [line] = verdict_lines([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
+    assert line == "1a (Figure 1): holds, 1 of 1 checks hold (no other threshold)"
+    first, second = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain, CHECKS[0]], [])]).to_dict("records")
+    assert (first["verdict_half"], second["verdict_half"]) == ("holds in part", "holds in part")
+    assert (pd.isna(first["answer_half"]), second["answer_half"]) == (True, "fails")
+    alone = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
+    assert alone[["verdict_half", "verdict_twice", "answer_half", "answer_twice"]].isna().all(axis=None)
+    write_report(
+        tmp_path / "report.html", [], [Verdict(CLAIMS["1a"], "x", [gain, CHECKS[0]], [])], [record(0)], "x", ABOUT
+    )
+    words = " ".join("".join(Page((tmp_path / "report.html").read_text()).text).split())
+    assert "holds in part at half the threshold: holds in part, at twice: undecided" in words
