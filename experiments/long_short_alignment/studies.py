@@ -7,6 +7,7 @@ from experiments.long_short_alignment.analyses import ANALYSES, Analysis
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.errors import InputError
+from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember, Seeds
 from synthlab.studies.study import Results, Study
 from synthlab.studies.verdicts import NoEvidence
@@ -54,12 +55,14 @@ class AlignmentStudy(Grid, Study):
             panels = analysis.panels(table, mine)
         except NoEvidence as error:
             raise InputError(f"{plan.field}: {error}; lower protocol.lr") from None
+        lost = left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
         for panel in panels.values():
             if self.tune:
                 panel.data["tuned"] = "; ".join(
                     f"{names[runs[0].config.id].group}: {setting}" for setting, runs in best
                 )
             panel.data["overrides"] = plan.overrides  # what is not the study as it stands says so on its figures
+            panel.data["left_out"] = lost
         timed = {name: kept(name) for name in analysis.timing}
         if any(before is None for before in timed.values()):
             timed = analysis.timed(mine)
@@ -71,6 +74,11 @@ class AlignmentStudy(Grid, Study):
         """What the study calls a run of a cell."""
         training = f"{cell.arm} {_told(config.encoding['name'], cell.chosen)}".strip()
         return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen), training)
+
+
+def _series(named: Named) -> str:
+    """What a panel's series is called in words: the arm, if there are several, and the model."""
+    return ", ".join(filter(None, (named.arm, named.variant)))
 
 
 def variant(config: Config, chosen: Mapping[str, Any]) -> str:

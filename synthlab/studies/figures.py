@@ -1,18 +1,19 @@
 """Figures: studies whose panels each draw a grid of runs on tasks with a number for an answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
-from synthlab.analysis.curves import in_words
 from synthlab.config.base import Config
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
+from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
 from synthlab.studies.figure_files import Drawn
+from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Series
 from synthlab.studies.study import Results, Study, check_text
@@ -31,8 +32,10 @@ class Panel(Grid):
 
 
 class Figure(Study):
-    """Panels that are drawn side by side, and each alone."""
+    """Panels that are drawn side by side, and each alone. A run fits if its training loss is at most ``fit`` times that
+    of the best constant answer."""
 
+    fit: PositiveFloat | None = None
     panels: Annotated[dict[str, Panel], Field(min_length=1)]
 
     @property
@@ -64,10 +67,14 @@ class Figure(Study):
             found = []
             for cell in plan.cells[key]:
                 tuned, runs = cell.best(records)
-                found.append((tuned, Series(_named(cell), runs)))
+                level = self.fit and self.fit * constant_loss(cast(RunConfig, runs[0].config))
+                found.append((tuned, Series(_named(cell), runs, level)))
             data = drawn_data(panel, found, plan.overrides)
             panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), data)
-            evidence[key] = Evidence({series.label: series.records for _, series in found})
+            levels = {series.label: series.level for _, series in found if series.level is not None}
+            evidence[key] = Evidence(
+                {series.label: series.records for _, series in found}, levels if self.fit else None
+            )
         return Results(panels, evidence)
 
 
@@ -88,6 +95,5 @@ def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str
         same = "series" in drawn and set(drawn["series"]) <= set(settings)
         every = "; ".join(f"{name}: {setting}" for name, setting in settings.items())
         drawn["tuned"] = drawn["series"].map(settings) if same else every
-    diverged = {series.label: sum(r.diverged_at is not None for r in series.records) for _, series in found}
-    left_out = ", ".join(f"{in_words(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)
-    return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=left_out)
+    lost = left_out({series.label: series.records for _, series in found})
+    return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=lost)

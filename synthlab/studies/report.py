@@ -12,11 +12,12 @@ from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.forest import forest
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import FACTORS, Check, Interval, Verdict
+from synthlab.studies.verdicts import FACTORS, Check, Fit, Interval, Verdict
 
 OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
-COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS]
+OF_RUNS = [*Fit._fields[:-1], "verdict_fit"]
+COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
@@ -67,8 +68,8 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     for verdict in verdicts:
         held = sum(check.holds for check in verdict.checks)
         reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
-        others = f" ({at_others(verdict)})" if verdict.checks else ""
-        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}{others}")
+        beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
+        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}{beside}")
         lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
@@ -88,7 +89,7 @@ def write_report(
     about: About,
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
-    filters = {each.__name__: each for each in (spread, wanted, told, at_others, forest)}
+    filters = {each.__name__: each for each in (spread, wanted, told, beyond_the_word, forest)}
     page = template("synthlab.studies", "report.html.j2", markup=True, **filters).render(
         factors=FACTORS,
         pictures=pictures,
@@ -117,12 +118,20 @@ def told(word: str, seeds: int | float) -> str:
     return f"{word} (one run)" if seeds == 1 else word
 
 
-def at_others(verdict: Verdict) -> str:
-    """The verdict's word at half and at twice its thresholds."""
-    if not verdict.scales:
-        return "no other threshold"
-    half, twice = (verdict.at(factor).word for factor in FACTORS.values())
-    return f"at half the threshold: {half}, at twice: {twice}"
+def beyond_the_word(verdict: Verdict) -> str:
+    """The verdict's word at half and at twice its thresholds; how many of its runs fit, and its word over those."""
+    others = "no other threshold"
+    if verdict.scales:
+        half, twice = (verdict.at(factor).word for factor in FACTORS.values())
+        others = f"at half the threshold: {half}, at twice: {twice}"
+    return f"{others}; {_fitting(verdict.fit)}" if verdict.fit else others
+
+
+def _fitting(fit: Fit) -> str:
+    if fit.fit == fit.runs:
+        return f"all {fit.runs} runs fit"
+    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {fit.word}"
 
 
 def spread(check: Check) -> str:
@@ -145,6 +154,8 @@ def wanted(check: Check) -> str:
 def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     claim = verdict.claim
     common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    if verdict.fit:
+        common |= dict(zip(OF_RUNS, verdict.fit, strict=True))
     if verdict.scales:
         common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
     checks = [

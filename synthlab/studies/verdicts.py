@@ -22,6 +22,7 @@ from jaxtyping import Float
 from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
+from synthlab.studies.fitting import final_loss, fits
 
 COVERAGE = 0.9  # of the intervals that decide, where there are seeds enough: five or more
 FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
@@ -141,12 +142,34 @@ class Check(NamedTuple):
         return bool(value < self.high or self.high == np.inf)
 
 
-class Evidence:
-    """The finished runs of one panel, by series."""
+class Fit(NamedTuple):
+    """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit, and the verdict's ``word`` over those that
+    fit alone."""
 
-    def __init__(self, series: Mapping[str, Sequence[Record]]):
+    runs: int
+    diverged: int
+    fit: int
+    word: str
+
+
+class Evidence:
+    """The finished runs of one panel, by series; those fit whose training loss is at most their series' level."""
+
+    def __init__(self, series: Mapping[str, Sequence[Record]], levels: Mapping[str, float] | None = None):
         self.records = {name: [r for r in runs if r.diverged_at is None] for name, runs in series.items()}
         self.names = list(series)
+        self.levels = levels
+        self.runs = sum(map(len, series.values()))
+
+    @property
+    def finished(self) -> int:
+        """How many runs have not diverged."""
+        return sum(map(len, self.records.values()))
+
+    def fitting(self) -> "Evidence":
+        """The runs that fit alone. There must be levels."""
+        assert self.levels is not None
+        return Evidence({name: [r for r in runs if fits(r, self.levels[name])] for name, runs in self.records.items()})
 
     def config(self, name: str) -> RunConfig:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
@@ -206,7 +229,7 @@ class Evidence:
 
     def _final_losses(self, name: str) -> pd.Series:
         self.config(name)
-        return pd.Series({r.config.seed: _final_loss(r.training) for r in self.records[name]})
+        return pd.Series({r.config.seed: final_loss(r.training) for r in self.records[name]})
 
     def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
         """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
@@ -224,10 +247,6 @@ class Evidence:
 def logarithms(errors: pd.DataFrame) -> pd.DataFrame:
     """The natural logarithm of each number of a table."""
     return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas makes a table of it
-
-
-def _final_loss(training: pd.DataFrame) -> float:
-    return float(training.loc[training["step"] > 0.9 * training["step"].iloc[-1], "loss"].mean())
 
 
 @dataclass(frozen=True)
@@ -262,12 +281,13 @@ class Claims(dict[str, Claim[Given]]):
 
 class Verdict(NamedTuple):
     """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
-    checked."""
+    checked. ``fit`` is None where no training loss is asked for."""
 
     claim: Claim[Any]
     figure: str
     checks: list[Check]
     missing: list[str]
+    fit: Fit | None = None
 
     @property
     def word(self) -> str:
@@ -303,14 +323,32 @@ def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Seq
     claims and what they are judged on."""
     verdicts = []
     for claim in claims:
-        checks, missing = [], []
-        for given in (given for names, given in grids if claim.id in names):
-            try:
-                if isinstance(given, Evidence):
-                    given.check_is_about(claim.about, claim.series)
-                checks += claim.judge(given)
-            except NoEvidence as error:
-                missing.append(str(error))
-        if checks or missing:
-            verdicts.append(Verdict(claim, figure, checks, missing))
+        given = [given for names, given in grids if claim.id in names]
+        verdict = _verdict(claim, figure, given)
+        if verdict.checks or verdict.missing:
+            verdicts.append(verdict._replace(fit=_fit(claim, figure, given)))
     return verdicts
+
+
+def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdict:
+    """All checks of a claim, on all that is given."""
+    checks, missing = [], []
+    for each in given:
+        try:
+            if isinstance(each, Evidence):
+                each.check_is_about(claim.about, claim.series)
+            checks += claim.judge(each)
+        except NoEvidence as error:
+            missing.append(str(error))
+    return Verdict(claim, figure, checks, missing)
+
+
+def _fit(claim: Claim[Any], figure: str, given: Sequence[Any]) -> Fit | None:
+    """How many of the runs fit, and the verdict over those, if all that is given says which do."""
+    evidence = [each for each in given if isinstance(each, Evidence) and each.levels is not None]
+    if len(evidence) < len(given):
+        return None
+    fitting = [each.fitting() for each in evidence]
+    runs, finished = sum(each.runs for each in evidence), sum(each.finished for each in evidence)
+    fit = sum(each.finished for each in fitting)
+    return Fit(runs, runs - finished, fit, _verdict(claim, figure, fitting).word)

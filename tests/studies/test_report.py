@@ -12,6 +12,7 @@ from support.records import record
 from synthlab.config.composition import as_overrides
 from synthlab.studies.report import (
     Picture,
+    beyond_the_word,
     deviations,
     spread,
     told,
@@ -20,7 +21,7 @@ from synthlab.studies.report import (
     wanted,
     write_report,
 )
-from synthlab.studies.verdicts import Check, Verdict
+from synthlab.studies.verdicts import Check, Fit, Verdict
 
 CHECKS = [
     Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
@@ -108,10 +109,11 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 
 
 def test_verdicts_in_lines_and_as_a_table():
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [])
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided"))
     assert verdict_lines([verdict]) == [
         "1a (Figure 1): holds in part, 1 of 3 checks hold "
-        "(at half the threshold: holds in part, at twice: does not hold)",
+        "(at half the threshold: holds in part, at twice: does not hold; "
+        "6 of 9 runs fit, 1 diverged, over those: undecided)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
@@ -135,6 +137,10 @@ def test_verdicts_in_lines_and_as_a_table():
         "verdict_twice": "does not hold",
         "answer_half": "fails",
         "answer_twice": "undecided",
+        "runs": 9,
+        "diverged": 1,
+        "fit": 6,
+        "verdict_fit": "undecided",
     }
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
@@ -183,6 +189,19 @@ def test_deviations_are_whole():
     for row in deviations(ABOUT.deviations):
         assert set(row) == {"what", "paper", "here", "why"}
         assert all(isinstance(value, str) and value and "TODO" not in value for value in row.values())
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (Fit(4, 0, 4, "holds"), "all 4 runs fit"),
+        (Fit(4, 0, 3, "holds"), "3 of 4 runs fit, over those: holds"),
+        (Fit(4, 4, 0, "not judged"), "0 of 4 runs fit, 4 diverged, over those: not judged"),
+    ],
+)
+def test_a_verdict_says_how_many_runs_fit(fit, words):
+    gain = Verdict(CLAIMS["1a"], "Figure 1", [Check("gain", np.array([1.0]), low=0.0)], [], fit)
+    assert beyond_the_word(gain) == f"no other threshold; {words}"
 
 
 def test_a_threshold_without_another_is_called_so(tmp_path):
