@@ -21,7 +21,7 @@ from experiments.output_alignment.paper import ABOUT
 from synthlab.output import tell
 from synthlab.studies.pages import template
 from synthlab.studies.report import deviations, in_words, told
-from synthlab.studies.verdicts import Answer
+from synthlab.studies.verdicts import FACTORS, Answer
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -53,20 +53,25 @@ def _cleared(folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, and what the checks that do not hold, or ``rest``, measured."""
+    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, and what the checks that do
+    not hold, or ``rest``, measured."""
     checks = pd.read_csv(folder / "claims.csv")
-    return {str(claim): {"verdict": _told(rows), "rest": _rest(rows)} for claim, rows in checks.groupby("claim")}
+    return {
+        str(claim): {"verdict": _told(rows), "others": _others(rows), "rest": _rest(rows)}
+        for claim, rows in checks.groupby("claim")
+    }
 
 
 def language_verdicts(folder: Path) -> list[dict[str, Any]]:
-    """Of each claim about language models: what the paper ``says``, the ``verdict``, and by answer how many of its
-    checks have it."""
+    """Of each claim about language models: what the paper ``says``, the ``verdict``, that at ``others`` of its
+    thresholds, and by answer how many of its checks have it."""
     checks = pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*_claims.csv"))])
     return [
         {
             "id": claim,
             "says": rows["says"].iloc[0],
             "verdict": _told(rows),
+            "others": _others(rows),
             "answers": {answer: int((rows["answer"] == answer).sum()) for answer in get_args(Answer)},
         }
         for claim, rows in checks.groupby("claim")
@@ -77,6 +82,12 @@ def _told(rows: pd.DataFrame) -> str:
     word = rows["verdict"].iloc[0]
     deciding = rows[rows["answer"] == word] if word == "undecided" else rows
     return told(word, float(deciding["seeds"].min()))
+
+
+def _others(rows: pd.DataFrame) -> dict[str, str]:
+    """The verdict at half and at twice the thresholds; empty where they have no other."""
+    words = rows.reindex(columns=[f"verdict_{name}" for name in FACTORS]).iloc[0]  # older tables have none
+    return {} if words.isna().any() else dict(zip(FACTORS, words, strict=True))
 
 
 def _rest(rows: pd.DataFrame) -> list[str]:

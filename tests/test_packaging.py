@@ -46,6 +46,7 @@ def test_the_wheel_holds_packages_and_configs(installed):
         "synthlab/py.typed",
         "synthlab/packages/experiments/__main__.py",
         "synthlab/studies/report.html.j2",
+        "synthlab/studies/forest.svg.j2",
         "synthlab/packages/experiments/output_alignment/deviations.yaml",
         "synthlab/studies/page.html.j2",
         "synthlab/packages/theory/propositions/theorem1.py",

@@ -14,6 +14,7 @@ claim = CLAIMS.claim
 # Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
 # prints, and Spearman's, which is the 0.67 that it prints.
 TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
+NO_OTHER = None  # no threshold is half or twice one of these: correlations end at 1, "more than 0" has no scale
 
 
 def correlated(runs: pd.DataFrame, x: str, y: str, how: Statistic) -> np.ndarray:
@@ -61,10 +62,17 @@ def checks(
 def predicts(runs: pd.DataFrame) -> list[Check]:
     sce, excess, training = (correlated(runs, x, "loss_to_4x", pearson) for x in ("sce", "excess", "loss_1x"))
     return [
-        Check("correlation of misalignment with the log of perplexity to 4x", sce, low=TRAINING),
-        Check("that, less the correlation of the training loss", sce - training, low=0.0),
-        Check("correlation of misalignment beyond entropy", excess, low=TRAINING),
-        Check("that, less the correlation of the training loss", excess - training, low=0.0),
+        Check("misalignment: correlation with the log of perplexity to 4x", sce, low=TRAINING, centre=NO_OTHER),
+        Check("misalignment: its correlation less that of the training loss", sce - training, low=0.0),
+        Check(
+            "misalignment beyond entropy: correlation with the log of perplexity to 4x",
+            excess,
+            low=TRAINING,
+            centre=NO_OTHER,
+        ),
+        Check(
+            "misalignment beyond entropy: its correlation less that of the training loss", excess - training, low=0.0
+        ),
     ]
 
 
@@ -285,7 +293,7 @@ def strong_forgets(runs: pd.DataFrame) -> list[Check]:
 def longer_recall(runs: pd.DataFrame) -> list[Check]:
     depths = sorted(by_depth(runs)["depth"].unique())
     return [
-        Check(f"{model}: change at four training lengths", values, low=1e-9)
+        Check(f"{model}: change at four training lengths", values, low=1e-9, centre=NO_OTHER)
         for model, values in _recall(runs, "alpha 0.1", depths, 4).items()
     ]
 
@@ -311,7 +319,7 @@ def numbers(runs: pd.DataFrame) -> list[Check]:
     models, targets = (correlated(runs, x, "error_5x", spearman) for x in ("wasserstein_scaled", "targets_scaled"))
     among = correlated(runs, "wasserstein_within", "error_within", spearman)
     return [
-        Check("all tasks: rank correlation", models, low=TRAINING_BY_RANKS),
-        Check("that, less the correlation of the targets' own misalignment", models - targets, low=0.0),
-        Check("among models of one task and map: rank correlation", among, low=0.3),
+        Check("all tasks: rank correlation", models, low=TRAINING_BY_RANKS, centre=NO_OTHER),
+        Check("all tasks: rank correlation less that of the targets' own misalignment", models - targets, low=0.0),
+        Check("among models of one task and map: rank correlation", among, low=0.3, centre=NO_OTHER),
     ]

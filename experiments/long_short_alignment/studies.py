@@ -8,6 +8,7 @@ from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
+from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
@@ -57,13 +58,15 @@ class AlignmentStudy(Grid, Study):
             panels = analysis.panels(table, mine)
         except NoEvidence as error:
             raise InputError(f"{plan.field}: {error}; lower protocol.lr") from None
+        best = [cell.best(records) for cell in plan.cells[""]]
+        lost = left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
         for panel in panels.values():
             if self.tune:
-                best = [cell.best(records) for cell in plan.cells[""]]
                 panel.data["tuned"] = "; ".join(
                     f"{names[runs[0].config.id].group}: {setting}" for setting, runs in best
                 )
             panel.data["overrides"] = plan.overrides  # what is not the study as it stands says so on its figures
+            panel.data["left_out"] = lost
         timed = {name: kept(name) for name in analysis.timing}
         if any(before is None for before in timed.values()):
             timed = analysis.timed(mine)
@@ -85,6 +88,11 @@ def _finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
     """The runs that did not diverge, of each cell those of its best setting."""
     best = [record for cell in plan.cells[""] for record in cell.best(records)[1]]
     return [record for record in best if record.diverged_at is None]
+
+
+def _series(named: Named) -> str:
+    """What a panel's series is called in words: the arm, if there are several, and the model."""
+    return ", ".join(filter(None, (named.arm, named.variant)))
 
 
 def variant(config: Config, chosen: Mapping[str, Any]) -> str:

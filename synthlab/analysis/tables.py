@@ -61,11 +61,18 @@ def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) ->
 def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """``median``, ``low`` and ``high`` of ``value`` over the rows that agree in ``by``, and the number of ``seeds``.
 
-    The first of ``by`` keeps the order of the table, the others are sorted.
+    If the table says of each row whether its run ``fit``: how many did, and their ``median_fit``. A column
+    ``diverged``, the same in rows that agree, is kept. The first of ``by`` keeps the order of the table, the others are
+    sorted.
     """
     order = list(dict.fromkeys(table[by[0]]))
-    grouped = table.groupby(by, dropna=False)[value]
-    result = grouped.agg(median="median", low="min", high="max", seeds="count").reset_index()
+    measures = {"median": (value, "median"), "low": (value, "min"), "high": (value, "max"), "seeds": (value, "count")}
+    if "fit" in table:
+        table = table.assign(fitting=table[value].where(table["fit"]))
+        measures |= {"fit": ("fitting", "count"), "median_fit": ("fitting", "median")}
+    if "diverged" in table:
+        measures |= {"diverged": ("diverged", "max")}
+    result = table.groupby(by, dropna=False).agg(**measures).reset_index()
     rank = result[by[0]].map(order.index)
     return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
 

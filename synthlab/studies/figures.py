@@ -1,18 +1,20 @@
 """Figures: studies whose panels each draw a grid of runs on tasks with a number for an answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, PositiveFloat
 
-from synthlab.analysis.curves import in_words
 from synthlab.config.base import Config
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
+from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
+from synthlab.storage.records import Record
 from synthlab.studies.figure_files import Drawn
+from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS, Series
 from synthlab.studies.study import Results, Study, check_text
@@ -31,8 +33,10 @@ class Panel(Grid):
 
 
 class Figure(Study):
-    """Panels that are drawn side by side, and each alone."""
+    """Panels that are drawn side by side, and each alone. A run fits if its training loss is at most ``fit`` times that
+    of the best constant answer."""
 
+    fit: PositiveFloat | None = None
     panels: Annotated[dict[str, Panel], Field(min_length=1)]
 
     @property
@@ -59,17 +63,24 @@ class Figure(Study):
             raise InputError(*(f"{field}.plot.{line}" for line in error.lines)) from None
 
     def evidence(self, plan, records):
-        return {
-            key: Evidence({cell.label: cell.best(records)[1] for cell in cells}) for key, cells in plan.cells.items()
-        }
+        found = {}
+        for key, cells in plan.cells.items():
+            series = {cell.label: cell.best(records)[1] for cell in cells}
+            levels = {name: level for name, runs in series.items() if (level := self._level(runs)) is not None}
+            found[key] = Evidence(series, levels if self.fit else None)
+        return found
 
     def results(self, plan, records, evidence, kept):
         panels = {}
         for key, panel in self.panels.items():
             best = [(cell, *cell.best(records)) for cell in plan.cells[key]]
-            found = [(tuned, Series(cell.settings, runs)) for cell, tuned, runs in best]
+            found = [(tuned, Series(cell.settings, runs, self._level(runs))) for cell, tuned, runs in best]
             panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found, plan.overrides))
         return Results(panels)
+
+    def _level(self, runs: Sequence[Record]) -> float | None:
+        """The training loss up to which runs of one series fit; None where the figure asks for none."""
+        return self.fit and self.fit * constant_loss(cast(RunConfig, runs[0].config))
 
 
 def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
@@ -84,6 +95,5 @@ def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str
         same = "series" in drawn and set(drawn["series"]) <= set(settings)
         every = "; ".join(f"{name}: {setting}" for name, setting in settings.items())
         drawn["tuned"] = drawn["series"].map(settings) if same else every
-    diverged = {series.label: sum(r.diverged_at is not None for r in series.records) for _, series in found}
-    left_out = ", ".join(f"{in_words(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)
-    return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=left_out)
+    lost = left_out({series.label: series.records for _, series in found})
+    return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=lost)

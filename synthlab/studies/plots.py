@@ -16,6 +16,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.storage.records import Record
+from synthlab.studies.fitting import counted
 from synthlab.studies.grids import label
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
@@ -24,15 +25,21 @@ Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
 
 
 class Series(NamedTuple):
-    """The runs behind one line: what sets them apart, and their records, one for each seed."""
+    """The runs behind one line: what sets them apart, their records, one for each seed, and the training loss up to
+    which a run fits, None where the study states none."""
 
     chosen: dict[str, Any]
     records: Sequence[Record]
+    level: float | None = None
 
     @property
     def label(self) -> str:
         """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
         return label(self.chosen)
+
+    def counted(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """``rows`` of its runs, with what tables say of runs that fit and that diverged."""
+        return counted(rows, self.records, self.level)
 
 
 class Drawing(ABC):
@@ -61,7 +68,8 @@ class Plot(Drawing):
 
     @abstractmethod
     def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
-        """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, and those that say of what."""
+        """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, those that count runs that fit
+        and that diverged, and those that say of what."""
 
     def note(self, drawn: pd.DataFrame) -> str:
         """Seeds, band, training lengths."""
@@ -89,7 +97,7 @@ class Training(Plot):
     measures = "training loss, representation space"
 
     def data(self, series, metric):
-        losses = [r.training.assign(series=s.label) for s in series for r in s.records if r.diverged_at is None]
+        losses = [one.counted(pd.concat(curves)) for one in series if (curves := _losses(one))]
         return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
 
     def draw(self, axes, drawn):
@@ -202,7 +210,7 @@ class Heat(Plot):
 
     def data(self, series, metric):
         keys = [self.rows, self.columns]
-        runs = [table(one.records).assign(**{key: str(one.chosen[key]) for key in keys}) for one in series]
+        runs = [one.counted(table(one.records)).assign(**{key: str(one.chosen[key]) for key in keys}) for one in series]
         runs = pd.concat(runs).drop_duplicates("id").dropna(subset=["horizon"])
         if runs.empty:
             return runs
@@ -241,7 +249,13 @@ PLOTS = Registry(
 
 def _runs(series: Sequence[Series]) -> pd.DataFrame:
     """The table of all runs, with the series each belongs to."""
-    return pd.concat([table(one.records).assign(series=one.label) for one in series], ignore_index=True)
+    return pd.concat([one.counted(table(one.records)).assign(series=one.label) for one in series], ignore_index=True)
+
+
+def _losses(series: Series) -> list[pd.DataFrame]:
+    """The training curve of each finished run."""
+    finished = [record for record in series.records if record.diverged_at is None]
+    return [r.training.assign(series=series.label, id=r.config.id) for r in finished]
 
 
 def _check_lengths(lengths: Sequence[int], test_length: int) -> None:

@@ -10,12 +10,15 @@ from omegaconf import OmegaConf
 
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
+from synthlab.studies.forest import forest
 from synthlab.studies.intervals import Interval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import Check, Verdict
+from synthlab.studies.verdicts import FACTORS, Check, Fit, Verdict
 
 OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
-COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK]
+AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
+OF_RUNS = [*Fit._fields[:-1], "verdict_fit"]
+COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
@@ -66,7 +69,8 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     for verdict in verdicts:
         held = sum(check.holds for check in verdict.checks)
         reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
-        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}")
+        beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
+        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}{beside}")
         lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
@@ -86,7 +90,9 @@ def write_report(
     about: About,
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
-    page = template("synthlab.studies", "report.html.j2", markup=True, spread=spread, wanted=wanted, told=told).render(
+    filters = {each.__name__: each for each in (spread, wanted, told, beyond_the_word, forest)}
+    page = template("synthlab.studies", "report.html.j2", markup=True, **filters).render(
+        factors=FACTORS,
         pictures=pictures,
         verdicts=verdicts,
         about=about,
@@ -113,6 +119,22 @@ def told(word: str, seeds: int | float) -> str:
     return f"{word} (one run)" if seeds == 1 else word
 
 
+def beyond_the_word(verdict: Verdict) -> str:
+    """The verdict's word at half and at twice its thresholds; how many of its runs fit, and its word over those."""
+    others = "no other threshold"
+    if verdict.scales:
+        half, twice = (verdict.at(factor).word for factor in FACTORS.values())
+        others = f"at half the threshold: {half}, at twice: {twice}"
+    return f"{others}; {_fitting(verdict.fit)}" if verdict.fit else others
+
+
+def _fitting(fit: Fit) -> str:
+    if fit.fit == fit.runs:
+        return f"all {fit.runs} runs fit"
+    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {fit.word}"
+
+
 def spread(check: Check) -> str:
     """The median over seeds and, in brackets, the interval that covers the true one."""
     return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
@@ -133,6 +155,10 @@ def wanted(check: Check) -> str:
 def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     claim = verdict.claim
     common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    if verdict.fit:
+        common |= dict(zip(OF_RUNS, verdict.fit, strict=True))
+    if verdict.scales:
+        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
     checks = [
         {
             "check": check.what,
@@ -144,6 +170,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             **check.interval._asdict(),
             "seeds": len(check.values),
             "agree": check.fulfilling,
+            **{f"answer_{name}": check.at(factor).answer for name, factor in FACTORS.items() if check.scales},
         }
         for check in verdict.checks
     ]

@@ -24,8 +24,10 @@ from jaxtyping import Float
 from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
+from synthlab.studies.fitting import final_loss, fits
 from synthlab.studies.intervals import FIRST, Interval, median_interval
 
+FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
 
@@ -36,7 +38,12 @@ class NoEvidence(LookupError):
 
 class Check(NamedTuple):
     """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
-    ``series`` would decide it; of all series where that is empty."""
+    ``series`` would decide it; of all series where that is empty.
+
+    At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
+    level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
+    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None.
+    """
 
     what: str
     values: Float[np.ndarray, " seeds"]
@@ -44,6 +51,7 @@ class Check(NamedTuple):
     high: float = np.inf
     decisive: bool = False  # the claim does not hold, not even in part, if this check fails
     series: tuple[str, ...] = ()
+    centre: float | None = 0.0
 
     @property
     def median(self) -> float:
@@ -88,6 +96,24 @@ class Check(NamedTuple):
         """Whether that is the answer."""
         return self.answer == "holds"
 
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The ends of the range that are numbers."""
+        return tuple(float(bound) for bound in (self.low, self.high) if np.isfinite(bound))
+
+    def at(self, factor: float) -> "Check":
+        """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
+        centre = self.centre
+        if centre is None:
+            return self
+        low, high = (centre + factor * (bound - centre) for bound in (self.low, self.high))
+        return self._replace(low=low, high=high)
+
+    @property
+    def scales(self) -> bool:
+        """Whether there is a threshold that is half or twice as high."""
+        return self.at(2.0).thresholds != self.thresholds
+
     def _inside(self, value: float) -> bool:
         return bool(self.low <= value and self._under(value))
 
@@ -95,12 +121,34 @@ class Check(NamedTuple):
         return bool(value < self.high or self.high == np.inf)
 
 
-class Evidence:
-    """The finished runs of one panel, by series."""
+class Fit(NamedTuple):
+    """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit, and the verdict's ``word`` over those that
+    fit alone."""
 
-    def __init__(self, series: Mapping[str, Sequence[Record]]):
+    runs: int
+    diverged: int
+    fit: int
+    word: str
+
+
+class Evidence:
+    """The finished runs of one panel, by series; those fit whose training loss is at most their series' level."""
+
+    def __init__(self, series: Mapping[str, Sequence[Record]], levels: Mapping[str, float] | None = None):
         self.records = {name: [r for r in runs if r.diverged_at is None] for name, runs in series.items()}
         self.names = list(series)
+        self.levels = levels
+        self.runs = sum(map(len, series.values()))
+
+    @property
+    def finished(self) -> int:
+        """How many runs have not diverged."""
+        return sum(map(len, self.records.values()))
+
+    def fitting(self) -> "Evidence":
+        """The runs that fit alone. There must be levels."""
+        assert self.levels is not None
+        return Evidence({name: [r for r in runs if fits(r, self.levels[name])] for name, runs in self.records.items()})
 
     def config(self, name: str) -> RunConfig:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
@@ -160,7 +208,7 @@ class Evidence:
 
     def _final_losses(self, name: str) -> pd.Series:
         self.config(name)
-        return pd.Series({r.config.seed: _final_loss(r.training) for r in self.records[name]})
+        return pd.Series({r.config.seed: final_loss(r.training) for r in self.records[name]})
 
     def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
         """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
@@ -178,10 +226,6 @@ class Evidence:
 def logarithms(errors: pd.DataFrame) -> pd.DataFrame:
     """The natural logarithm of each number of a table."""
     return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas makes a table of it
-
-
-def _final_loss(training: pd.DataFrame) -> float:
-    return float(training.loc[training["step"] > 0.9 * training["step"].iloc[-1], "loss"].mean())
 
 
 @dataclass(frozen=True)
@@ -216,12 +260,13 @@ class Claims(dict[str, Claim[Given]]):
 
 class Verdict(NamedTuple):
     """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
-    checked."""
+    checked. ``fit`` is None where no training loss is asked for."""
 
     claim: Claim[Any]
     figure: str
     checks: list[Check]
     missing: list[str]
+    fit: Fit | None = None
 
     @property
     def word(self) -> str:
@@ -237,6 +282,15 @@ class Verdict(NamedTuple):
         decided = any(check.decisive and check.answer == "fails" for check in self.checks)
         return "does not hold" if decided or "holds" not in answers else "holds in part"
 
+    def at(self, factor: float) -> "Verdict":
+        """The verdict at ``factor`` times the threshold of each check that has another."""
+        return self._replace(checks=[check.at(factor) for check in self.checks])
+
+    @property
+    def scales(self) -> bool:
+        """Whether any of the thresholds has another."""
+        return any(check.scales for check in self.checks)
+
     @property
     def seeds(self) -> int:
         """That each of the checks has at least; of an undecided claim, each that is undecided."""
@@ -249,14 +303,32 @@ def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Seq
     claims and what they are judged on."""
     verdicts = []
     for claim in claims:
-        checks, missing = [], []
-        for given in (given for names, given in grids if claim.id in names):
-            try:
-                if isinstance(given, Evidence):
-                    given.check_is_about(claim.about, claim.series)
-                checks += claim.judge(given)
-            except NoEvidence as error:
-                missing.append(str(error))
-        if checks or missing:
-            verdicts.append(Verdict(claim, figure, checks, missing))
+        given = [given for names, given in grids if claim.id in names]
+        verdict = _verdict(claim, figure, given)
+        if verdict.checks or verdict.missing:
+            verdicts.append(verdict._replace(fit=_fit(claim, figure, given)))
     return verdicts
+
+
+def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdict:
+    """All checks of a claim, on all that is given."""
+    checks, missing = [], []
+    for each in given:
+        try:
+            if isinstance(each, Evidence):
+                each.check_is_about(claim.about, claim.series)
+            checks += claim.judge(each)
+        except NoEvidence as error:
+            missing.append(str(error))
+    return Verdict(claim, figure, checks, missing)
+
+
+def _fit(claim: Claim[Any], figure: str, given: Sequence[Any]) -> Fit | None:
+    """How many of the runs fit, and the verdict over those, if all that is given says which do."""
+    evidence = [each for each in given if isinstance(each, Evidence) and each.levels is not None]
+    if len(evidence) < len(given):
+        return None
+    fitting = [each.fitting() for each in evidence]
+    runs, finished = sum(each.runs for each in evidence), sum(each.finished for each in evidence)
+    fit = sum(each.finished for each in fitting)
+    return Fit(runs, runs - finished, fit, _verdict(claim, figure, fitting).word)

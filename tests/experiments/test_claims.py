@@ -134,6 +134,14 @@ def test_1c_and_each_way_to_break_it():
     assert failing(verdict("1c", **beaten)) == ["1/sqrt(x) / log x"]
 
 
+def test_a_horizon_beyond_the_tested_lengths_is_no_threshold():
+    series = maps(LENGTH, identity=1, sqrt=0.5, log=0.25, rsqrt=0.05)
+    horizon = verdict("1c", **series).checks[-1]
+    assert [horizon.at(factor).low for factor in (0.5, 2.0)] == [20, 50]  # trained to 10, tested to 50
+    shorter = [replace(r, config=r.config.model_copy(update={"test_length": 49})) for r in series["rsqrt"]]
+    assert not verdict("1c", **series | {"rsqrt": shorter}).checks[-1].scales
+
+
 def test_1c_plus_and_each_way_to_break_it():
     good = maps(LENGTH, identity=1, rlog=0.3, reciprocal=0.2, rsqrt=0.1)
     assert verdict("1c+", **good).word == "holds"

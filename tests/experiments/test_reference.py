@@ -7,6 +7,7 @@ import pytest
 from experiments import reference
 from experiments.output_alignment.claims import CLAIMS
 from experiments.reference import language_verdicts, verdicts
+from synthlab.studies.pages import template
 from synthlab.studies.report import verdict_table
 from synthlab.studies.verdicts import Check, Verdict
 
@@ -28,10 +29,18 @@ def test_verdicts_are_told_with_what_their_checks_leave_open(tmp_path):
     )
     open_check = "undecided: u: 3 [2, 4], needed under 3.5"
     assert verdicts(tmp_path) == {
-        "1a": {"verdict": "undecided at 3 seeds", "rest": [open_check]},
-        "1b": {"verdict": "holds in part", "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"]},
-        "1c": {"verdict": "holds (one run)", "rest": []},
-        "q": {"verdict": "not judged", "rest": ["no runs of rope"]},
+        "1a": {
+            "verdict": "undecided at 3 seeds",
+            "others": {"half": "holds in part", "twice": "holds"},
+            "rest": [open_check],
+        },
+        "1b": {
+            "verdict": "holds in part",
+            "others": {"half": "holds in part", "twice": "holds in part"},
+            "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"],
+        },
+        "1c": {"verdict": "holds (one run)", "others": {"half": "holds", "twice": "holds"}, "rest": []},
+        "q": {"verdict": "not judged", "others": {}, "rest": ["no runs of rope"]},
     }
 
 
@@ -43,9 +52,17 @@ def test_checks_on_language_models_are_counted_by_their_answer(tmp_path):
         "id": "1a",
         "says": "What it says.",
         "verdict": "holds in part",
+        "others": {"half": "holds in part", "twice": "holds in part"},
         "answers": {"holds": 2, "fails": 1, "undecided": 1},
     }
     assert set(found["q"]["answers"].values()) == {0}
+
+
+def test_a_table_says_what_holds_at_other_thresholds_where_there_are_some():
+    row = {"id": "A", "says": "x", "verdict": "holds", "answers": {"holds": 2}}
+    rows = [row | {"others": {"half": "undecided", "twice": "holds"}}, row | {"others": {}}]
+    text = template("experiments", "readme.md.j2", markup=False).render(block="language", rows=rows)
+    assert text.splitlines()[2:] == ["| A | x | holds (half: undecided, twice: holds) | 2 |", "| A | x | holds | 2 |"]
 
 
 def test_without_a_checkout_it_says_so_in_a_line(tmp_path, monkeypatch, capsys):

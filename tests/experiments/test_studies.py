@@ -1,6 +1,7 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -108,6 +109,12 @@ def test_curves_count_runs_not_tokens_as_seeds():
     records = {config.id: execute(config) for config in planned.configs}
     results = shown(planned, records)
     assert set(results.panels["loss"].data["seeds"]) == {2}
+    assert set(results.panels["loss"].data["left_out"]) == {""}
+    lost = planned.configs[1].id
+    records[lost] = replace(records[lost], diverged_at=3)
+    drawn = shown(planned, records).panels["loss"]
+    assert set(drawn.data["seeds"]) == {1}
+    assert "left out: RoPE (1 diverged)" in drawn.notes
 
 
 def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():

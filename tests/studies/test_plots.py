@@ -44,6 +44,33 @@ def test_a_series_is_called_by_what_was_chosen():
     assert label({"encoding": "rope", "protocol.steps": 5}) == "encoding=rope protocol.steps=5"
 
 
+@pytest.mark.parametrize(
+    "plot",
+    [
+        {"name": "curves"},
+        {"name": "training"},
+        {"name": "against", "x": "train_length", "lengths": [10]},
+        {"name": "powers", "lengths": [10]},
+        {"name": "heat", "rows": "train_length", "columns": "encoding"},
+    ],
+    ids=lambda plot: plot["name"],
+)
+def test_every_table_counts_runs_that_fit_and_that_diverged(plot):
+    losses = [1e-3, 2e-6, 3e-6]
+    runs = [
+        replace(r, training=pd.DataFrame({"step": [10, 20], "loss": [1.0, loss]}))
+        for r, loss in zip(made(1, 3, train_length=10), losses, strict=True)
+    ]
+    chosen = {"train_length": 10, "encoding": "nope"}
+    build = PLOTS.build(plot)
+    drawn = build.data([Series(chosen, [*runs, record(9, diverged_at=4)], level=1e-5)], "mse")
+    assert set(drawn[["seeds", "fit", "diverged"]].itertuples(index=False, name=None)) == {(3, 2, 1)}
+    without = build.data([Series(chosen, runs)], "mse")
+    assert (set(without["diverged"]), "fit" in without, "median_fit" in without) == ({0}, False, False)
+    alone = build.data([Series(chosen, runs[1:])], "mse")
+    assert drawn["median_fit"].tolist() == alone["median"].tolist()
+
+
 def test_training_is_the_median_loss_by_step():
     runs = [
         replace(r, training=pd.DataFrame({"step": [10, 20], "loss": [1.0 + s, 0.1]})) for s, r in enumerate(made(1, 3))
@@ -51,8 +78,8 @@ def test_training_is_the_median_loss_by_step():
     runs.append(record(9, diverged_at=4))
     drawn = PLOTS.build({"name": "training"}).data([Series({"encoding": "nope"}, runs)], "mse")
     assert drawn.to_dict("records") == [
-        {"series": "nope", "step": 10, "median": 2.0, "low": 1.0, "high": 3.0, "seeds": 3},
-        {"series": "nope", "step": 20, "median": 0.1, "low": 0.1, "high": 0.1, "seeds": 3},
+        {"series": "nope", "step": 10, "median": 2.0, "low": 1.0, "high": 3.0, "seeds": 3, "diverged": 1},
+        {"series": "nope", "step": 20, "median": 0.1, "low": 0.1, "high": 0.1, "seeds": 3, "diverged": 1},
     ]
     axes = axes_of(PLOTS.build({"name": "training"}), drawn)
     assert axes.get_xlabel() == "training step"

@@ -12,6 +12,7 @@ from support.records import record
 from synthlab.config.composition import as_overrides
 from synthlab.studies.report import (
     Picture,
+    beyond_the_word,
     deviations,
     spread,
     told,
@@ -20,7 +21,7 @@ from synthlab.studies.report import (
     wanted,
     write_report,
 )
-from synthlab.studies.verdicts import Check, Verdict
+from synthlab.studies.verdicts import Check, Fit, Verdict
 
 CHECKS = [
     Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
@@ -108,9 +109,11 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 
 
 def test_verdicts_in_lines_and_as_a_table():
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [])
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided"))
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): holds in part, 1 of 3 checks hold",
+        "1a (Figure 1): holds in part, 1 of 3 checks hold "
+        "(at half the threshold: holds in part, at twice: does not hold; "
+        "6 of 9 runs fit, 1 diverged, over those: undecided)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
@@ -130,6 +133,14 @@ def test_verdicts_in_lines_and_as_a_table():
         "coverage": 0.75,
         "seeds": 3,
         "agree": 0,
+        "verdict_half": "holds in part",
+        "verdict_twice": "does not hold",
+        "answer_half": "fails",
+        "answer_twice": "undecided",
+        "runs": 9,
+        "diverged": 1,
+        "fit": 6,
+        "verdict_fit": "undecided",
     }
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
@@ -178,3 +189,32 @@ def test_deviations_are_whole():
     for row in deviations(ABOUT.deviations):
         assert set(row) == {"what", "paper", "here", "why"}
         assert all(isinstance(value, str) and value and "TODO" not in value for value in row.values())
+
+
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (Fit(4, 0, 4, "holds"), "all 4 runs fit"),
+        (Fit(4, 0, 3, "holds"), "3 of 4 runs fit, over those: holds"),
+        (Fit(4, 4, 0, "not judged"), "0 of 4 runs fit, 4 diverged, over those: not judged"),
+    ],
+)
+def test_a_verdict_says_how_many_runs_fit(fit, words):
+    gain = Verdict(CLAIMS["1a"], "Figure 1", [Check("gain", np.array([1.0]), low=0.0)], [], fit)
+    assert beyond_the_word(gain) == f"no other threshold; {words}"
+
+
+def test_a_threshold_without_another_is_called_so(tmp_path):
+    gain = Check("gain", np.array([1.0, 2.0]), low=0.0)
+    [line] = verdict_lines([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
+    assert line == "1a (Figure 1): holds, 1 of 1 checks hold (no other threshold)"
+    first, second = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain, CHECKS[0]], [])]).to_dict("records")
+    assert (first["verdict_half"], second["verdict_half"]) == ("holds in part", "holds in part")
+    assert (pd.isna(first["answer_half"]), second["answer_half"]) == (True, "fails")
+    alone = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
+    assert alone[["verdict_half", "verdict_twice", "answer_half", "answer_twice"]].isna().all(axis=None)
+    write_report(
+        tmp_path / "report.html", [], [Verdict(CLAIMS["1a"], "x", [gain, CHECKS[0]], [])], [record(0)], "x", ABOUT
+    )
+    words = " ".join("".join(Page((tmp_path / "report.html").read_text()).text).split())
+    assert "holds in part at half the threshold: holds in part, at twice: undecided" in words

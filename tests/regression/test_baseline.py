@@ -1,0 +1,20 @@
+import pytest
+
+from support.configs import config
+from synthlab.regression.baseline import constant_loss
+
+
+def test_the_best_constant_errs_by_the_variance_of_the_targets():
+    # lengths 1 to 10, all alike: (10^2 - 1) / 12
+    assert constant_loss(config("task=length")) == pytest.approx(8.25)
+    # 1 / l for l = 1, 2: the variance of 1 and 1/2
+    two = config("task=length", "outrep=reciprocal", "outrep.shift=0", "train_length=2")
+    assert constant_loss(two) == pytest.approx(1 / 16)
+    # the longest alone: no variance
+    assert constant_loss(config("task=length", "length_distribution=longest")) == pytest.approx(0)
+
+
+def test_the_mean_of_fair_bits_has_the_variance_that_theory_gives():
+    # 0.25 / l for each length, all means being 1/2. An error of 5 standard errors (1 % each) is met once in a million.
+    expected = sum(0.25 / l for l in range(1, 11)) / 10  # noqa: E741
+    assert constant_loss(config("task=mean")) == pytest.approx(expected, rel=0.05)

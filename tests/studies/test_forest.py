@@ -1,0 +1,127 @@
+"""Forest plots are judged as a reader sees them: by the elements of the picture."""
+
+import math
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from experiments.output_alignment.claims import CLAIMS
+from synthlab.studies.forest import LEFT, MARGIN, WIDTH, Axis, forest
+from synthlab.studies.verdicts import Check, Verdict
+
+START, MIDDLE, END = LEFT + MARGIN, LEFT + WIDTH / 2, LEFT + WIDTH - MARGIN
+
+
+def picture(*checks: Check) -> ElementTree.Element:
+    return ElementTree.fromstring(forest(Verdict(CLAIMS["1a"], "Figure 1", list(checks), [])))
+
+
+def texts(svg: ElementTree.Element) -> list[str]:
+    return [text.text or "" for text in svg.iter("text")]
+
+
+def check(what: str, values, low: float = -math.inf, high: float = math.inf, centre: float | None = None) -> Check:
+    return Check(what, np.array(values, dtype=float), low, high, centre=centre)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "value", "place"),
+    [
+        ([0, 10], 5, MIDDLE),
+        ([1, 9], 1, START),
+        ([1, 10], 5.5, MIDDLE),  # no more than a decade
+        ([1, 10_000], 100, MIDDLE),
+        ([-1, 10_000], 10_000, END),
+        ([0, 10_000], 5_000, MIDDLE),  # 0 has no logarithm
+        ([3, 3], 3, MIDDLE),
+        ([], 0.5, MIDDLE),
+        ([math.nan, math.inf, 0, 2], 1, MIDDLE),
+        ([0, 2], math.inf, LEFT + WIDTH),
+        ([0, 2], -math.inf, LEFT),
+    ],
+)
+def test_where_a_value_stands(numbers, value, place):
+    assert Axis.over(numbers).place(value) == pytest.approx(place)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ticks"),
+    [
+        ([0, 10], [0, 2, 4, 6, 8, 10]),
+        ([1.5, 2.5], [1.6, 1.8, 2, 2.2, 2.4]),
+        ([0.8, 7], [2, 4, 6]),
+        ([0.3, 70], [0.5, 1, 2, 5, 10, 20, 50]),
+        ([1e-3, 10], [1e-3, 1e-2, 0.1, 1, 10]),
+        ([1e-9, 1e3], [1e-9, 1e-6, 1e-3, 1, 1e3]),
+    ],
+)
+def test_ticks_are_few_and_round(numbers, ticks):
+    assert Axis.over(numbers).ticks() == pytest.approx(ticks)
+
+
+def test_checks_of_one_quantity_and_threshold_share_an_axis():
+    rise = "largest error beyond / within"
+    alike = [check(f"NoPE: {rise}", [1, 2], high=10), check(f"RoPE: {rise}", [50, 60], low=10)]
+    svg = picture(alike[0], check("NoPE: largest error", [1e-6, 2e-6], high=1e-5), alike[1])
+    assert [text for text in texts(svg) if text in (rise, "largest error")] == [rise, "largest error"]
+    assert [text for text in texts(svg) if text in ("NoPE", "RoPE")] == ["NoPE", "RoPE", "NoPE"]
+    assert texts(picture(*alike, check(f"x: {rise}", [1], low=11))).count(rise) == 2
+
+
+def test_a_row_shows_seeds_interval_median_range_and_answer():
+    # the axis runs from 0 to 8: the values, the threshold, its half and twice
+    svg = picture(check("x: y", [0, 2, 3], high=4, centre=0.0))
+    x = [Axis.over([0, 8]).place(value) for value in (0, 2, 3, 4, 8)]
+    [shaded] = svg.findall("rect")
+    assert (float(shaded.get("x", "")), float(shaded.get("width", ""))) == (LEFT, pytest.approx(x[3] - LEFT))
+    [row] = svg.findall("g")
+    interval, seeds = (path.get("d", "") for path in row.findall("path"))
+    assert interval.startswith(f"M{x[0]} ")
+    assert interval.endswith(f"H{x[2]}")
+    assert [move.split(" ")[0] for move in seeds.split("M")[1:]] == [str(place) for place in x[:3]]
+    [median] = row.findall("circle")
+    assert (median.get("cx"), row.get("class")) == (str(x[1]), "holds")
+    drawn = "".join(path.get("d", "") for path in svg.findall("path"))
+    assert all(f"M{place} " in drawn for place in (x[1], x[3], x[4]))  # half, the threshold, twice
+    assert "holds" in texts(svg)
+
+
+def test_answers_differ_by_more_than_colour():
+    rows = [picture(check("x", values, high=4)).find("g") for values in ([1, 2], [5, 6], [1, 6])]
+    shapes = [[child.tag for child in row] for row in rows if row is not None]
+    assert len({tuple(shape) for shape in shapes}) == 3
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.nan]])
+def test_a_check_without_a_number_keeps_its_row(values):
+    svg = picture(check("nothing", values, high=4))
+    assert {"nothing", "fails: no number"} <= set(texts(svg))
+
+
+def test_numbers_that_would_overlap_share_a_label():
+    assert "-0.01 to 0.01" in texts(picture(check("x", [-5, 5], low=-0.01, high=0.01)))
+    assert {"-0.01", "0.01"} <= set(texts(picture(check("x", [-0.02, 0.02], low=-0.01, high=0.01))))
+
+
+FINITE = st.floats(-1e300, 1e300, allow_subnormal=False)
+WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=80)  # XML has no control characters
+NUMBERS = st.lists(FINITE | st.sampled_from([math.inf, -math.inf, math.nan]), max_size=6)
+
+
+@given(st.lists(st.tuples(WORDS, NUMBERS, FINITE, st.booleans()), min_size=1, max_size=4))
+@settings(max_examples=30)
+def test_any_checks_are_drawn_within_the_axes(made):
+    checks = [check(what, values, **{"low" if below else "high": bound}) for what, values, bound, below in made]
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", checks, [])
+    assert forest(verdict) == forest(verdict)
+    svg = ElementTree.fromstring(forest(verdict))
+    assert len(svg.findall("g")) == len(checks)
+    for circle in svg.iter("circle"):
+        assert LEFT <= float(circle.get("cx", "")) <= LEFT + WIDTH
+
+
+def test_nothing_is_drawn_of_no_checks():
+    assert forest(Verdict(CLAIMS["1a"], "Figure 1", [], ["no runs"])) == ""
