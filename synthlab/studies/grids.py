@@ -85,7 +85,8 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
     def cells(self, field: str, kind: type[Config], base: Composed, seeds: int) -> list[Cell]:
-        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind.
+        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind. Each run is
+        there under ``seeds`` seeds, or once if its settings leave nothing to the seed.
 
         Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
         """
@@ -97,8 +98,9 @@ class Grid(BaseModel):
                 for key, override in base.overrides.items():
                     if key.split("@")[0] in settings:
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")
-                config = kind.resolved(base.with_settings(settings))
-                candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in range(seeds)]
+                raw = base.with_settings(settings)
+                config, runs = kind.resolved(raw), range(seeds if kind.follows(raw) else 1)
+                candidates[" ".join(as_overrides(tuned))] = [config.seeded(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):

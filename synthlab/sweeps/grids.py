@@ -167,9 +167,10 @@ def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
-    """The run that ``raw`` describes; those that differ in the seed alone are checked together."""
-    rest = json.dumps({key: value for key, value in raw.items() if key != "seed"}, sort_keys=True, default=str)
+    """The run that ``raw`` describes; those that differ in their seeds alone are checked together."""
+    settings = {key: value for key, value in raw.items() if key not in RunConfig.SEEDS}
+    rest = json.dumps(settings, sort_keys=True, default=str)
     if rest not in known:
         known[rest] = resolve(raw)
         return known[rest]
-    return known[rest].with_seed(cast(int, raw.get("seed")))  # checked there
+    return known[rest].seeded(raw)

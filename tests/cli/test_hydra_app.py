@@ -16,6 +16,7 @@ REFUSED = {
     "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
     "a misspelt key": (["model.widht=64"], "model.widht=64: unknown key, did you mean width.; choose from attention"),
     "a key added by hand": (["+foo=1"], "foo=1: unknown key; choose from kind, task"),
+    "a key of former times": (["evaluation.seed=7"], "evaluation.seed=7: is test_seed now; give that"),
     "a key of another member": (["encoding=nope", "+encoding.table=3"], "encoding.table=3: unknown key"),
     "an odd head width for rope": (["encoding=rope", "model.heads=32"], "model.heads=32: .* even head width"),
     "a width that heads do not divide": (["model.width=30"], "model.heads=4: must divide model.width=30"),
