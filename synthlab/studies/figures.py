@@ -12,9 +12,10 @@ from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
+from synthlab.studies.drawing import Series
 from synthlab.studies.figure_files import Drawn
 from synthlab.studies.grids import Cell, Grid, NameOrMember, OneOrMore, Values
-from synthlab.studies.plots import PLOTS, Series
+from synthlab.studies.plots import PLOTS
 from synthlab.studies.study import Results, Study, check_text
 from synthlab.studies.verdicts import Evidence
 
