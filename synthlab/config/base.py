@@ -145,6 +145,13 @@ class Config(BaseModel, ABC):
         """Whether any numbers of the run that ``raw`` describes depend on its ``seed``: not if all others are given."""
         return len(cls.SEEDS) == 1 or any(raw.get(name) is None for name in cls.SEEDS)
 
+    @classmethod
+    def check_follows(cls, raw: Mapping[str, Any], given: str) -> None:
+        """Raise InputError for ``given``, which asks for the run that ``raw`` describes under several seeds, if all
+        give the same numbers: they would pass for runs without spread."""
+        if not cls.follows(raw):
+            raise InputError(f"{given}: no run depends on its seed where {', '.join(cls.SEEDS[1:])} are all given")
+
 
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:
     """The kind of the run that ``raw`` describes. Raises UnknownKind.

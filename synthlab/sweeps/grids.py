@@ -45,6 +45,7 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
             raise InputError(f"{part.given}: stands for no value")
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
+    seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)
     make = _maker(parts, searchpath)
     configs: dict[str, RunConfig] = {}
     settings: dict[str, Any] = {}
@@ -54,6 +55,8 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
         try:
             raw = make(job)
             config = _resolved(raw, known)
+            if seeds is not None:
+                RunConfig.check_follows(raw, seeds)
             configs[config.id] = config
             settings = bookkeeping(raw)
         except InputError as error:

@@ -297,8 +297,8 @@ def run(
         raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
     raw = compose(list(as_overrides(settings)))
     config, tracker = resolve(raw), tracker_of(raw["tracker"])
-    if seeds is not None and not config.follows(raw):
-        raise InputError(f"seeds={seeds}: no run depends on its seed where {', '.join(config.SEEDS[1:])} are all given")
+    if seeds is not None:
+        config.check_follows(raw, f"seeds={seeds}")
     configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
     return ensure(configs, Store(results), workers, progress, device, tracker, retry)
 

@@ -65,6 +65,13 @@ def test_sweeps_cross_seeds_and_keep_those_that_are_set_whatever_the_seed():
     assert [c.id for c in grid(["seed=0,1", "test_seed=null"]).configs] == [c.id for c in grid(["seed=0,1"]).configs]
 
 
+def test_a_sweep_over_seeds_on_which_no_run_depends_is_refused():
+    with pytest.raises(InputError) as refused:
+        grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])
+    message = "seed=range(3): no run depends on its seed where weight_seed, data_seed, test_seed are all given"
+    assert refused.value.lines == (message,)
+
+
 def test_in_python_seeds_that_are_set_stay(tmp_path):
     quick = {"protocol": {"steps": 2, "batch": 4, "record_every": 1}, "evaluation": {"sequences": 8}}
     records = run(seeds=2, test_seed=0, test_length=12, results=tmp_path, progress=False, **quick)
