@@ -24,8 +24,7 @@ class Viewer:
     def __init__(self, config: RunConfig):
         self.config = config
         self.task, self.inputs, self.outrep = data(config)
-        evaluation = config.evaluation
-        self.x = test_sequences(self.inputs, evaluation.sequences, config.test_length, evaluation.seed)
+        self.x = test_sequences(self.inputs, config.evaluation.sequences, config.test_length, config.test_seed)
         self.lengths = few_lengths(config.train_length, config.test_length)
 
     @torch.no_grad()
@@ -33,11 +32,11 @@ class Viewer:
         """The errors and predictions of a model (an ensemble of one) on the first ``sequences`` test sequences, or on
         all; on all, the errors are those that a record of the run has."""
         x = self.x[:sequences]
-        evaluation = self.config.evaluation
-        z = readouts(Member(model, 0), x, stream(evaluation.seed, "evaluation_positions"))
-        metrics = measured(z, x, self.task, self.outrep, evaluation.largest)
+        largest = self.config.evaluation.largest
+        z = readouts(Member(model, 0), x, stream(self.config.test_seed, "evaluation_positions"))
+        metrics = measured(z, x, self.task, self.outrep, largest)
         y, z = self.task.targets(x).double(), z.double()
-        answers = self.outrep.inverse(self.outrep.clip(z, evaluation.largest))
+        answers = self.outrep.inverse(self.outrep.clip(z, largest))
         shown = {"truth": y, "answers": answers, "mapped": self.outrep.forward(y), "outputs": z}
         return View(
             error=metrics["mse"].tolist(),
@@ -56,7 +55,7 @@ class Viewer:
         longest = self.config.test_length
         symbols = (pattern * -(-longest // len(pattern)))[:longest]
         x = torch.tensor([[int(symbol) for symbol in symbols]])
-        positions = stream(self.config.evaluation.seed, "evaluation_positions")
+        positions = stream(self.config.test_seed, "evaluation_positions")
         z = readouts(Member(model, 0), x, positions).double()
         answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
         attention, added = [], []

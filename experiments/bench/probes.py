@@ -17,7 +17,7 @@ from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, data, resolve
-from synthlab.regression.evaluation import evaluate
+from synthlab.regression.evaluation import evaluate, test_sequences
 from synthlab.regression.family import make_objective
 from synthlab.rng import stream
 from synthlab.training.ensembles import ensemble_size
@@ -76,8 +76,8 @@ def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[flo
     config = config_of(f"test_length={length}", f"evaluation.sequences={sequences}")
     stack = build_models([config])
     task, inputs, outrep = data(config)
-    how = config.evaluation.model_dump()
-    x = inputs.draw(sequences, length, stream(config.evaluation.seed, "evaluation"))
+    how = config.evaluation.model_dump() | {"seed": config.test_seed}
+    x = test_sequences(inputs, sequences, length, config.test_seed)
     model, plain = Member(stack, 0), Causal(cast(Transformer, stack))
 
     def each_length() -> torch.Tensor:

@@ -72,8 +72,9 @@ class ScalarConfig(RunConfig):
     It has the settings and the metrics of a ``RunConfig``, and is trained as that is.
     """
 
-    # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config
-    results_version = 4
+    # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config; 5: test sequences
+    # follow the seed
+    results_version = 5
     folder = "scalar"
     kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
@@ -100,13 +101,13 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
 
     One evaluation serves both, unless the test lengths end before the training lengths do.
     """
-    (task, inputs, outrep), how = data(config), config.evaluation
-    model, positions = Member(stack, index), stream(how.seed, "evaluation_positions")
-    x = test_sequences(inputs, how.sequences, config.test_length, how.seed)
+    (task, inputs, outrep), how, seed = data(config), config.evaluation, config.test_seed
+    model, positions = Member(stack, index), stream(seed, "evaluation_positions")
+    x = test_sequences(inputs, how.sequences, config.test_length, seed)
     z = readouts(model, x, positions)
     metrics = measured(z, x, task, outrep, how.largest)
     if config.test_length < config.train_length:
-        x = test_sequences(inputs, how.sequences, config.train_length, how.seed)
+        x = test_sequences(inputs, how.sequences, config.train_length, seed)
         z = readouts(model, x, positions)
 
     def perfect(x):
@@ -116,7 +117,7 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
     if model.encoding.draws_positions:
         longest = torch.full((len(x),), config.train_length)
         drawn = model.encoding.positions(longest, config.train_length + 2, positions)  # BOS and EOS have one, too
-    lengths = suffix_lengths(len(x), config.train_length, stream(how.seed, "windows"))
+    lengths = suffix_lengths(len(x), config.train_length, stream(seed, "windows"))
     row = [*misalignment(z, model, within, lengths, drawn), *misalignment(perfect(within), perfect, within, lengths)]
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
     return table, pd.DataFrame([row], columns=list(OUTPUTS))

@@ -28,7 +28,7 @@ def inverse_weights(outrep: str, lengths: int = 50, sequences: int = 256) -> np.
     config = resolve(compose(["task=length", "encoding=nope", f"outrep={outrep}", "train_length=10"]))
     model, _ = fit([config])
     _, inputs, _ = data(config)
-    x = inputs.draw(sequences, lengths, stream(config.seed, "evaluation"))
+    x = inputs.draw(sequences, lengths, stream(config.test_seed, "evaluation"))
     with torch.no_grad():
         return (1 / readout_attention(cast(Transformer, model), x[None])[0, ..., 0].mean(0)).numpy()
 

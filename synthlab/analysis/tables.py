@@ -7,6 +7,7 @@ import pandas as pd
 
 from synthlab.analysis.conditions import as_text
 from synthlab.metrics import METRICS, horizon
+from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
@@ -27,12 +28,12 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
 
 
 def varying(table: pd.DataFrame) -> list[str]:
-    """The settings in which the runs of ``table`` differ, the seed aside. A group's keys count only where they differ
-    under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does a shift that follows from
-    task and map."""
+    """The settings in which the runs of ``table`` differ, ``seed`` aside and the seeds that follow it. A group's keys
+    count only where they differ under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does
+    a shift that follows from task and map."""
     settings = [column for column in table.columns if column not in NOT_SETTINGS]
     differing = [column for column in settings if _distinct(table[column]) > 1]
-    return [column for column in differing if not _follows_from_name(table, column)]
+    return [column for column in differing if not (_follows_from_name(table, column) or _follows_seed(table, column))]
 
 
 def labelled(table: pd.DataFrame) -> pd.Series:
@@ -115,10 +116,14 @@ def render(records: Sequence[Record]) -> str:
 def _headline(records: Sequence[Record]) -> str:
     flat = pd.DataFrame([record.settings() for record in records])
     same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
-    seeds = ", ".join(map(str, dict.fromkeys(flat["seed"])))
+    seeds = [
+        f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
+        for name in RunConfig.SEEDS
+        if name == "seed" or not _follows_seed(flat, name)
+    ]
     runs = f"{len(records)} run{'s' * (len(records) > 1)}"
     lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
-    return f"{runs}: {' '.join(same)} {lengths} seed={seeds}"
+    return f"{runs}: {' '.join(same)} {lengths} {' '.join(seeds)}"
 
 
 def _one(record: Record) -> str:
@@ -157,6 +162,14 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     if column == group or not {*by} <= {*table.columns}:
         return False
     return all(_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
+
+
+def _follows_seed(table: pd.DataFrame, column: str) -> bool:
+    """Whether a column holds seeds that all follow ``seed``; kinds of runs that lack it have no seed beside that."""
+    if column not in RunConfig.SEEDS:
+        return False
+    own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
+    return bool((own.isna() | (own == seed)).all())
 
 
 def run_row(record: Record) -> dict[str, Any]:

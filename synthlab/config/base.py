@@ -76,6 +76,7 @@ class Config(BaseModel, ABC):
     results_version: ClassVar[int]
     config_name: ClassVar[str]  # the file of conf/ that describes a run of this kind
     folder: ClassVar[str] = "."  # of the records, below that of all results
+    SEEDS: ClassVar[tuple[str, ...]] = ("seed",)  # the fields that hold seeds; null in another follows the first
     kind: str
     if TYPE_CHECKING:  # what every kind has, in the order that suits it
         model: Member
@@ -130,9 +131,26 @@ class Config(BaseModel, ABC):
         """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
         return 0
 
+    def seeded(self: Kind, raw: Mapping[str, Any]) -> Kind:
+        """The same run under the seeds of ``raw``. Raises InputError for what is no seed."""
+        return self.checked(self.model_dump() | {name: raw[name] for name in self.SEEDS})
+
     def with_seed(self: Kind, seed: int) -> Kind:
-        """The same run under another seed."""
-        return self.checked(self.model_dump() | {"seed": seed})
+        """The same run under another ``seed``. A seed that equals the present one follows; others stay."""
+        seeds = {name: getattr(self, name) for name in self.SEEDS}
+        return self.seeded({name: seed if value == self.seed else value for name, value in seeds.items()})
+
+    @classmethod
+    def follows(cls, raw: Mapping[str, Any]) -> bool:
+        """Whether any numbers of the run that ``raw`` describes depend on its ``seed``: not if all others are given."""
+        return len(cls.SEEDS) == 1 or any(raw.get(name) is None for name in cls.SEEDS)
+
+    @classmethod
+    def check_follows(cls, raw: Mapping[str, Any], given: str) -> None:
+        """Raise InputError for ``given``, which asks for the run that ``raw`` describes under several seeds, if all
+        give the same numbers: they would pass for runs without spread."""
+        if not cls.follows(raw):
+            raise InputError(f"{given}: no run depends on its seed where {', '.join(cls.SEEDS[1:])} are all given")
 
 
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:

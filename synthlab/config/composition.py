@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from synthlab.config.bounds import bound_files
-from synthlab.config.registry import did_you_mean, unknown
+from synthlab.config.registry import unknown, unknown_key
 from synthlab.errors import InputError
 
 # The launchers that conf/hydra/jobs sets up, and the extra that installs each.
@@ -160,8 +160,7 @@ def _put(config: dict[str, Any], key: str, value: Any) -> None:
         inner = part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
     if last not in part:
-        choices = [str(name) for name in part]
-        raise InputError(f"{key}={value}: unknown key{did_you_mean(last, choices)}; choose from {', '.join(choices)}")
+        raise InputError(unknown_key(f"{key}={value}", [str(name) for name in part]))
     part[last] = value
 
 
@@ -199,9 +198,7 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         key = text.split("'")[1]
         parent = getattr(cause, "parent_node", None)
         choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
-        choices = [name for name in choices if name != "hydra"]
-        close = did_you_mean(key.split(".")[-1], choices)
-        return f"{_given(key, overrides)}: unknown key{close}; choose from {', '.join(sorted(choices))}"
+        return unknown_key(_given(key, overrides), sorted(name for name in choices if name != "hydra"))
     if text.startswith("Ambiguous value for argument '"):
         return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
     override = getattr(error, "override", None)

@@ -7,7 +7,7 @@ built; every problem is reported at once.
 import importlib
 import inspect
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
@@ -20,6 +20,7 @@ from synthlab.errors import InputError, in_one_line
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
+MOVED = {"evaluation.seed": "test_seed"}  # keys that were taken away where they are not known, and what does it now
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
@@ -111,6 +112,15 @@ def unknown(field: str, value: Any, choices: Iterable[str]) -> str:
     return f"{field}={shown(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
 
 
+def unknown_key(given: str, choices: Sequence[str]) -> str:
+    """The line that refuses ``given`` (``key=value``), whose last part of the key is none of ``choices``."""
+    key = given.lstrip("+~").split("=")[0]
+    if key in MOVED:
+        return f"{given}: is {MOVED[key]} now; give that"
+    allowed = f"choose from {', '.join(choices)}" if choices else "there are none but name"
+    return f"{given}: unknown key{did_you_mean(key.split('.')[-1], choices)}; {allowed}"
+
+
 def shown(value: Any) -> str:
     """A value as the command line would write it: ``null``, ``true``, text without quotes."""
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
@@ -132,10 +142,7 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
         return f"{path}: missing; must be given"
     value = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
-        *parents, key = problem["loc"]
-        allowed = _keys(schema, parents)
-        choices = f"choose from {', '.join(allowed)}" if allowed else "there are none but name"
-        return f"{path}={value}: unknown key{did_you_mean(key, allowed)}; {choices}"
+        return unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
     return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
 
 

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, PositiveFloat
+from pydantic import BaseModel, PositiveFloat, ValidationInfo, field_validator
 
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT
@@ -18,15 +18,20 @@ class Evaluation(BaseModel):
 
     model_config = STRICT
     sequences: Count
-    seed: Seed
     largest: PositiveFloat
 
 
 class RunConfig(Config):
-    """A run on a regression task: its target is a number."""
+    """A run on a regression task: its target is a number.
 
-    results_version = 3  # 2: ensembles of models; 3: the kind is part of the config
+    Initial weights, training data and test sequences each have a seed. One that is null follows ``seed``: the config
+    then holds that number, so that a run is the same whether a seed is left open or written out.
+    """
+
+    # 2: ensembles of models; 3: the kind is part of the config; 4: test sequences follow the seed
+    results_version = 4
     config_name = "config"
+    SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")
     # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
     task: Member
@@ -39,7 +44,15 @@ class RunConfig(Config):
     length_distribution: Literal["uniform", "proportional", "longest"]
     test_length: Length
     seed: Seed
+    weight_seed: Seed
+    data_seed: Seed
+    test_seed: Seed
     evaluation: Evaluation
+
+    @field_validator(*SEEDS[1:], mode="before")
+    @classmethod
+    def _followed(cls, value: Any, info: ValidationInfo) -> Any:
+        return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
 
     @property
     def family(self) -> "Family[RunConfig]":

@@ -77,8 +77,9 @@ def build_models(configs: Sequence[RunConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for models that cannot form an
     ensemble."""
     make_encoding = partial(ENCODINGS.build, configs[0].encoding)
+    generators = [stream(config.weight_seed, "initial") for config in configs]
     with asking("encoding", configs[0].encoding["name"], "be part of a model"):
-        ensemble = MODELS.build(configs[0].model, make_encoding, [stream(config.seed, "initial") for config in configs])
+        ensemble = MODELS.build(configs[0].model, make_encoding, generators)
     for name, parameter in ensemble.named_parameters():
         if parameter.shape[:1] != (len(configs),):
             field = "encoding" if name.startswith("encoding.") else "model"

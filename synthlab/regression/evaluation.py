@@ -1,4 +1,4 @@
-"""Error by length, on test sequences that are the same for every model."""
+"""Error by length, on test sequences that are the same for every model of one seed and test length."""
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ def evaluate(
 
 
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
-    """The test sequences of ``seed``, the same for every model."""
+    """The test sequences of ``seed``, the same for every model tested to ``length``."""
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
 
 

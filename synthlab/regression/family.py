@@ -24,7 +24,7 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
             *data(config),
             batch=config.protocol.batch,
             weights=length_weights(config.length_distribution, config.train_length),
-            seed=config.seed,
+            seed=config.data_seed,
         )
         for config in configs
     ]
@@ -43,7 +43,8 @@ def train_models(
 def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Every metric at every length for the model ``index``; and, for ``LinearAttention`` only, its output matrix M (2 x
     2, with BOS 2 x 3), else None."""
-    metrics = evaluate(Member(ensemble, index), *data(config), config.test_length, **config.evaluation.model_dump())
+    member, how = Member(ensemble, index), config.evaluation.model_dump()
+    metrics = evaluate(member, *data(config), config.test_length, **how, seed=config.test_seed)
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
     if not isinstance(ensemble, LinearAttention):
         return table, None

@@ -22,7 +22,7 @@ from PIL import Image
 from synthlab import metrics
 from synthlab.analysis import curves
 from synthlab.analysis.curves import RC
-from synthlab.studies.plots import Drawing
+from synthlab.studies.drawing import Drawing
 
 PANEL = (4.2, 3.4)  # inches
 NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the moment

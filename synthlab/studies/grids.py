@@ -67,12 +67,8 @@ class Cell(NamedTuple):
         return tuple(configs[0].id for configs in self.candidates.values())
 
     def extended(self, seeds: int) -> "Cell":
-        """With so many seeds, counted on from the first."""
-        more = {
-            setting: [first.with_seed(first.seed + k) for k in range(seeds)]
-            for setting, (first, *_) in self.candidates.items()
-        }
-        return self._replace(candidates=more)
+        """With so many seeds, counted on from the first; what is the same under all its seeds stays so."""
+        return self._replace(candidates={name: _counted_on(runs, seeds) for name, runs in self.candidates.items()})
 
     @property
     def configs(self) -> list[Config]:
@@ -89,6 +85,13 @@ class Cell(NamedTuple):
 
         setting = min(self.candidates, key=loss) if len(self.candidates) > 1 else next(iter(self.candidates))
         return setting, [records[config.id] for config in self.candidates[setting]]
+
+
+def _counted_on(runs: list[Config], seeds: int) -> list[Config]:
+    first, last = runs[0], runs[-1]
+    own = {name: getattr(first, name) for name in first.SEEDS if getattr(first, name) == getattr(last, name)}
+    more = range(first.seed + len(runs), first.seed + seeds)
+    return [*runs, *(first.seeded(dict.fromkeys(first.SEEDS, seed) | own) for seed in more)]
 
 
 class Grid(BaseModel):
@@ -121,7 +124,8 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
     def cells(self, field: str, kind: type[Config], base: Composed, seeds: range) -> list[Cell]:
-        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind.
+        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind. Each run is
+        there under each of ``seeds``, or under the first if its settings leave nothing to the seed.
 
         Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
         """
@@ -133,8 +137,9 @@ class Grid(BaseModel):
                 for key, override in base.overrides.items():
                     if key.split("@")[0] in settings:
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")
-                config = kind.resolved(base.with_settings(settings))
-                candidates[" ".join(as_overrides(tuned))] = [config.with_seed(seed) for seed in seeds]
+                raw = base.with_settings(settings)
+                config, runs = kind.resolved(raw), seeds if kind.follows(raw) else seeds[:1]
+                candidates[" ".join(as_overrides(tuned))] = [config.seeded(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):

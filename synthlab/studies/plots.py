@@ -1,86 +1,29 @@
 """Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
-from pydantic import Field, PositiveInt
 
 from synthlab.analysis.curves import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note, style_of
 from synthlab.analysis.tables import curves, over_seeds, table
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
-from synthlab.storage.records import Record
-from synthlab.studies.fitting import counted
+from synthlab.studies.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.grids import label
+from synthlab.studies.spread import Spread
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
 EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
-Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
-
-
-class Series(NamedTuple):
-    """The runs behind one line: what sets them apart, their records, one for each seed, and the training loss up to
-    which a run fits, None where the study states none."""
-
-    chosen: dict[str, Any]
-    records: Sequence[Record]
-    level: float | None = None
-
-    @property
-    def label(self) -> str:
-        """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
-        return label(self.chosen)
-
-    def counted(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """``rows`` of its runs, with what tables say of runs that fit and that diverged."""
-        return counted(rows, self.records, self.level)
-
-
-class Drawing(ABC):
-    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes."""
-
-    @abstractmethod
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        """Draw the table."""
-
-    @abstractmethod
-    def note(self, drawn: pd.DataFrame) -> str:
-        """What the reader must know to read the drawing."""
-
-
-class Plot(Drawing):
-    """A kind of plot of records. Its constructor's arguments are given in the figure's file, beside its ``name``.
-
-    What it draws is ``data``'s answer, which then also has the columns ``metric`` and ``train_length``.
-    """
-
-    measures: str | None = None  # what is drawn, where that is not the panel's metric
-
-    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:
-        """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
-        shortest of which is tested up to ``test_length``."""
-
-    @abstractmethod
-    def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
-        """What is drawn, whole: columns ``median``, ``low``, ``high`` and ``seeds``, those that count runs that fit
-        and that diverged, and those that say of what."""
-
-    def note(self, drawn: pd.DataFrame) -> str:
-        """Seeds, band, training lengths."""
-        return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
 
 
 class Curves(Plot):
     """Error against length: a line and a band for each series."""
 
     def data(self, series, metric):
-        runs = _runs(series)
+        runs = runs_of(series)
         return curves(runs, metric, runs["series"])
 
     def draw(self, axes, drawn):
@@ -115,14 +58,14 @@ class Against(Plot):
         self.x, self.lengths = x, lengths
 
     def check(self, chosen, test_length):
-        _check_lengths(self.lengths, test_length)
+        check_lengths(self.lengths, test_length)
         values = [series.get(self.x) for series in chosen]
         if not all(isinstance(value, int | float) and value > 0 for value in values):
             raise InputError(f"x={self.x}: must be a setting in vary whose values are all numbers above 0")
 
     def data(self, series, metric):
         parts = [
-            _runs([one])
+            runs_of([one])
             .query("length == @length")
             .assign(series=label(self._others(one, length)), **{self.x: one.chosen[self.x]})
             for length in self.lengths
@@ -159,13 +102,13 @@ class Powers(Plot):
         self.lengths = lengths
 
     def check(self, chosen, test_length):
-        _check_lengths(self.lengths, test_length)
+        check_lengths(self.lengths, test_length)
         beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
         if beside:
             raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
 
     def data(self, series, metric):
-        runs = _runs(series)
+        runs = runs_of(series)
         runs = runs[runs["length"].isin(self.lengths)]
         if runs.empty:
             return runs
@@ -243,24 +186,23 @@ class Heat(Plot):
 
 
 PLOTS = Registry(
-    "plot", Plot, {"curves": Curves, "training": Training, "against": Against, "powers": Powers, "heat": Heat}
+    "plot",
+    Plot,
+    {
+        "curves": Curves,
+        "training": Training,
+        "against": Against,
+        "powers": Powers,
+        "heat": Heat,
+        "spread": Spread,
+    },
 )
-
-
-def _runs(series: Sequence[Series]) -> pd.DataFrame:
-    """The table of all runs, with the series each belongs to."""
-    return pd.concat([one.counted(table(one.records)).assign(series=one.label) for one in series], ignore_index=True)
 
 
 def _losses(series: Series) -> list[pd.DataFrame]:
     """The training curve of each finished run."""
     finished = [record for record in series.records if record.diverged_at is None]
     return [r.training.assign(series=series.label, id=r.config.id) for r in finished]
-
-
-def _check_lengths(lengths: Sequence[int], test_length: int) -> None:
-    if max(lengths) > test_length:
-        raise InputError(f"lengths={list(lengths)}: must be at most test_length={test_length}")
 
 
 def _name(member: Any) -> str:

@@ -30,8 +30,8 @@ class Open(NamedTuple):
     @property
     def wanted(self) -> dict[tuple[str, ...], int]:
         """How many seeds its series are to have, by identity: more for those with the fewest. Empty at the last
-        look."""
-        fewest = min(cell.seeds for cell in self.series)
+        look, and where no series depends on its seed: such series have one run."""
+        fewest = min((cell.seeds for cell in self.series if cell.seeds >= LOOKS[0]), default=LOOKS[-1])
         following = [look for look in LOOKS if look > fewest][:1]
         return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
 

@@ -45,6 +45,7 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
             raise InputError(f"{part.given}: stands for no value")
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
+    seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)
     make = _maker(parts, searchpath)
     configs: dict[str, RunConfig] = {}
     settings: dict[str, Any] = {}
@@ -54,6 +55,8 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
         try:
             raw = make(job)
             config = _resolved(raw, known)
+            if seeds is not None:
+                RunConfig.check_follows(raw, seeds)
             configs[config.id] = config
             settings = bookkeeping(raw)
         except InputError as error:
@@ -167,9 +170,10 @@ def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
-    """The run that ``raw`` describes; those that differ in the seed alone are checked together."""
-    rest = json.dumps({key: value for key, value in raw.items() if key != "seed"}, sort_keys=True, default=str)
+    """The run that ``raw`` describes; those that differ in their seeds alone are checked together."""
+    settings = {key: value for key, value in raw.items() if key not in RunConfig.SEEDS}
+    rest = json.dumps(settings, sort_keys=True, default=str)
     if rest not in known:
         known[rest] = resolve(raw)
         return known[rest]
-    return known[rest].with_seed(cast(int, raw.get("seed")))  # checked there
+    return known[rest].seeded(raw)

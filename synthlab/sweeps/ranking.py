@@ -68,7 +68,7 @@ def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: i
     """How many runs failed, and of each of the first few which and why."""
     lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
     settings = pd.DataFrame([flat(failure.config.model_dump()) for failure in failures.values() if failure is not None])
-    columns = [name for name in map(str, settings) if name != "seed" and settings[name].map(as_text).nunique() > 1]
+    columns = varying(settings)
     for identity, failure in list(failures.items())[:FAILED]:
         if failure is None:
             lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")

@@ -260,7 +260,8 @@ def run(
     """Train one model for each seed, or read what is recorded, and return the records.
 
     Args:
-        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``.
+        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. What has a
+            seed of its own, as by ``test_seed=7``, is the same for all.
         results: The folder of the records, or the address of an object store.
         workers: How many processes train side by side, one thread each; None for one for each core. No number depends
             on it, and a script needs no ``__main__`` guard for it.
@@ -296,7 +297,9 @@ def run(
         raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
     raw = compose(list(as_overrides(settings)))
     config, tracker = resolve(raw), tracker_of(raw["tracker"])
-    configs = [config] if seeds is None else [config.with_seed(seed) for seed in _seeds(seeds)]
+    if seeds is not None:
+        config.check_follows(raw, f"seeds={seeds}")
+    configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
     return ensure(configs, Store(results), workers, progress, device, tracker, retry)
 
 

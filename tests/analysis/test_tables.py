@@ -1,3 +1,4 @@
+import pandas as pd
 import pytest
 
 from support.records import record
@@ -33,6 +34,17 @@ def test_series_are_named_by_what_differs():
     bases = table(record(0, **rope), record(0, encoding={"name": "rope", "base": 5.0}))
     assert varying(bases) == ["encoding.base"]
     assert labelled(table(record(0))).unique().tolist() == ["length"]
+
+
+def test_seeds_that_are_set_apart_are_settings_and_those_that_follow_are_not():
+    plain = table(*(record(seed) for seed in range(3)))
+    assert varying(plain) == []
+    apart = [record(seed, weight_seed=weights) for weights in (7, 8) for seed in range(2)]
+    assert varying(table(*apart)) == ["weight_seed"]
+    assert labelled(table(*apart)).unique().tolist() == ["weight_seed=7", "weight_seed=8"]
+    assert "seed=0, 1 weight_seed=7, 8" in repr(Records(apart)).splitlines()[0]
+    others = plain.assign(**dict.fromkeys(["weight_seed", "data_seed", "test_seed"]))  # of a kind without them
+    assert varying(pd.concat([plain.astype(object), others.astype(object)])) == []
 
 
 def test_shown_lengths_tell_the_story():

@@ -39,6 +39,7 @@ REFUSED_AS_A_RUN = {
     "an unknown map": (["outrep=cube"], "outrep=cube: unknown; choose from identity, log, power"),
     "an unknown protocol": (["protocol=papr"], "protocol=papr: unknown, did you mean paper."),
     "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
+    "a key of former times": (["evaluation.seed=7"], "evaluation.seed=7: is test_seed now; give that"),
     "a key of another member": (["encoding=nope", "+encoding.table=3"], "encoding.table=3: unknown key"),
     "a width that heads do not divide": (["model.width=30"], "model.heads=4: must divide model.width=30"),
     "no test length": (["test_length=0"], "test_length=0: must be greater than 0"),

@@ -55,6 +55,17 @@ def test_an_arm_s_member_of_a_group_replaces_another_with_all_its_settings():
     assert [cell.configs[0].encoding.get("base") for cell in cells(grid)] == [7.0, None]
 
 
+def test_a_seed_that_is_set_apart_is_the_same_in_every_run_of_a_series():
+    one_test = cells(Grid(fixed={"task": "sum"}, vary={"weight_seed": [0, 5]}), "test_seed=0", seeds=2)
+    found = [[[c.seed, c.weight_seed, c.data_seed, c.test_seed] for c in cell.configs] for cell in one_test]
+    assert found == [[[0, 0, 0, 0], [1, 0, 1, 0]], [[0, 5, 0, 0], [1, 5, 1, 0]]]
+
+
+def test_runs_that_leave_nothing_to_the_seed_are_there_once():
+    grid = Grid(vary={"weight_seed": [0, 1], "data_seed": [0, 1]}, fixed={"test_seed": 2})
+    assert [len(cell.configs) for cell in cells(grid, seeds=3)] == [1] * 4
+
+
 def test_the_same_run_twice_would_pass_for_a_seed():
     with pytest.raises(InputError, match="study.s: the same run is there twice; leave one of its series out"):
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)

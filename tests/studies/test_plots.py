@@ -8,9 +8,11 @@ from matplotlib.figure import Figure
 from support.records import record
 from synthlab.analysis.curves import STYLES, draw_lines
 from synthlab.metrics import METRICS
+from synthlab.studies.drawing import Series
 from synthlab.studies.figure_files import Drawn, Folder
 from synthlab.studies.figures import Panel, drawn_data
-from synthlab.studies.plots import PLOTS, Series, label
+from synthlab.studies.grids import label
+from synthlab.studies.plots import PLOTS
 
 
 def made(value: float, seeds=2, **changed) -> list:

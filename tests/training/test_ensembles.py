@@ -25,7 +25,7 @@ MIXED = [
     ("task=mean", "protocol.lr=0.02"),
     ("task=sum", "inputs=uniform_count", "length_distribution=proportional"),
     ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
-    ("task=length", "outrep=log", "seed=1"),
+    ("task=length", "outrep=log", "seed=1", "weight_seed=7", "data_seed=8", "test_seed=9"),
 ]
 LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "sinusoidal")  # RoPE and learned positions will do each time
 SHAPES = [

@@ -1,0 +1,80 @@
+"""What a kind of plot is: what it takes from the records of series of runs, and how it draws that."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import pandas as pd
+from matplotlib.axes import Axes
+from pydantic import Field, PositiveInt
+
+from synthlab.analysis.curves import band_note
+from synthlab.analysis.tables import table
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+from synthlab.studies.fitting import counted
+from synthlab.studies.grids import label
+
+Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
+
+
+class Series(NamedTuple):
+    """The runs behind one line: what sets them apart, their records, one for each seed, and the training loss up to
+    which a run fits, None where the study states none."""
+
+    chosen: dict[str, Any]
+    records: Sequence[Record]
+    level: float | None = None
+
+    @property
+    def label(self) -> str:
+        """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
+        return label(self.chosen)
+
+    def counted(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """``rows`` of its runs, with what tables say of runs that fit and that diverged."""
+        return counted(rows, self.records, self.level)
+
+
+class Drawing(ABC):
+    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes."""
+
+    @abstractmethod
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        """Draw the table."""
+
+    @abstractmethod
+    def note(self, drawn: pd.DataFrame) -> str:
+        """What the reader must know to read the drawing."""
+
+
+class Plot(Drawing):
+    """A kind of plot of records. Its constructor's arguments are given in the figure's file, beside its ``name``.
+
+    What it draws is ``data``'s answer, which then also has the columns ``metric`` and ``train_length``.
+    """
+
+    measures: str | None = None  # what is drawn, where that is not the panel's metric
+
+    def check(self, chosen: Sequence[Mapping[str, Any]], test_length: int) -> None:
+        """Raise InputError, naming the argument, if the plot does not fit series that are set apart by ``chosen``, the
+        shortest of which is tested up to ``test_length``."""
+
+    @abstractmethod
+    def data(self, series: Sequence[Series], metric: str) -> pd.DataFrame:
+        """What is drawn, whole: columns ``median`` (or what else is drawn), ``low``, ``high`` and ``seeds``, those that
+        count runs that fit and that diverged, and those that say of what."""
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        """Seeds, band, training lengths."""
+        return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+
+
+def runs_of(series: Sequence[Series]) -> pd.DataFrame:
+    """The table of all runs, with the series each belongs to."""
+    return pd.concat([one.counted(table(one.records)).assign(series=one.label) for one in series], ignore_index=True)
+
+
+def check_lengths(lengths: Sequence[int], test_length: int) -> None:
+    if max(lengths) > test_length:
+        raise InputError(f"lengths={list(lengths)}: must be at most test_length={test_length}")

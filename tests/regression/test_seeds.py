@@ -1,0 +1,98 @@
+"""Seeds of their own for initial weights, training data and test sequences."""
+
+import re
+
+import pytest
+import torch
+
+from support.configs import config
+from synthlab import run
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import build_models
+from synthlab.regression.family import make_objective
+from synthlab.storage.records import files_of
+from synthlab.sweeps.grids import grid
+from synthlab.training.execution import execute
+
+OWN = RunConfig.SEEDS[1:]
+# What a run with another seed of one kind has in common with the run as it was.
+SAME = {"weight_seed": set(), "data_seed": {"initial"}, "test_seed": {"initial", "training"}}
+
+
+def parts(run: RunConfig) -> dict[str, str]:
+    """What a run draws of each seed, or makes of it, as text."""
+    record, model = execute(run), build_models([run])
+    tables = {"training": record.training.to_csv(), "metrics": record.metrics.to_csv()}
+    return {"initial": str([p.tolist() for p in model.state_dict().values()])} | tables
+
+
+@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("encoding", ["learned", "randomized"])  # one with weights, one that draws positions
+def test_a_seed_decides_what_is_its_own_and_nothing_before_it(name, encoding):
+    plain, other = (parts(config(f"encoding={encoding}", "seed=3", *more)) for more in ([], [f"{name}=4"]))
+    assert {part for part in plain if plain[part] == other[part]} == SAME[name]
+
+
+def test_data_are_the_same_whatever_the_initial_weights():
+    configs = [config("task=sum"), config("task=sum", "weight_seed=1"), config("task=sum", "data_seed=1")]
+    first, same, other = (each.draw()[0] for each in make_objective(build_models(configs), configs).examples)
+    assert torch.equal(first, same)
+    assert not torch.equal(first, other)
+
+
+def test_seeds_written_out_are_the_same_run_to_the_last_byte():
+    plain, written = config("seed=3"), config("seed=3", *(f"{name}=3" for name in OWN))
+    assert (plain, plain.id) == (written, written.id)
+    first, second = (files_of(execute(each)) for each in (plain, written))
+    assert {**first, "status.json": b""} == {**second, "status.json": b""}  # which holds the time
+    assert len({config("seed=3", f"{name}=4").id for name in OWN} | {plain.id}) == 1 + len(OWN)
+
+
+def test_another_seed_takes_along_what_follows_it_and_leaves_what_is_set():
+    apart = config("seed=3", "test_seed=7").with_seed(5)
+    assert [getattr(apart, name) for name in RunConfig.SEEDS] == [5, 5, 5, 7]
+    assert config("seed=3").with_seed(5) == config("seed=5")
+
+
+def test_sweeps_cross_seeds_and_keep_those_that_are_set_whatever_the_seed():
+    crossed = grid(["weight_seed=0,1,2", "data_seed=0,1,2"]).configs
+    assert {(c.weight_seed, c.data_seed, c.test_seed) for c in crossed} == {
+        (w, d, 0) for w in range(3) for d in range(3)
+    }
+    one_test = grid(["seed=range(3)", "test_seed=0"]).configs
+    assert [(c.seed, c.weight_seed, c.test_seed) for c in one_test] == [(0, 0, 0), (1, 1, 0), (2, 2, 0)]
+    assert [c.id for c in grid(["seed=0,1", "test_seed=null"]).configs] == [c.id for c in grid(["seed=0,1"]).configs]
+
+
+def test_a_sweep_over_seeds_on_which_no_run_depends_is_refused():
+    with pytest.raises(InputError) as refused:
+        grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])
+    message = "seed=range(3): no run depends on its seed where weight_seed, data_seed, test_seed are all given"
+    assert refused.value.lines == (message,)
+
+
+def test_in_python_seeds_that_are_set_stay(tmp_path):
+    quick = {"protocol": {"steps": 2, "batch": 4, "record_every": 1}, "evaluation": {"sequences": 8}}
+    records = run(seeds=2, test_seed=0, test_length=12, results=tmp_path, progress=False, **quick)
+    assert [(r.config.seed, r.config.data_seed, r.config.test_seed) for r in records] == [(0, 0, 0), (1, 1, 0)]
+    with pytest.raises(InputError, match="seeds=2: no run depends on its seed where weight_seed, data_seed, test_seed"):
+        run(seeds=2, results=tmp_path, progress=False, **dict.fromkeys(OWN, 0))
+
+
+@pytest.mark.parametrize("name", [*RunConfig.SEEDS])
+@pytest.mark.parametrize("value", ["-1", "1.5", "x", "true", str(2**63), "[1]"])
+def test_what_is_no_seed_is_refused_in_one_line(name, value):
+    with pytest.raises(InputError) as refused:
+        config(f"{name}={value}")
+    [line] = refused.value.lines
+    assert line.startswith(f"{name}={value}: must be ")
+
+
+@pytest.mark.parametrize("given", [["evaluation.seed=7"], ["+evaluation.seed=7"], ["++evaluation.seed=7"]])
+def test_the_former_seed_of_the_test_sequences_is_refused_with_the_present_one(given):
+    message = re.escape("evaluation.seed=7: is test_seed now; give that")
+    with pytest.raises(InputError, match=message):
+        config(*given)
+    with pytest.raises(InputError, match=message):
+        grid([*given, "seed=0,1"])

@@ -1,0 +1,131 @@
+"""The plot of where the spread over seeds comes from."""
+
+import math
+import re
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as MatplotlibFigure
+
+from support.records import record
+from synthlab.config.composition import compose
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.storage.records import Record
+from synthlab.studies.drawing import Series
+from synthlab.studies.figures import Figure, Panel, drawn_data
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.plots import PLOTS
+from synthlab.studies.spread import SEEDS, SOURCES
+
+PLOT = PLOTS.build({"name": "spread", "lengths": [2, 5]})
+SIZES = (3, 2, 2)
+
+
+def made(log_error: float, *seeds: int, diverged_at: int | None = None) -> Record:
+    """A made-up run with the error exp(log_error) at length 2, and its square at length 5."""
+    blank = record(0, diverged_at, **dict(zip(SEEDS, seeds, strict=True)))
+    powers = blank.metrics["length"].map({2: 1.0, 5: 2.0}).fillna(0.0)
+    return replace(blank, metrics=blank.metrics.assign(mse=np.exp(powers * log_error)))
+
+
+def series(effect, **beside) -> list[Series]:
+    """A crossed design of runs with the log error ``effect(weights, data, tests)``."""
+    design = list(product(*map(range, SIZES)))
+    return [
+        Series(dict(zip(SEEDS, seeds, strict=True)) | beside, [made(effect(*seeds), *seeds)])
+        for seeds in reversed(design)
+    ]
+
+
+def axes_of(drawn: pd.DataFrame) -> Axes:
+    axes = MatplotlibFigure().add_subplot()
+    PLOT.draw(axes, drawn)
+    return axes
+
+
+def legend_of(drawn: pd.DataFrame) -> list[str]:
+    return [line.get_label() for line in axes_of(drawn).get_lines()]
+
+
+def share(drawn: pd.DataFrame, name: str) -> dict[str, float]:
+    rows = drawn[drawn["series"] == name]
+    return dict(zip(rows["source"], rows["share"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("source", "effect"),
+    [
+        ("weights", lambda w, d, t: w),
+        ("data", lambda w, d, t: d),
+        ("tests", lambda w, d, t: t),
+        ("weights x data", lambda w, d, t: (w - 1) * (2 * d - 1)),
+        ("tests x model", lambda w, d, t: (w - 1) * (2 * t - 1)),
+        ("tests x model", lambda w, d, t: (2 * d - 1) * (2 * t - 1)),
+    ],
+)
+def test_the_source_of_all_variance_has_all_of_it_at_every_length(source, effect):
+    drawn = PLOT.data(series(effect), "mse")
+    for name in ("length=2", "length=5"):
+        assert share(drawn, name) == pytest.approx({each: float(each == source) for each in SOURCES}, abs=1e-9)
+    assert set(drawn["design"]) == {"3 x 2 x 2"}
+    assert set(drawn["seeds"]) == {12}
+    deviations = drawn.groupby("series")["deviation"].first()
+    assert deviations["length=5"] == pytest.approx(2 * deviations["length=2"])
+
+
+def test_settings_beside_the_seeds_have_designs_of_their_own():
+    both = [*series(lambda w, d, t: w, encoding="nope"), *series(lambda w, d, t: d, encoding="rope")]
+    drawn = PLOT.data(both, "mse")
+    assert share(drawn, "encoding=nope length=2")["weights"] == pytest.approx(1)
+    assert share(drawn, "encoding=rope length=2")["data"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("log_error", [-math.inf, math.inf, math.nan])
+def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
+    runs = series(lambda w, d, t: w + d)
+    for lost in (made(log_error, 0, 0, 0), made(0, 0, 0, 0, diverged_at=1)):
+        panel = Panel(title="x", vary={"task": ["sum"]}, plot={"name": "spread", "lengths": [2, 5]})
+        found = [("", one) for one in [*runs[:-1], runs[-1]._replace(records=[lost])]]
+        drawn = drawn_data(panel, found, "")
+        assert drawn[["share", "low", "high", "deviation"]].isna().all(axis=None)
+        assert ("(1 diverged)" in drawn["left_out"].iloc[0]) == (lost.diverged_at is not None)
+        assert legend_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]
+
+
+def test_a_point_and_a_bar_for_each_source_and_series():
+    drawn = PLOT.data(series(lambda w, d, t: math.sqrt(0.5) * w), "mse")  # w has the variance 1
+    axes = axes_of(drawn)
+    assert [text.get_text() for text in axes.get_xticklabels()][2:] == ["weights\nx data", "tests", "tests\nx model"]
+    points = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert list(points) == ["test length = 2: factor 2.03", "test length = 5: factor 4.11"]
+    assert [values[0] for values in points.values()] == pytest.approx([1, 1])
+    assert [len(bars.get_segments()) for bars in axes.collections] == [len(SOURCES)] * 2
+
+
+def test_a_design_whose_runs_all_diverged_is_empty():
+    runs = [one._replace(records=[made(0, *one.chosen.values(), diverged_at=1)]) for one in series(max)]
+    assert PLOT.data(runs, "mse").empty
+
+
+CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("vary", "lengths", "message"),
+    [
+        (CROSSED | {"test_seed": [0]}, [5], "vary: must cross weight_seed, data_seed, test_seed, two or more of each"),
+        ({"weight_seed": [0, 1], "data_seed": [0, 1]}, [5], "vary: must cross"),
+        ([CROSSED, {"task": ["sum"], **CROSSED, "test_seed": [0]}], [5], "vary: must cross"),
+        (CROSSED, [60], "lengths=[60]: must be at most test_length=50"),
+    ],
+)
+def test_a_grid_that_does_not_cross_the_seeds_is_refused_before_training(vary, lengths, message):
+    panel = {"title": "x", "vary": vary, "plot": {"name": "spread", "lengths": lengths}}
+    figure = Figure(title="x", panels={"a": panel})
+    with pytest.raises(InputError, match=re.escape(f"figure.mine.panels.a.plot.{message}")):
+        figure.plan("mine", Overrides("figure", RunConfig, compose([]), {}), seeds=2)
