@@ -141,3 +141,11 @@ def test_each_kind_of_runs_takes_account_of_what_it_has():
     found.check_all_heeded([ScalarConfig, LanguageConfig])
     with pytest.raises(InputError, match="language=recall: no run of these has such a setting; leave it out"):
         found.check_all_heeded([ScalarConfig])
+
+
+def test_more_seeds_of_a_series_are_those_it_would_have_had():
+    for given in ([], ["test_seed=0"], ["test_seed=4", "data_seed=7"]):
+        (five,), (ten,) = (cells(Grid(), *given, seeds=seeds) for seeds in (5, 10))
+        assert five.extended(10) == ten
+    (once,) = cells(Grid(), "weight_seed=1", "data_seed=2", "test_seed=3", seeds=5)
+    assert once.seeds == 1
