@@ -69,7 +69,7 @@ walkthrough: $(READY)
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)
 	@$(BIN)/python -m experiments figure=maps results=results/reference
-	@$(BIN)/python -m experiments figure=all results=results/reference
+	@$(BIN)/python -m experiments figure=all seeds=auto results=results/reference
 	@$(BIN)/python -m theory results=results/reference
 	@$(BIN)/python -m experiments.long_short_alignment results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe

@@ -125,6 +125,7 @@ def test_without_the_extras_a_run_is_trained_and_collected(installed, tmp_path):
     assert (collected.returncode, collected.stdout) == (0, "1 runs: x.csv\n"), collected.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "package", "what"),
     [

@@ -110,7 +110,7 @@ def test_against_a_setting_each_run_counts_at_its_longest_length():
     assert "at length 8 to 12" in drawn(TRAINED, x="train_length", by="").get_supylabel()
 
 
-@pytest.mark.parametrize("length", [[12, 4], "12, 4"])
+@pytest.mark.parametrize("length", [[12, 4], pytest.param("12, 4", marks=pytest.mark.slow)])
 def test_several_lengths_make_a_series_each(length):
     asked = {"x": "train_length", "by": "", "length": length}
     assert points(TRAINED, "length train_length median", **asked) == [[4, 5, 8], [4, 10, 80], [12, 10, 240]]
@@ -179,6 +179,7 @@ def test_any_column_of_numbers_that_is_no_setting_can_be_drawn():
     assert "x=length: seconds is one number for each run" in refusal(runs, metric="seconds")
 
 
+@pytest.mark.slow
 def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_serves():
     sizes = table(*(made(k, **sized(width), train_length=k) for width in (8, 16) for k in (5, 6)), made(7))
     figure = drawn(sizes, facet="model.width,train_length")
@@ -193,6 +194,7 @@ def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_se
     assert "each panel has its own scale" in apart.get_supxlabel().replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_many_panels_wrap_and_the_lowest_of_each_column_show_the_axis():
     figure = drawn(table(*(made(k, train_length=k, seeds=(0,)) for k in (4, 5, 6, 7, 8))), facet="train_length")
     assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (2, 3)
@@ -220,6 +222,7 @@ def test_ticks_are_the_values_and_a_wide_range_is_logarithmic():
     assert (narrow.get_xscale(), wide.get_xscale()) == ("linear", "log")
 
 
+@pytest.mark.slow
 def test_an_encoding_looks_the_same_in_every_panel_and_beside_other_settings():
     runs = table(
         *(made(1, **encoded(name), train_length=k) for name in ("rope", "alibi") for k in (4, 5)),
@@ -318,6 +321,7 @@ CHOICE = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(asked=st.fixed_dictionaries(CHOICE))
 def test_no_point_is_over_more_than_seeds_without_saying_so(asked):

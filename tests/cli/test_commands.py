@@ -59,7 +59,7 @@ def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
     assert "-sc install=bash" in done.stdout
 
 
-OF_EACH_SORT = ("run", "figures", "collect")  # a task, studies, an argparse
+OF_EACH_SORT = ("run", "collect")  # a Hydra application, an argparse
 BY_SORT = [name if name in OF_EACH_SORT else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 
 

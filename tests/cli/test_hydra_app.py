@@ -227,6 +227,7 @@ def test_cfg_job_shows_the_whole_config(invoke):
     assert "hydra" not in outcome.out
 
 
+@pytest.mark.slow
 def test_a_users_own_config_dir_adds_files(invoke, quick, tmp_path):
     (tmp_path / "own" / "encoding").mkdir(parents=True)
     (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: support.user_classes:Backwards\nstrength: 2.0\n")

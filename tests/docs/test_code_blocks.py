@@ -65,13 +65,14 @@ def commands(page: Path) -> list[str]:
     return [line for line in lines if line.startswith(("synthlab ", "python -m ", "make "))]
 
 
+QUICK_PAGES = ("README.md", "tutorial.md")
 CASES = [(page, line) for page in TEXTS for line in dict.fromkeys(commands(page))]
 
 
 def cases() -> Iterator[Any]:
-    """The commands with their pages; to compose a sweep takes seconds, so few of them are not slow."""
+    """The commands with their pages; those of most pages are slow, since together they take long."""
     for page, line in CASES:
-        marks = [pytest.mark.slow] if " sweep " in line and page.name != "README.md" else []
+        marks = [] if page.name in QUICK_PAGES else [pytest.mark.slow]
         yield pytest.param(page, line, marks=marks, id=f"{page.name}: {line}")
 
 
@@ -108,7 +109,6 @@ def hugging_face():
     return {"model": transformers.GPT2LMHeadModel(config), "texts": texts, "held_out": texts[:8]}
 
 
-QUICK_PAGES = ("README.md", "tutorial.md")
 GIVEN = {
     "alignment.md": hugging_face,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},

@@ -65,7 +65,9 @@ def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
     return judge(CLAIMS.values(), "by hand", [(EVERY[study].claims, runs)])
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("table1", "scalar") else name for name in EVERY]
+)
 def test_every_study_of_the_configs_can_be_planned(name):
     planned = plan(name)
     assert len({config.id for config in planned.configs}) == len(planned.configs)

@@ -193,6 +193,7 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     assert len(refused.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
     found = command("first_seed=100", "figure.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
     assert found.out.splitlines()[-1] == "seeds=auto: undecided at 20 seeds: never"

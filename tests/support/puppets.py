@@ -5,11 +5,12 @@ from bokeh.events import ButtonClick
 
 from classroom.messages import Begun, Progress, Request, Stop
 from classroom.page import Options, Page
-from classroom.views import Dots, View
+from classroom.views import Dots, Reading, View
 from classroom.worker import Gone
 from synthlab.errors import InputError
 
 TEST_LENGTH, TRAIN_LENGTH = 6, 3
+READING = Reading("011011", 2, [1.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [[0.25] * 4], [[[0.0] * 4] * 4])
 
 
 class Puppet:
@@ -59,6 +60,16 @@ class Window:
             raise InputError("Other windows are open")
         self.puppets.append(Puppet())
         return self.puppets[-1]
+
+    @property
+    def names(self) -> list[str]:
+        """Of its runs."""
+        return [run.name for run in self.page.runs]
+
+    @property
+    def drawn(self) -> set[int]:
+        """The numbers of the runs whose errors are drawn."""
+        return set(self.page.board.errors.charts["log"].drawn)
 
     @property
     def puppet(self) -> Puppet:

@@ -118,6 +118,7 @@ def test_every_problem_of_every_combination_is_named_once():
     assert {line.split(":")[0] for line in caught.value.lines} == {"task=maen", "task=summ", "protocol.lr=-1"}
 
 
+@pytest.mark.slow
 def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path):
     (tmp_path / "protocol").mkdir()
     (tmp_path / "protocol" / "mine.yaml").write_text("defaults: [lab, _self_]\nname: mine\nsteps: ${train_length}\n")
@@ -129,6 +130,7 @@ def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path
         assert all(config.protocol.steps == config.train_length for config in mine)
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
     folder = "o'dd, {folder} ü"
     (tmp_path / folder / "encoding").mkdir(parents=True)

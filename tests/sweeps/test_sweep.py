@@ -95,6 +95,7 @@ def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tm
     assert len(synthlab.run(**asked, retry="none")) == 1  # it is recorded
 
 
+@pytest.mark.slow
 def test_a_single_run_that_failed_is_tried_again_unless_it_is_to_be_left_alone(invoke, quick, flag):
     broken = [*quick, "task.name=support.user_classes:Broken"]
     assert invoke("synthlab", *broken).status == 1
@@ -221,6 +222,7 @@ def test_a_sweep_goes_on_after_failures_and_names_them(invoke, quick, tmp_path, 
     assert "2 done, 0 failed, 2 skipped, 0 left" in mended.err
 
 
+@pytest.mark.slow
 def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
     explosive = ["protocol.optimizer=sgd", "protocol.lr=1e-3,1e30", "protocol.steps=30", "model.norm=none"]
     outcome = invoke("synthlab", *quick, *explosive, "-m", "workers=1")
@@ -245,6 +247,7 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     assert more.err.strip().startswith("error: results=")
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
     written = []
     write = Store.write

@@ -74,6 +74,8 @@ ALTERED = {
     "G": lambda outrep, n: Matrix([[1, 1, 1]] * 2),
 }  # fmt: skip
 ENTRIES = {entry.equation: entry for _, entry in entries()}
+LONG = ("8 = 12", "13 -> 14", "20, first", "28, 29", "A", "B", "D", "E", "F")  # their checks take a second or more
+BY_LENGTH = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in ENTRIES]
 
 
 def test_every_equation_from_8_to_29_has_an_entry():
@@ -82,7 +84,7 @@ def test_every_equation_from_8_to_29_has_an_entry():
     assert set(ENTRIES) == set(STATUSES)
 
 
-@pytest.mark.parametrize("equation", ENTRIES)
+@pytest.mark.parametrize("equation", BY_LENGTH)
 def test_a_statement_comes_to_what_was_worked_out_by_hand(equation):
     verdict = ENTRIES[equation].verdict
     assert verdict.status == STATUSES[equation]
@@ -97,12 +99,14 @@ def altered(entry: Entry):
     return entry.claim + (sympy.ones(2, 2) if isinstance(entry.claim, sympy.MatrixBase) else 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equation", sorted(set(ENTRIES) - {"B"}))
 def test_a_verdict_changes_with_the_statement(equation):
     entry = ENTRIES[equation]
     assert entry.check(altered(entry)).status != entry.verdict.status
 
 
+@pytest.mark.slow
 def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
     from theory.maps import FUNCTIONS
 
@@ -114,6 +118,7 @@ def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
     assert ENTRIES["B"].check(ALTERED["B"]).status == Status.FAILS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equation", [name for name, entry in ENTRIES.items() if entry.corrected is not None])
 def test_a_correction_passes_the_same_check(equation):
     entry = ENTRIES[equation]
@@ -121,6 +126,7 @@ def test_a_correction_passes_the_same_check(equation):
     assert entry.check(entry.corrected).status == Status.HOLDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("equation", [name for name, status in STATUSES.items() if status == Status.FAILS])
 def test_what_fails_says_what_is_right_instead(equation):
     entry = ENTRIES[equation]
@@ -129,6 +135,7 @@ def test_what_fails_says_what_is_right_instead(equation):
     assert entry.why.startswith("Counterexample: ")
 
 
+@pytest.mark.slow
 def test_every_failure_commits_a_fault_or_follows_from_faults():
     committed, following = ({fault: [] for fault in FAULTS} for _ in range(2))
     for equation, entry in ENTRIES.items():
@@ -141,6 +148,7 @@ def test_every_failure_commits_a_fault_or_follows_from_faults():
     assert {fault: (committed[fault], following[fault]) for fault in FAULTS} == FAULTS
 
 
+@pytest.mark.slow
 def test_what_is_assumed_or_a_slip_does_not_fail_but_its_check_does():
     for equation, status in STATUSES.items():
         entry = ENTRIES[equation]
@@ -195,6 +203,7 @@ def test_a_formula_that_cannot_be_decided_is_no_verdict():
         equals(sympy.Integer(0))(odd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("proposition", propositions(), ids=lambda proposition: proposition.title)
 def test_every_step_of_a_derivation_is_reached_in_two_ways(proposition):
     steps = proposition.derivation()
@@ -217,6 +226,7 @@ def test_the_paper_is_the_least_of_rank_one_for_every_length():
     assert all(b - a <= Rational(1, n + 1) for n, (a, b) in enumerate(pairwise(x), 1))
 
 
+@pytest.mark.slow
 def test_the_table_and_its_lines():
     table = ledger()
     assert list(table["equation"]) == list(ENTRIES)
@@ -236,6 +246,7 @@ def test_the_table_and_its_lines():
     assert any("M     = [n/H_n, " in line for line in closed_form_lines())
 
 
+@pytest.mark.slow
 def test_the_committed_ledger_is_what_the_code_says():
     kept = pd.read_csv(REFERENCE / "theory" / "ledger.csv", keep_default_na=False)
     assert kept.to_dict("records") == ledger().to_dict("records"), "run python -m theory and keep its ledger"

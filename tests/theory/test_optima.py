@@ -244,6 +244,7 @@ def test_a_test_length_that_is_none_is_refused(length):
         theory.optimum("mean", 3).error(length)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TARGETS)
 @pytest.mark.parametrize("head_dim", [1, 2])
 def test_long_lengths_by_formula_are_the_sums(task, head_dim, monkeypatch):
