@@ -119,14 +119,14 @@ class Composed:
         searchpath: list[str] | None = None,
         name: str = "config",
     ):
-        self.config, self.overrides = dict(config), overrides or {}
+        self.config, self.overrides, self._searchpath = dict(config), overrides or {}, searchpath
         self._compose = cache(lambda *given: compose(list(given), searchpath, name))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
 
-        Says what ``compose`` says (measured: 50 ms), in microseconds once each group's members have been read. Raises
-        InputError.
+        Says what ``compose`` says (measured: 160 ms), in microseconds once each group's members have been read (4 ms).
+        Raises InputError.
         """
         config = copy.deepcopy(self.config)
         for group, name in settings.items():
@@ -141,11 +141,32 @@ class Composed:
         return config
 
     def _member(self, group: str, name: Any) -> dict[str, Any]:
-        chosen, without = self._compose(f"{group}={name}"), self._compose()
+        without = self._compose()
+        if not self._searchpath and _as_in_file(group, without[group].get("name")) == without[group]:
+            found = _as_in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
+            if found is not None:
+                return found
+        chosen = self._compose(f"{group}={name}")
         beside = [key for key in without if key != group and chosen.get(key) != without[key]]
         if beside:
             raise InputError(f"{group}={name}: its file also sets {', '.join(beside)}; do so in the figure's file")
         return chosen[group]
+
+
+def _as_in_file(group: str, name: Any) -> dict[str, Any] | None:
+    """What the file of a group's member holds; None where there is none, or where it is more than plain values."""
+    from hydra.core.global_hydra import GlobalHydra
+    from omegaconf import DictConfig, OmegaConf
+
+    path = f"{group}/{name}"
+    with hydra_initialized():
+        sources = cast(Any, GlobalHydra.instance().config_loader()).get_sources()
+        source = next((each for each in sources if each.is_config(path)), None)
+        found = None if source is None else source.load_config(path)
+    if found is None or any(found.header.values()) or not isinstance(found.config, DictConfig):
+        return None
+    plain = cast(dict[str, Any], OmegaConf.to_container(found.config))
+    return None if "defaults" in plain or "${" in str(plain) or "???" in str(plain) else plain
 
 
 def _value(config: Mapping[str, Any], key: str) -> Any:

@@ -393,6 +393,7 @@ def test_the_command_takes_all_that_the_call_takes(command, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["runs.csv", pytest.param("runs.parquet", marks=pytest.mark.slow)])
 def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
     command("--out", "folder.png")

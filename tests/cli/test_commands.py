@@ -197,6 +197,7 @@ def test_tab_completion_imports_nothing_heavy():
     assert set(done.stdout.split()) >= set().union(*COMPLETIONS.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("line", "reply"), [("synthlab the", "theory"), ("synthlab run model.wi", "model.width=")])
 def test_tab_completion_works_in_bash_as_the_help_says(line, reply):
     words = line.split()

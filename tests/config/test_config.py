@@ -143,3 +143,11 @@ def test_nonsense_is_refused_by_name(key, value):
 @pytest.mark.parametrize(("key", "text"), list(zip(2 * KEYS, [*NONSENSE, "{a: 1}", -(2**70), -1e300], strict=False)))
 def test_nonsense_on_the_command_line_is_refused_by_name(key, text):
     check_refused(key, lambda: compose([f"{key}={text}"]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["encoding", "inputs", "model", "outrep", "protocol", "task", "tracker"])
+def test_a_member_put_in_later_is_as_hydra_composes_it(group):
+    base = Composed(CONFIG)
+    for path in sorted((conf_dir() / group).glob("*.yaml")):
+        assert base.with_settings({group: path.stem}) == compose([f"{group}={path.stem}"])

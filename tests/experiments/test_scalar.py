@@ -173,7 +173,7 @@ def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tm
     assert isinstance(store.read(run.id).config, ScalarConfig)
 
 
-@pytest.mark.parametrize("encoding", ["learned", "randomized"])
+@pytest.mark.parametrize("encoding", ["learned", pytest.param("randomized", marks=pytest.mark.slow)])
 def test_outputs_do_not_depend_on_the_runs_beside(encoding):
     runs = [config(f"encoding={encoding}", *own) for own in MIXED]
     for record, run in zip(execute_together(runs), runs, strict=True):

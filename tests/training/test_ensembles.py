@@ -31,7 +31,7 @@ LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "sinusoidal", "alibi")  # RoPE, lear
 SHAPES = [
     *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_OTHERS),
     *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_OTHERS),
-    ("model.depth=2", "encoding=alibi"),
+    pytest.param(("model.depth=2", "encoding=alibi"), marks=pytest.mark.slow),
     ("model.width=36", "protocol.batch=3", "train_length=7"),
     ("model.attention=linear", "model.norm=post"),
     pytest.param(("train_length=30", "test_length=40", "protocol.batch=5"), marks=pytest.mark.slow),
