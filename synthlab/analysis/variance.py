@@ -63,8 +63,8 @@ def mean_squares(values: Float[np.ndarray, "..."]) -> dict[Factors, MeanSquare]:
 
 
 def components(squares: Mapping[Factors, Float[np.ndarray, " N"]], sizes: Sequence[int]) -> Float[np.ndarray, "S N"]:
-    """The components of variance that N times the mean squares ``squares`` amount to, a row for each set of factors in
-    their order; ``sizes`` has the number of levels of each factor. An estimate can be negative."""
+    """The components of variance that each of N sets of mean squares ``squares`` amounts to, a row for each set of
+    factors in their order; ``sizes`` has the number of levels of each factor. An estimate can be negative."""
     rows = [
         sum((-1) ** (len(other) - len(factors)) * squares[other] for other in squares if set(factors) <= set(other))
         / _combinations(factors, sizes)

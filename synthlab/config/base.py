@@ -136,7 +136,8 @@ class Config(BaseModel, ABC):
         return self.checked(self.model_dump() | {name: raw[name] for name in self.SEEDS})
 
     def with_seed(self: Kind, seed: int) -> Kind:
-        """The same run under another ``seed``. A seed that equals the present one follows; others stay."""
+        """The same run under another ``seed``. Each further seed that equals the present ``seed`` becomes the new one,
+        too; the others stay."""
         seeds = {name: getattr(self, name) for name in self.SEEDS}
         return self.seeded({name: seed if value == self.seed else value for name, value in seeds.items()})
 

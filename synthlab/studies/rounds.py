@@ -3,8 +3,8 @@
 Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided
 the series with the fewest seeds get those of the next look (``seeds.LOOKS``). That is repeated until every check is
 decided or has 20 seeds. What comes next depends on the records alone, so the same records give the same rounds. The
-error rate of a check stays what it is, however many rounds there were (``intervals``); for a series that is tuned only
-as long as the same setting remains its best.
+error rate of a check stays what it is, however many rounds there were (``intervals``). Of a series that is tuned, it
+holds only while the same setting remains the best.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

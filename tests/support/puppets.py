@@ -63,7 +63,7 @@ class Window:
 
     @property
     def names(self) -> list[str]:
-        """Of its runs."""
+        """The names of its runs."""
         return [run.name for run in self.page.runs]
 
     @property
