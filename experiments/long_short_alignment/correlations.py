@@ -33,7 +33,7 @@ def pearson(
     x, y = (values - (counts * values).sum(-1, keepdims=True) / total for values in (x, y))
     spread = np.asarray(np.sqrt((counts * x * x).sum(-1) * (counts * y * y).sum(-1)))
     varies = _vary(x, counts) & _vary(y, counts)
-    return np.divide((counts * x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=varies)
+    return np.divide((counts * x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=varies & (spread > 0))
 
 
 def spearman(
@@ -69,7 +69,7 @@ def _bootstrapped(
 ) -> Correlation:
     """``statistic`` of the columns, and its interval over draws of whole groups; NaN where a value is not finite."""
     values = rows[columns].to_numpy(dtype=float).T
-    if not np.isfinite(values).all():
+    if not values.size or not np.isfinite(values).all():
         return Correlation(*[float("nan")] * 3)
     value, groups = float(statistic(*values)), pd.factorize(rows[group])[0]
     number = groups.max() + 1

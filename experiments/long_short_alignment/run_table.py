@@ -104,9 +104,10 @@ def losses(record: Record) -> dict[str, float]:
 
 def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
     """A row for each finished run on a regression task: its settings, misalignment and error. Columns ``..._within``
-    have the mean over the models of the same task and map subtracted; those models have the same targets."""
+    have the mean over the models of the same task, map and seed subtracted; those models are tested on the same
+    sequences and so have the same targets."""
     runs = pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
-    means = runs.groupby(["task", "outrep"])[["wasserstein_scaled", "error_5x"]].transform("mean")
+    means = runs.groupby(["task", "outrep", "seed"])[["wasserstein_scaled", "error_5x"]].transform("mean")
     return runs.assign(
         wasserstein_within=runs["wasserstein_scaled"] - means["wasserstein_scaled"],
         error_within=runs["error_5x"] - means["error_5x"],

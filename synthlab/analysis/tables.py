@@ -33,7 +33,7 @@ def varying(table: pd.DataFrame) -> list[str]:
     a shift that follows from task and map."""
     settings = [column for column in table.columns if column not in NOT_SETTINGS]
     differing = [column for column in settings if _distinct(table[column]) > 1]
-    return [column for column in differing if not (_follows_from_name(table, column) or _follows_seed(table, column))]
+    return [column for column in differing if not (_follows_from_name(table, column) or follows_seed(table, column))]
 
 
 def labelled(table: pd.DataFrame) -> pd.Series:
@@ -119,7 +119,7 @@ def _headline(records: Sequence[Record]) -> str:
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
         for name in RunConfig.SEEDS
-        if name == "seed" or not _follows_seed(flat, name)
+        if name == "seed" or not follows_seed(flat, name)
     ]
     runs = f"{len(records)} run{'s' * (len(records) > 1)}"
     lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
@@ -164,8 +164,9 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     return all(_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
 
 
-def _follows_seed(table: pd.DataFrame, column: str) -> bool:
-    """Whether a column holds seeds that all follow ``seed``; kinds of runs that lack it have no seed beside that."""
+def follows_seed(table: pd.DataFrame, column: str) -> bool:
+    """Whether ``column`` of a table of settings holds seeds that all follow ``seed``; kinds of runs that lack it have
+    no seed beside that."""
     if column not in RunConfig.SEEDS:
         return False
     own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))

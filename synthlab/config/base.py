@@ -32,7 +32,8 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
+MOST_SEEDS = 2**63  # from 0 on
+Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry

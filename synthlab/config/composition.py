@@ -120,6 +120,7 @@ class Composed:
         name: str = "config",
     ):
         self.config, self.overrides, self._searchpath = dict(config), overrides or {}, searchpath
+        self._in_file = cache(_as_in_file)
         self._compose = cache(lambda *given: compose(list(given), searchpath, name))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,8 +143,8 @@ class Composed:
 
     def _member(self, group: str, name: Any) -> dict[str, Any]:
         without = self._compose()
-        if not self._searchpath and _as_in_file(group, without[group].get("name")) == without[group]:
-            found = _as_in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
+        if not self._searchpath and self._in_file(group, without[group].get("name")) == without[group]:
+            found = self._in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
             if found is not None:
                 return found
         chosen = self._compose(f"{group}={name}")
@@ -159,7 +160,7 @@ def _as_in_file(group: str, name: Any) -> dict[str, Any] | None:
     from omegaconf import DictConfig, OmegaConf
 
     path = f"{group}/{name}"
-    with hydra_initialized():
+    with input_errors([f"{group}={name}"]), hydra_initialized():
         sources = cast(Any, GlobalHydra.instance().config_loader()).get_sources()
         source = next((each for each in sources if each.is_config(path)), None)
         found = None if source is None else source.load_config(path)

@@ -75,7 +75,8 @@ class Figure(Study):
         panels = {}
         for key, panel in self.panels.items():
             best = [(cell, *cell.best(records)) for cell in plan.cells[key]]
-            found = [(tuned, Series(cell.settings, runs, self._level(runs))) for cell, tuned, runs in best]
+            levels = evidence[key].levels or {}
+            found = [(tuned, Series(cell.settings, runs, levels.get(cell.label))) for cell, tuned, runs in best]
             panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found, plan.overrides))
         return Results(panels)
 

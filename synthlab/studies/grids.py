@@ -13,6 +13,7 @@ from synthlab.config.composition import Composed, as_overrides, settings_of
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
+from synthlab.studies.intervals import FIRST
 
 OF_THE_COMMAND = ("seed", "seeds", "first_seed", "replot", *BOOKKEEPING)  # keys that are no part of a grid
 
@@ -64,10 +65,13 @@ class Cell(NamedTuple):
     @property
     def identity(self) -> tuple[str, ...]:
         """The same for cells of other grids that have the same runs."""
-        return tuple(configs[0].id for configs in self.candidates.values())
+        return tuple(config.id for config in self.configs)
 
     def extended(self, seeds: int) -> "Cell":
-        """With so many seeds, counted on from the first; what is the same under all its seeds stays so."""
+        """With so many seeds, counted on from the first; what is the same under all its seeds stays so. A series whose
+        runs leave nothing to the seed has one, and keeps it."""
+        if self.seeds < FIRST:
+            return self
         return self._replace(candidates={name: _counted_on(runs, seeds) for name, runs in self.candidates.items()})
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 import pandas as pd
 from omegaconf import OmegaConf
 
+from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.forest import forest
@@ -17,7 +18,7 @@ from synthlab.studies.verdicts import FACTORS, Check, Fit, Verdict
 
 OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
-OF_RUNS = [*Fit._fields[:-1], "verdict_fit"]
+OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
 COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
@@ -116,7 +117,7 @@ def told(word: str, seeds: int | float) -> str:
     """A verdict's word, with the number of seeds where they are too few for more."""
     if word == "undecided":
         return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"
-    return f"{word} (one run)" if seeds == 1 else word
+    return f"{word} (one run)" if seeds == 1 and word != "not judged" else word
 
 
 def beyond_the_word(verdict: Verdict) -> str:
@@ -132,7 +133,7 @@ def _fitting(fit: Fit) -> str:
     if fit.fit == fit.runs:
         return f"all {fit.runs} runs fit"
     diverged = f", {fit.diverged} diverged" if fit.diverged else ""
-    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {fit.word}"
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {told(fit.word, fit.seeds)}"
 
 
 def spread(check: Check) -> str:
@@ -156,7 +157,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     claim = verdict.claim
     common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
-        common |= dict(zip(OF_RUNS, verdict.fit, strict=True))
+        common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
     if verdict.scales:
         common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
     checks = [
@@ -179,7 +180,8 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
 
 def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
     """The settings that all runs share."""
-    flat = pd.DataFrame([record.settings() for record in records]).drop(columns="seed").map(str)
+    flat = pd.DataFrame([record.settings() for record in records])
+    flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
     return [
         (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
     ]

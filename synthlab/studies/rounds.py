@@ -30,9 +30,9 @@ class Open(NamedTuple):
     @property
     def wanted(self) -> dict[tuple[str, ...], int]:
         """How many seeds its series are to have, by identity: more for those with the fewest. Empty at the last
-        look, and where no series depends on its seed: such series have one run."""
-        fewest = min((cell.seeds for cell in self.series if cell.seeds >= LOOKS[0]), default=LOOKS[-1])
-        following = [look for look in LOOKS if look > fewest][:1]
+        look, and where a series leaves nothing to the seed: it has one run, to which others cannot be paired."""
+        fewest = min(cell.seeds for cell in self.series)
+        following = [look for look in LOOKS if look > fewest][:1] if fewest >= LOOKS[0] else []
         return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
 
 

@@ -41,7 +41,7 @@ class Spread(Plot):
     def check(self, chosen, test_length):
         check_lengths(self.lengths, test_length)
         for design in _designs([Series(dict(one), ()) for one in chosen]).values():
-            given = all(seed in one.chosen for one in design for seed in SEEDS)
+            given = all(isinstance(one.chosen.get(seed), int) for one in design for seed in SEEDS)
             if not given or min(_sizes(design)) < 2 or len(design) < prod(_sizes(design)):
                 raise InputError(f"vary: must cross {', '.join(SEEDS)}, two or more of each")
 
@@ -98,6 +98,6 @@ def _sizes(design: Sequence[Series]) -> list[int]:
 
 def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, Share], float]:
     """The share of each of the ``SOURCES``, and the standard deviation of the log error; NaN unless all are there."""
-    if len(errors) < prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
+    if len(errors) != prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
         return dict.fromkeys(SOURCES, NONE), float("nan")
     return shares(np.log(errors).reshape(sizes), SOURCES)

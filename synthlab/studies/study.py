@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel
 
-from synthlab.config.base import Config
+from synthlab.config.base import MOST_SEEDS, Config
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
@@ -17,7 +17,7 @@ from synthlab.studies.figure_files import Drawn
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.report import About
-from synthlab.studies.seeds import AUTO, Seeds, at_first
+from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
 from synthlab.studies.verdicts import Claim
 
 
@@ -110,12 +110,16 @@ class Study(BaseModel, ABC):
         the study's own. Raises InputError for runs that the study could make nothing of."""
         field, base, cells = f"{overrides.group}.{name}", overrides.base(self.kind), {}
         asked = seeds or self.seeds
+        most = LOOKS[-1] if asked == AUTO else asked
+        if first_seed + most > MOST_SEEDS:
+            raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
         numbers = range(first_seed, first_seed + at_first(asked))
         for key, grid in self.grids.items():
             place = self.place(field, key)
             cells[key] = grid.cells(place, self.kind, base, numbers)
             self.check_cells(place, key, cells[key])
-        return Plan(name, field, self, cells, overrides.text(name, self.kind), asked == AUTO)
+        told = [overrides.text(name, self.kind), f"first_seed={first_seed}" if first_seed else ""]
+        return Plan(name, field, self, cells, " ".join(filter(None, told)), asked == AUTO)
 
 
 class Paper(NamedTuple):

@@ -71,7 +71,7 @@ def train_in_rounds(
     is_auto = any(plan.auto for plan in plans)
     if is_auto:
         every = {config.id: config for plan in plans if plan.auto for config in plan.configs}.values()
-        runs.announce(f"every series gets {LOOKS[0]} seeds", len(runs.missing(every)))
+        runs.announce(f"every series begins with {LOOKS[0]} seeds", len(runs.missing(every)))
     records = runs.ensured(config for plan in plans for config in plan.configs)
     while further := next_round(plans, checks := undecided(plans, records, claims), records):
         plans = further.plans
@@ -82,7 +82,7 @@ def train_in_rounds(
         records |= runs.ensured(added)
     if not is_auto:
         return plans, records, []
-    left = f"undecided at {LOOKS[-1]} seeds: {claims_of(checks)}" if checks else "every check is decided"
+    left = f"still undecided: {claims_of(checks)}" if checks else "no check is undecided"
     return plans, records, [f"seeds={AUTO}: {left}"]
 
 

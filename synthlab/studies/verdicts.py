@@ -122,13 +122,14 @@ class Check(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit, and the verdict's ``word`` over those that
-    fit alone."""
+    """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit; and over those that fit alone, the
+    verdict's ``word`` and ``seeds``."""
 
     runs: int
     diverged: int
     fit: int
     word: str
+    seeds: int
 
 
 class Evidence:
@@ -331,4 +332,5 @@ def _fit(claim: Claim[Any], figure: str, given: Sequence[Any]) -> Fit | None:
     fitting = [each.fitting() for each in evidence]
     runs, finished = sum(each.runs for each in evidence), sum(each.finished for each in evidence)
     fit = sum(each.finished for each in fitting)
-    return Fit(runs, runs - finished, fit, _verdict(claim, figure, fitting).word)
+    verdict = _verdict(claim, figure, fitting)
+    return Fit(runs, runs - finished, fit, verdict.word, verdict.seeds)

@@ -142,6 +142,10 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
     ("arguments", "message"),
     [
         (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, paper, powers"),
+        (
+            ["first_seed=9223372036854775805"],
+            "first_seed=9223372036854775805: must be at most 92233720368547758",
+        ),
         (["seeds=0"], "seeds=0: must be auto, or a whole number from 1 to 10000"),
         pytest.param(
             ["seeds=many"], "seeds=many: must be auto, or a whole number from 1 to 10000", marks=pytest.mark.slow
@@ -150,7 +154,7 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
             ["seeds=true"], "seeds=true: must be auto, or a whole number from 1 to 10000", marks=pytest.mark.slow
         ),
         (["first_seed=-1"], "first_seed=-1: must be greater than or equal to 0"),
-        (["first_seed=9223372036854775807", "seeds=2"], "seed=9223372036854775808: must be less than"),
+        (["first_seed=9223372036854775807", "seeds=2"], "first_seed=9223372036854775807: must be at most"),
         pytest.param(["workers=-1"], "workers=-1: must be greater than 0", marks=pytest.mark.slow),
         pytest.param(["replot=maybe"], "replot=maybe: must be a valid boolean", marks=pytest.mark.slow),
         pytest.param(["results=3"], "results=3: must be a valid string", marks=pytest.mark.slow),
@@ -191,6 +195,17 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
     assert outcome.err.startswith(f"error: {message}")
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_member_whose_file_is_broken_is_refused_by_its_name(invoke, own_figure, tmp_path):
+    (tmp_path / "own" / "encoding").mkdir()
+    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed")
+    figure = tmp_path / "own" / "figure" / "widths.yaml"
+    figure.write_text(OWN.replace("model.width: [8, 16]", "encoding: [mine]"))
+    outcome = invoke("experiments", *own_figure)
+    assert outcome.status == 2
+    assert outcome.err.startswith("error: encoding=mine: ")
+    assert len(outcome.err.splitlines()) == 1
 
 
 def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invoke, own_figure, tmp_path):

@@ -147,5 +147,8 @@ def test_more_seeds_of_a_series_are_those_it_would_have_had():
     for given in ([], ["test_seed=0"], ["test_seed=4", "data_seed=7"]):
         (five,), (ten,) = (cells(Grid(), *given, seeds=seeds) for seeds in (5, 10))
         assert five.extended(10) == ten
-    (once,) = cells(Grid(), "weight_seed=1", "data_seed=2", "test_seed=3", seeds=5)
-    assert once.seeds == 1
+    (once,) = cells(Grid(), "weight_seed=0", "data_seed=0", "test_seed=0", seeds=5)
+    assert once.seeds == once.extended(10).seeds == 1
+    (five,) = cells(Grid(), seeds=5)
+    assert once.configs[0] == five.configs[0]
+    assert once.identity != five.identity  # more seeds of one are none of the other

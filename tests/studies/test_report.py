@@ -109,11 +109,11 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 
 
 def test_verdicts_in_lines_and_as_a_table():
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided"))
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", 3))
     assert verdict_lines([verdict]) == [
         "1a (Figure 1): holds in part, 1 of 3 checks hold "
         "(at half the threshold: holds in part, at twice: does not hold; "
-        "6 of 9 runs fit, 1 diverged, over those: undecided)",
+        "6 of 9 runs fit, 1 diverged, over those: undecided at 3 seeds)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
@@ -194,9 +194,10 @@ def test_deviations_are_whole():
 @pytest.mark.parametrize(
     ("fit", "words"),
     [
-        (Fit(4, 0, 4, "holds"), "all 4 runs fit"),
-        (Fit(4, 0, 3, "holds"), "3 of 4 runs fit, over those: holds"),
-        (Fit(4, 4, 0, "not judged"), "0 of 4 runs fit, 4 diverged, over those: not judged"),
+        (Fit(4, 0, 4, "holds", 4), "all 4 runs fit"),
+        (Fit(4, 0, 3, "holds", 3), "3 of 4 runs fit, over those: holds"),
+        (Fit(4, 0, 1, "holds", 1), "1 of 4 runs fit, over those: holds (one run)"),
+        (Fit(4, 4, 0, "not judged", 0), "0 of 4 runs fit, 4 diverged, over those: not judged"),
     ],
 )
 def test_a_verdict_says_how_many_runs_fit(fit, words):

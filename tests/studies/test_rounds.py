@@ -168,10 +168,10 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     first = command()
     assert first.status == 0, first.err
     told = [line for line in first.err.splitlines() if line.startswith("seeds=auto: ")]
-    assert told[0] == "seeds=auto: every series gets 5 seeds; runs to train: 10"
+    assert told[0] == "seeds=auto: every series begins with 5 seeds; runs to train: 10"
     assert re.fullmatch(r"seeds=auto: late undecided; owna: rope get 10 seeds; runs to train: 5, about \d+ s", told[1])
     assert len(told) == 2
-    assert first.out.splitlines()[-1] == "seeds=auto: every check is decided"
+    assert first.out.splitlines()[-1] == "seeds=auto: no check is undecided"
     assert len(list((tmp_path / "runs").iterdir())) == 15
     drawn = pd.read_csv(tmp_path / "figures" / "owna.csv")
     assert {name: set(rows["seeds"]) for name, rows in drawn.groupby("series")} == {"nope": {5}, "rope": {10}}
@@ -196,7 +196,7 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
 @pytest.mark.slow
 def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
     found = command("first_seed=100", "figure.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
-    assert found.out.splitlines()[-1] == "seeds=auto: undecided at 20 seeds: never"
+    assert found.out.splitlines()[-1] == "seeds=auto: still undecided: never"
     assert re.search(r"^never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold\b", found.out, re.MULTILINE)
     kept = [json.loads((run / "config.json").read_text())["seed"] for run in (tmp_path / "runs").iterdir()]
     assert sorted(kept) == list(range(100, 120))
