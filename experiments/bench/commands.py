@@ -44,7 +44,7 @@ def measure(arguments: list[str], one_core: bool = False) -> Cost:
         if process.returncode:
             raise subprocess.CalledProcessError(process.returncode, command)
         records = list(Store(results))
-        busy = sum(each.environment["train_seconds"] + each.environment["test_seconds"] for each in records)
+        busy = sum(each.seconds for each in records)
         return Cost(seconds, memory / MIB, len(records), busy)
 
 

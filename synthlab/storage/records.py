@@ -67,6 +67,11 @@ class Record:
     outputs: pd.DataFrame | None = None
 
     @property
+    def seconds(self) -> float:
+        """What training and testing took of one process; 0 where that is not recorded."""
+        return sum(self.environment.get(part, 0.0) for part in ("train_seconds", "test_seconds"))
+
+    @property
     def status(self) -> str:
         """``finished`` or ``diverged``."""
         return "finished" if self.diverged_at is None else "diverged"

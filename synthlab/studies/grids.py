@@ -14,8 +14,9 @@ from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
+from synthlab.studies.overrides import NOT_RUNS
 
-OF_THE_COMMAND = ("seed", "seeds", "first_seed", "replot", *BOOKKEEPING)  # keys that are no part of a grid
+OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
 
 
 def _as_list(value: Any) -> Any:

@@ -190,7 +190,7 @@ def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
 def _runs(records: Sequence[Record]) -> dict[str, Any]:
     """How many runs, what they cost, and what they were made with."""
     environments = pd.DataFrame([record.environment for record in records])
-    seconds = environments.reindex(columns=["train_seconds", "test_seconds"]).fillna(0).sum(axis="columns")
+    seconds = pd.Series([record.seconds for record in records])
     made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}
     return {
         "number": len(records),

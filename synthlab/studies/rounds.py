@@ -74,14 +74,9 @@ def next_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[s
     for plan, longer in zip(plans, further, strict=True):
         for key, cells in plan.cells.items():
             for before, after in zip(cells, longer.cells[key], strict=True):
-                expected = mean(_seconds(records[config.id]) for config in before.configs)
+                expected = mean(records[config.id].seconds for config in before.configs)
                 seconds |= {config.id: expected for config in after.configs if config.id not in records}
     return Round(further, _why(checks), seconds)
-
-
-def _seconds(record: Record) -> float:
-    """What a run cost."""
-    return sum(record.environment.get(part, 0.0) for part in ("train_seconds", "test_seconds"))
 
 
 def _why(checks: Sequence[Open]) -> str:

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainValidator
 from pydantic_core import PydanticCustomError
 
+from synthlab.studies.intervals import FIRST
+
 AUTO = "auto"
-LOOKS = (5, 10, 15, 20)  # seeds of a series under ``auto``: five, then more where a check is undecided
+LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more where a check is undecided
 MOST = 10_000
 
 

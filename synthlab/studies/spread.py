@@ -12,10 +12,11 @@ from matplotlib.ticker import PercentFormatter
 from synthlab.analysis.curves import style_of
 from synthlab.analysis.variance import NONE, Factors, Share, shares
 from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
 from synthlab.studies.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.grids import label
 
-SEEDS = ("weight_seed", "data_seed", "test_seed")  # the axes of the design
+SEEDS = RunConfig.SEEDS[1:]  # of weights, data and tests: the axes of the design
 # Sets of these axes, by what they are called. What the tests do to one model and not to another is a source of its own.
 SOURCES: dict[str, Sequence[Factors]] = {
     "weights": [(0,)],
