@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.curves import in_words
-from synthlab.studies.verdicts import Check, Claims, Evidence, logarithms
+from synthlab.studies.evidence import Evidence, logarithms
+from synthlab.studies.verdicts import Check, Claims
 
 LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises

@@ -14,12 +14,12 @@ from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 from synthlab.studies.drawing import Series
+from synthlab.studies.evidence import Evidence
 from synthlab.studies.figure_files import Drawn
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.plots import PLOTS
 from synthlab.studies.study import Results, Study, check_text
-from synthlab.studies.verdicts import Evidence
 
 Varied = Annotated[dict[str, Values], Field(min_length=1)]
 

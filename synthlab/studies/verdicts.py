@@ -15,25 +15,17 @@ decides alone.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
-from synthlab.metrics import horizon
-from synthlab.regression.config import RunConfig
-from synthlab.storage.records import Record
-from synthlab.studies.fitting import final_loss, fits
+from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.intervals import FIRST, Interval, median_interval
 
 FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
-
-
-class NoEvidence(LookupError):
-    """What a claim needs is not among the runs."""
 
 
 class Check(NamedTuple):
@@ -130,103 +122,6 @@ class Fit(NamedTuple):
     fit: int
     word: str
     seeds: int
-
-
-class Evidence:
-    """The finished runs of one panel, by series; those fit whose training loss is at most their series' level."""
-
-    def __init__(self, series: Mapping[str, Sequence[Record]], levels: Mapping[str, float] | None = None):
-        self.records = {name: [r for r in runs if r.diverged_at is None] for name, runs in series.items()}
-        self.names = list(series)
-        self.levels = levels
-        self.runs = sum(map(len, series.values()))
-
-    @property
-    def finished(self) -> int:
-        """How many runs have not diverged."""
-        return sum(map(len, self.records.values()))
-
-    def fitting(self) -> "Evidence":
-        """The runs that fit alone. There must be levels."""
-        assert self.levels is not None
-        return Evidence({name: [r for r in runs if fits(r, self.levels[name])] for name, runs in self.records.items()})
-
-    def config(self, name: str) -> RunConfig:
-        """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
-        if not self.records.get(name):
-            raise NoEvidence(f"no finished run of {name}")
-        return cast(RunConfig, self.records[name][0].config)  # figures are made of such runs alone
-
-    def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
-        """A row for each seed, a column for each length."""
-        self.config(name)
-        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")[metric] for r in self.records[name]}).T
-
-    def beyond(self, name: str, start: int | None = None) -> pd.DataFrame:
-        """``errors`` at the lengths from ``start`` on (by default the first beyond training). Raises NoEvidence where
-        there are less than three, in which no trend is seen."""
-        first = start or self.config(name).train_length + 1
-        errors = self.errors(name).loc[:, first:]
-        if errors.shape[1] < 3:
-            raise NoEvidence(f"{name} is not tested far enough beyond length {first}")
-        return errors
-
-    def ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
-        """Error of one series / that of another: for each seed that both have, the geometric mean over the lengths
-        that lie beyond both training ranges. All lengths then count alike, as on a logarithmic axis."""
-        a, b = (logarithms(self.beyond(series)) for series in (name, other))
-        a, b = a.align(b, join="inner")
-        if a.empty:
-            raise NoEvidence(f"{name} and {other} have no seed or no length in common")
-        return np.exp((a - b).mean(axis="columns", skipna=False).to_numpy())
-
-    def rise(self, name: str, floor: float = 0.0) -> Float[np.ndarray, " seeds"]:
-        """The largest error beyond training / the largest within, or ``floor`` if that is more."""
-        within = self.errors(name).loc[:, : self.config(name).train_length].max(axis="columns")
-        return (self.beyond(name).max(axis="columns") / within.clip(lower=floor)).to_numpy()
-
-    def trend(self, name: str) -> Float[np.ndarray, " seeds"]:
-        """Of the lengths beyond training in thirds: the mean error in one / in the next, the greater of the two. Less
-        than 1 where the error keeps rising."""
-        errors = self.beyond(name)
-        first, second, third = (errors[part].mean(axis="columns") for part in np.array_split(errors.columns, 3))
-        return pd.concat([first / second, second / third], axis="columns").max(axis="columns", skipna=False).to_numpy()
-
-    def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
-        """The length up to which the relative error stays under 5 %. Raises NoEvidence unless lengths up to
-        ``at_least`` are tested."""
-        if self.config(name).test_length < at_least:
-            raise NoEvidence(f"{name} is not tested up to length {at_least}")
-        return np.array([horizon(errors) for errors in self.errors(name, "relative_error").to_numpy()], dtype=float)
-
-    def loss_ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
-        """Training loss of one series / that of another, averaged over the last tenth of the steps, for each seed that
-        both have."""
-        a, b = self._final_losses(name).align(self._final_losses(other), join="inner")
-        if a.empty:
-            raise NoEvidence(f"{name} and {other} have no seed in common")
-        return (a / b).to_numpy()
-
-    def _final_losses(self, name: str) -> pd.Series:
-        self.config(name)
-        return pd.Series({r.config.seed: final_loss(r.training) for r in self.records[name]})
-
-    def check_is_about(self, settings: Mapping[str, str], series: Sequence[str]) -> None:
-        """Raise NoEvidence unless all runs have the members that ``settings`` names (by group), and every one of
-        ``series`` is there."""
-        missing = [name for name in series if name not in self.names]
-        if missing:
-            raise NoEvidence(f"no runs of {', '.join(missing)}")
-        for name in self.names:
-            for group, wanted in settings.items():
-                found = getattr(self.config(name), group)["name"]
-                if found != wanted:
-                    raise NoEvidence(f"the claim is about {group}={wanted}, the runs of {name} have {group}={found}")
-
-
-def logarithms(errors: pd.DataFrame) -> pd.DataFrame:
-    """The natural logarithm of each number of a table."""
-    return cast(pd.DataFrame, np.log(errors))  # NumPy's types promise an array, but pandas makes a table of it
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.storage.records import Record
+from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan, Results
-from synthlab.studies.verdicts import NoEvidence, Verdict, judge
+from synthlab.studies.verdicts import Verdict, judge
 from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = PAPER.studies(compose(["study=all"], name="language")["study"])

@@ -6,7 +6,8 @@ import pytest
 
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
-from synthlab.studies.verdicts import Check, Claims, Evidence, Fit, Verdict, judge
+from synthlab.studies.evidence import Evidence
+from synthlab.studies.verdicts import Check, Claims, Fit, Verdict, judge
 
 INFINITY = float("inf")
 
