@@ -21,7 +21,7 @@ from experiments.output_alignment.paper import ABOUT
 from synthlab.output import tell
 from synthlab.studies.pages import template
 from synthlab.studies.report import deviations, in_words, told
-from synthlab.studies.verdicts import FACTORS, Answer
+from synthlab.studies.verdicts import FACTORS, Answer, Witnesses
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -55,7 +55,7 @@ def _cleared(folder: Path) -> None:
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, and what the checks that do
     not hold, or ``rest``, measured."""
-    checks = pd.read_csv(folder / "claims.csv")
+    checks = _checks(folder / "claims.csv")
     return {
         str(claim): {"verdict": _told(rows), "others": _others(rows), "rest": _rest(rows)}
         for claim, rows in checks.groupby("claim")
@@ -65,7 +65,7 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
 def language_verdicts(folder: Path) -> list[dict[str, Any]]:
     """Of each claim about language models: what the paper ``says``, the ``verdict``, that at ``others`` of its
     thresholds, and by answer how many of its checks have it."""
-    checks = pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*_claims.csv"))])
+    checks = pd.concat([_checks(path) for path in sorted(folder.glob("*_claims.csv"))])
     return [
         {
             "id": claim,
@@ -78,10 +78,19 @@ def language_verdicts(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
+def _checks(path: Path) -> pd.DataFrame:
+    """A row for each check. Older tables know of no witnesses but seeds."""
+    checks = pd.read_csv(path)
+    return checks if "of" in checks else checks.assign(number=checks["seeds"], of="seeds")
+
+
 def _told(rows: pd.DataFrame) -> str:
     word = rows["verdict"].iloc[0]
+    if word == "not judged":
+        return word
     deciding = rows[rows["answer"] == word] if word == "undecided" else rows
-    return told(word, float(deciding["seeds"].min()))
+    fewest = deciding.sort_values("number").iloc[0]
+    return told(word, Witnesses(int(fewest["number"]), str(fewest["of"])))
 
 
 def _others(rows: pd.DataFrame) -> dict[str, str]:

@@ -2,23 +2,17 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Annotated, cast
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from experiments.long_short_alignment.correlations import Correlation, correlation, lead, pearson, spearman, without_one
-from experiments.long_short_alignment.drawings import Contexts, Lines, Scatter
+from experiments.long_short_alignment.drawings import Contexts, Lines
 from experiments.long_short_alignment.run_table import (
     FAR,
-    FURTHER,
-    MISALIGNMENTS,
     QUANTITIES,
-    SCALAR_QUANTITIES,
     Named,
-    scalar_table,
     table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
@@ -26,12 +20,12 @@ from experiments.long_short_alignment.step_costs import step_costs
 from synthlab.analysis.curves import in_words
 from synthlab.analysis.tables import over_seeds
 from synthlab.config.base import Config
-from synthlab.config.registry import Registry, unknown
+from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.storage.records import Record
+from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.figure_files import Drawn
-from synthlab.studies.verdicts import NoEvidence
 
 Names = Annotated[list[str], Field(min_length=1)]
 BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
@@ -75,85 +69,6 @@ class Analysis(ABC):
         return []
 
 
-class Correlations(Analysis):
-    """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
-    against? A panel for each of ``predictors`` and the first outcome."""
-
-    def __init__(self, outcomes: Names, predictors: Names):
-        _check_quantities("outcomes", outcomes)
-        _check_quantities("predictors", predictors)
-        self.outcomes, self.predictors = outcomes, predictors
-
-    def panels(self, runs, records):
-        outcome = self.outcomes[0]
-        drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
-        columns = ["series", "variant", "group", "seed", outcome]
-        return {
-            name: Drawn(
-                QUANTITIES[name],
-                Scatter(name, outcome, QUANTITIES),
-                drawn[[*columns, name]].reset_index(drop=True),
-            )
-            for name in self.predictors
-        }
-
-    def tables(self, runs, records):
-        predictors = [
-            name
-            for name in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
-            if name in runs and np.isfinite(runs[name]).all()
-        ]
-        pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
-        found = correlations(runs, pairs)
-        without, leads = [], []
-        for x, y, kind in zip(found["predictor"], found["outcome"], found["kind"], strict=True):
-            how = HOW[kind]
-            without.append(without_one(runs, x, y, "encoding", how))
-            leads.append(lead(runs, x, self.predictors[-1], y, "group", how))
-        found[["least_without_one", "greatest_without_one"]] = without
-        found[["lead", "lead_low", "lead_high"]] = leads
-        return {"correlations": found}
-
-    def lines(self, tables):
-        rows = tables["correlations"]
-        return [_correlation_line(row) for row in rows[rows["predictor"].isin(self.predictors)].itertuples()]
-
-
-class Scalar(Analysis):
-    """The same for numbers: does misalignment predict the error at five times the training length, over all tasks, in
-    each, and among the models of one task and map?"""
-
-    kind = ScalarConfig
-    reach = FURTHER
-    # What is drawn against what: the models', the targets' own, that of suffixes, and among models alike.
-    drawn = (
-        ("wasserstein_scaled", "error_5x"),
-        ("targets_scaled", "error_5x"),
-        ("suffix_scaled", "error_5x"),
-        ("wasserstein_within", "error_within"),
-    )
-
-    def runs(self, records, names):
-        return scalar_table(records)
-
-    def panels(self, runs, records):
-        rows = runs.assign(series=runs["task"])
-        return {
-            x: Drawn(SCALAR_QUANTITIES[x], Scatter(x, y, SCALAR_QUANTITIES), rows[["series", "group", "seed", x, y]])
-            for x, y in self.drawn
-        }
-
-    def tables(self, runs, records):
-        tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
-        pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
-        parts = [correlations(rows, pairs) for rows in tasks.values()]
-        return {"correlations": pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")}
-
-    def lines(self, tables):
-        rows = tables["correlations"]
-        return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
-
-
 class Effect(Analysis):
     """How the arms of a study differ from the first, in each of ``quantities``: a panel for each, a line for each
     variant. Runs of one variant and seed are compared with one another."""
@@ -161,7 +76,7 @@ class Effect(Analysis):
     least_arms = 2
 
     def __init__(self, quantities: Names, label: str):
-        _check_quantities("quantities", quantities)
+        check_quantities("quantities", quantities)
         self.quantities, self.label = quantities, label
 
     def panels(self, runs, records):
@@ -245,39 +160,7 @@ class Plain(Analysis):
         return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
 
 
-ANALYSES = Registry(
-    "analysis",
-    Analysis,
-    {
-        "correlations": Correlations,
-        "scalar": Scalar,
-        "effect": Effect,
-        "compute": Compute,
-        "by_context": ByContext,
-        "by_depth": ByDepth,
-        "plain": Plain,
-    },
-)
-
-
 BY_ARM = ["series", "arm"]
-HOW = {how.__name__: how for how in (pearson, spearman)}
-
-
-def correlations(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Pearson's and Spearman's of each predictor and outcome, with their intervals. The column ``group`` says which
-    rows are no independent witnesses: seeds of one setting, and extensions of one trained model."""
-    counts = {"models": len(rows), "settings": rows["group"].nunique()}
-    return pd.DataFrame(
-        {"predictor": x, "outcome": y, "kind": how.__name__} | correlation(rows, x, y, "group", how)._asdict() | counts
-        for x, y in pairs
-        for how in HOW.values()
-    )
-
-
-def _correlation_line(row: Any) -> str:
-    between = f"{row.predictor} and {row.outcome}: {row.kind}"
-    return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models"
 
 
 def baseline(runs: pd.DataFrame) -> str:
@@ -341,7 +224,8 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9.+-]+", "_", name)
 
 
-def _check_quantities(field: str, names: Sequence[str]) -> None:
+def check_quantities(field: str, names: Sequence[str]) -> None:
+    """Raise InputError for a quantity that is not measured; ``field`` of the analysis asks for it."""
     for name in names:
         if name not in QUANTITIES:
             raise InputError(unknown(f"analysis.{field}", name, QUANTITIES))

@@ -1,15 +1,31 @@
-"""Correlations over models, and how far they can be trusted."""
+"""Correlations over models, and how far they can be trusted: intervals by the jackknife over independent models.
 
-from collections.abc import Callable
+The interval of a correlation is that of Fisher's z = artanh(r). Its standard error comes from leaving out one group of
+models at a time, its width from Student's t distribution with one degree of freedom less than there are groups. The
+interval of a difference of two correlations is put together from theirs and from how they vary together (G. Y. Zou,
+Psychological Methods 12, 2007).
+
+Simulated with 7, 28 and 112 groups of normal, heavy-tailed and skewed values, and of some groups far from the others,
+the former covers the true correlation 91 to 97 times of 100 and the latter the true difference 94 to 98 times, where
+95 are said. The percentile bootstrap over groups covers a correlation 84 to 95 times.
+"""
+
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
-RESAMPLES = 1000
 COVERAGE = 0.95
-Statistic = Callable[..., Float[np.ndarray, "*R"]]  # pearson or spearman
+# Who may count as independent, and the column that says which rows are one: all models of a setting, with their seeds
+# and the extensions of the trained model; or all models of an encoding, which have much in common.
+WITNESSES = {"settings": "group", "encodings": "encoding"}
+LEAST_GROUPS = 5  # of which an interval is told
+ALMOST_ONE = 1 - 1e-9  # a correlation of 1 has no finite z
+Reals = Float[np.ndarray, "*R"] | float  # one number for each sample
+Statistic = Callable[[np.ndarray, np.ndarray], Float[np.ndarray, "..."]]  # pearson or spearman
 
 
 class Correlation(NamedTuple):
@@ -23,73 +39,113 @@ class Correlation(NamedTuple):
         return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def pearson(
-    x: Float[np.ndarray, "*#R N"], y: Float[np.ndarray, "*#R N"], counts: Float[np.ndarray, "*#R N"] | None = None
-) -> Float[np.ndarray, "*R"]:
-    """Pearson's correlation, each point taken as often as ``counts`` says (by default once); NaN where one of the two
-    does not vary, or is not finite."""
-    counts = np.ones_like(x) if counts is None else counts
-    total = counts.sum(-1, keepdims=True)
-    x, y = (values - (counts * values).sum(-1, keepdims=True) / total for values in (x, y))
-    spread = np.asarray(np.sqrt((counts * x * x).sum(-1) * (counts * y * y).sum(-1)))
-    varies = _vary(x, counts) & _vary(y, counts)
-    return np.divide((counts * x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=varies & (spread > 0))
+def pearson(x: Float[np.ndarray, "*R N"], y: Float[np.ndarray, "*R N"]) -> Float[np.ndarray, "*R"]:
+    """Pearson's correlation along the last axis; NaN where one of the two does not vary, or is not finite."""
+    varies = (np.ptp(x, axis=-1) > 0) & (np.ptp(y, axis=-1) > 0)  # by rounding, their spread would be above 0
+    x, y = (values - values.mean(-1, keepdims=True) for values in (x, y))
+    spread = np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+    return np.divide((x * y).sum(-1), spread, out=np.full(spread.shape, np.nan), where=varies & (spread > 0))
 
 
-def spearman(
-    x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"], counts: Float[np.ndarray, "*R N"] | None = None
-) -> Float[np.ndarray, "*R"]:
-    """Spearman's rank correlation, ties sharing their mean rank; ``counts`` as above."""
-    counts = np.ones_like(x) if counts is None else counts
-    return pearson(_ranks(x, counts), _ranks(y, counts), counts)
+def spearman(x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"]) -> Float[np.ndarray, ""]:
+    """Spearman's rank correlation, ties sharing their mean rank."""
+    return pearson(_ranks(x), _ranks(y))
+
+
+class Intervals(NamedTuple):
+    """The correlations of P predictors with one outcome, the ends of their intervals, and how far their estimates go
+    together, a matrix of correlations."""
+
+    value: Float[np.ndarray, "*R P"]
+    low: Float[np.ndarray, "*R P"]
+    high: Float[np.ndarray, "*R P"]
+    together: Float[np.ndarray, "*R P P"]
 
 
 def correlation(rows: pd.DataFrame, x: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
-    """Of the columns ``x`` and ``y``, with the bootstrap's percentile interval. Rows of one ``group``, such as the
-    seeds of one model, are drawn together: they are no independent witnesses. With few groups the interval is too
-    short: of seven it covers about 90 % where 95 is said."""
-    return _bootstrapped(rows, [x, y], group, how)
+    """Of the columns ``x`` and ``y``, with its interval. Rows of one ``group``, such as the seeds of one setting, are
+    left out together: they are no independent witnesses. Of fewer than five groups there is no interval (NaN)."""
+    found = _intervals(rows, [x], y, group, how)
+    return Correlation(found.value[0], found.low[0], found.high[0])
 
 
 def lead(rows: pd.DataFrame, x: str, other: str, y: str, group: str, how: Statistic = pearson) -> Correlation:
     """By how much the correlation of ``x`` with ``y`` exceeds that of ``other`` with ``y``, with its interval."""
-    return _bootstrapped(rows, [x, other, y], group, lambda a, b, c, *n: how(a, c, *n) - how(b, c, *n))
+    if x == other:
+        return Correlation(0.0, 0.0, 0.0)
+    return Correlation(*map(float, difference(_intervals(rows, [x, other], y, group, how))))
 
 
 def without_one(rows: pd.DataFrame, x: str, y: str, by: str, how: Statistic = pearson) -> tuple[float, float]:
     """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
     of them carry it?"""
-    parts = (rows[rows[by] != value] for value in rows[by].unique())
-    found = [float(how(part[x].to_numpy(dtype=float), part[y].to_numpy(dtype=float))) for part in parts if len(part)]
+    parts = [rows[rows[by] != value] for value in rows[by].unique()]
+    found = [float(how(*_columns(part, [x, y]))) for part in parts if len(part)]
     return (min(found), max(found)) if found else (np.nan, np.nan)
 
 
-def _bootstrapped(
-    rows: pd.DataFrame, columns: list[str], group: str, statistic: Callable[..., Float[np.ndarray, "*R"]]
-) -> Correlation:
-    """``statistic`` of the columns, and its interval over draws of whole groups; NaN where a value is not finite."""
-    values = rows[columns].to_numpy(dtype=float).T
+def jackknife(
+    predictors: Sequence[Float[np.ndarray, "*R N"]],
+    outcome: Float[np.ndarray, "*R N"],
+    groups: Int[np.ndarray, " N"],
+    how: Statistic,
+) -> Intervals:
+    """Of the correlation of each of ``predictors`` with ``outcome``, from the samples that lack one of the ``groups``,
+    which are numbered from 0."""
+
+    def fisher(part: slice | Bool[np.ndarray, " N"]) -> Float[np.ndarray, "*R P"]:
+        found = np.stack([how(each[..., part], outcome[..., part]) for each in predictors], -1)
+        return np.arctanh(np.clip(found, -ALMOST_ONE, ALMOST_ONE))
+
+    number, z = int(groups.max()) + 1, fisher(slice(None))
+    changes = np.stack([fisher(groups != left_out) for left_out in range(number)], -1) - z[..., None]
+    covariance = (number - 1) / number * changes @ np.swapaxes(changes, -1, -2)
+    errors = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    scale = np.maximum(errors[..., :, None] * errors[..., None, :], np.finfo(float).tiny)
+    reach = student(number - 1) * errors
+    return Intervals(np.tanh(z), np.tanh(z - reach), np.tanh(z + reach), covariance / scale)
+
+
+def difference(of: Intervals) -> tuple[Reals, Reals, Reals]:
+    """The first of two correlations less the second, and the ends of its interval."""
+    value, down, up = of.value[..., 0] - of.value[..., 1], of.value - of.low, of.high - of.value
+
+    def reach(first: Reals, second: Reals) -> Reals:
+        return np.sqrt(np.maximum(first**2 + second**2 - 2 * of.together[..., 0, 1] * first * second, 0))
+
+    return value, value - reach(down[..., 0], up[..., 1]), value + reach(up[..., 0], down[..., 1])
+
+
+def student(degrees: int) -> float:
+    """The quantile of Student's t distribution that leaves ``COVERAGE`` between it and its opposite, from that of the
+    normal distribution: the expansion 26.7.5 of Abramowitz and Stegun, to 0.003 from four degrees of freedom on."""
+    z = NormalDist().inv_cdf((1 + COVERAGE) / 2)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / degrees**power for power, term in enumerate(terms, 1))
+
+
+def _intervals(rows: pd.DataFrame, predictors: list[str], outcome: str, group: str, how: Statistic) -> Intervals:
+    """Of the correlations of columns; NaN where a value is not finite, ends of NaN where the groups are too few."""
+    *xs, y = values = _columns(rows, [*predictors, outcome])
+    unknown = np.full(len(xs), np.nan)
     if not values.size or not np.isfinite(values).all():
-        return Correlation(*[float("nan")] * 3)
-    value, groups = float(statistic(*values)), pd.factorize(rows[group])[0]
-    number = groups.max() + 1
-    if number < 2:
-        return Correlation(value, np.nan, np.nan)
-    drawn = np.random.default_rng(0).integers(number, size=(RESAMPLES, number))
-    times = np.stack([np.bincount(each, minlength=number) for each in drawn])  # that each group is drawn
-    found = statistic(*values, times[:, groups].astype(float))
-    low, high = np.nanquantile(found, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    return Correlation(value, float(low), float(high))
+        return Intervals(unknown, unknown, unknown, np.eye(len(xs)))
+    groups = pd.factorize(rows[group])[0]
+    if groups.max() + 1 < LEAST_GROUPS:
+        return Intervals(np.array([how(x, y) for x in xs]), unknown, unknown, np.eye(len(xs)))
+    return jackknife(xs, y, groups, how)
 
 
-def _vary(values: Float[np.ndarray, "*#R N"], counts: Float[np.ndarray, "*#R N"]) -> Bool[np.ndarray, "*R"]:
-    """Whether the values that are taken at all differ. Their spread would not do: rounding leaves it above 0."""
-    taken = counts > 0
-    return np.asarray(np.where(taken, values, -np.inf).max(-1) > np.where(taken, values, np.inf).min(-1))
+def _columns(rows: pd.DataFrame, columns: list[str]) -> Float[np.ndarray, "columns N"]:
+    return rows[columns].to_numpy(dtype=float).T
 
 
-def _ranks(values: Float[np.ndarray, " N"], counts: Float[np.ndarray, "*R N"]) -> Float[np.ndarray, "*R N"]:
-    """The mean rank of each value among all that are taken."""
-    distinct, place = np.unique(values, return_inverse=True)
-    taken = counts @ np.eye(len(distinct))[place]
-    return (np.cumsum(taken, -1) - (taken - 1) / 2)[..., place]
+def _ranks(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+    """The mean rank of each value."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]

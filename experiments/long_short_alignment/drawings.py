@@ -43,7 +43,7 @@ class Scatter(Drawing):
         linear, ranks = (correlation(drawn, self.x, self.y, "group", how) for how in (pearson, spearman))
         return (
             f"{self.labels[self.x]}: r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the "
-            f"bootstrap over {drawn['group'].nunique()} settings"
+            f"jackknife over {drawn['group'].nunique()} settings"
         )
 
 

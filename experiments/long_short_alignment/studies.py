@@ -3,16 +3,32 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from experiments.long_short_alignment.analyses import ANALYSES, Analysis
+from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
+from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
+from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
+from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
-from synthlab.studies.verdicts import NoEvidence
+
+ANALYSES = Registry(
+    "analysis",
+    Analysis,
+    {
+        "correlations": Correlations,
+        "scalar": Scalar,
+        "effect": Effect,
+        "compute": Compute,
+        "by_context": ByContext,
+        "by_depth": ByDepth,
+        "plain": Plain,
+    },
+)
 
 
 class AlignmentStudy(Grid, Study):

@@ -39,6 +39,15 @@ class Interval(NamedTuple):
     coverage: float
 
 
+class Estimate(NamedTuple):
+    """An interval made otherwise than from one value for each seed: that of a correlation over models, say. It rests on
+    ``number`` independent witnesses, in words ``of`` settings, encodings or whatever they are."""
+
+    interval: Interval
+    number: int
+    of: str
+
+
 def median_interval(values: Float[np.ndarray, " n"]) -> Interval:
     """From the k-th least to the k-th greatest of ``values``, with k of ``boundary``. NaN with coverage 0 where there
     are no values, or one is NaN.

@@ -14,9 +14,19 @@ from synthlab.storage.records import Record
 from synthlab.studies.forest import forest
 from synthlab.studies.intervals import Interval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import FACTORS, Check, Fit, Verdict
+from synthlab.studies.verdicts import FACTORS, Check, Fit, Verdict, Witnesses
 
-OF_A_CHECK = ["median", "least", "greatest", "needed", "answer", *Interval._fields, "seeds", "agree"]
+OF_A_CHECK = [
+    "median",
+    "least",
+    "greatest",
+    "needed",
+    "answer",
+    *Interval._fields,
+    "seeds",
+    "agree",
+    *Witnesses._fields,
+]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
 COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
@@ -71,7 +81,9 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
         held = sum(check.holds for check in verdict.checks)
         reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
         beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
-        lines.append(f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.seeds)}, {reason}{beside}")
+        lines.append(
+            f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
+        )
         lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
@@ -109,15 +121,15 @@ def in_words(row: Mapping[str, Any]) -> str:
     """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
     if pd.isna(row.get("needed")):
         return row["check"]
-    measured = _spread(row["median"], row["low"], row["high"], row["seeds"])
+    measured = _spread(row["median"], row["low"], row["high"], row["number"])
     return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
 
 
-def told(word: str, seeds: int | float) -> str:
-    """A verdict's word, with the number of seeds where they are too few for more."""
+def told(word: str, witnesses: Witnesses) -> str:
+    """A verdict's word, with the number of seeds, or of what it rests on, where they are too few for more."""
     if word == "undecided":
-        return f"undecided at {seeds:.0f} {'seed' if seeds == 1 else 'seeds'}"
-    return f"{word} (one run)" if seeds == 1 and word != "not judged" else word
+        return f"undecided at {witnesses}"
+    return f"{word} (one run)" if witnesses == (1, "seeds") and word != "not judged" else word
 
 
 def beyond_the_word(verdict: Verdict) -> str:
@@ -133,16 +145,16 @@ def _fitting(fit: Fit) -> str:
     if fit.fit == fit.runs:
         return f"all {fit.runs} runs fit"
     diverged = f", {fit.diverged} diverged" if fit.diverged else ""
-    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {told(fit.word, fit.seeds)}"
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {told(fit.word, fit.witnesses)}"
 
 
 def spread(check: Check) -> str:
     """The median over seeds and, in brackets, the interval that covers the true one."""
-    return _spread(check.median, check.interval.low, check.interval.high, len(check.values))
+    return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
 
 
-def _spread(median: float, low: float, high: float, seeds: int | float) -> str:
-    return f"{median:.3g}" if seeds < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
+def _spread(median: float, low: float, high: float, witnesses: int | float) -> str:
+    return f"{median:.3g}" if witnesses < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def wanted(check: Check) -> str:
@@ -171,6 +183,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             **check.interval._asdict(),
             "seeds": len(check.values),
             "agree": check.fulfilling,
+            **check.witnesses._asdict(),
             **{f"answer_{name}": check.at(factor).answer for name, factor in FACTORS.items() if check.scales},
         }
         for check in verdict.checks

@@ -1,10 +1,10 @@
 """Seeds where they are needed: with ``seeds=auto`` the series of undecided checks get more, until these are decided.
 
-Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided
-the series with the fewest seeds get those of the next look (``seeds.LOOKS``). That is repeated until every check is
-decided or has 20 seeds. What comes next depends on the records alone, so the same records give the same rounds. The
-error rate of a check stays what it is, however many rounds there were (``intervals``). Of a series that is tuned, it
-holds only while the same setting remains the best.
+Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided,
+or that five of five decide near its threshold (``Check.is_decided``), the series with the fewest seeds get those of the
+next look (``seeds.LOOKS``). That is repeated until every check is decided or has 20 seeds. What comes next depends on
+the records alone, so the same records give the same rounds. The error rate of a check stays what it is, however many
+rounds there were (``intervals``). Of a series that is tuned, it holds only while the same setting remains the best.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -56,7 +56,7 @@ def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, C
     for key, grid in plan.study.grids.items():
         by_label = {cell.label: cell for cell in plan.cells[key]}
         for verdict in judge(claims.values(), plan.figure, [(grid.claims, evidence[key])]):
-            for check in (check for check in verdict.checks if not check.is_decided):
+            for check in (check for check in verdict.checks if check.asks_for_seeds):
                 for name in check.series:
                     if name not in by_label:
                         raise InputError(unknown(f"claim {verdict.claim.id}: series", name, by_label))
@@ -87,7 +87,7 @@ def _why(checks: Sequence[Open]) -> str:
             if cell.identity in check.wanted:
                 series.setdefault((check.grid, check.wanted[cell.identity]), {})[cell.label] = None
     more = [f"{grid}: {', '.join(labels)} get {seeds} seeds" for (grid, seeds), labels in series.items()]
-    return f"{claims_of(checks)} undecided; {'; '.join(more)}"
+    return f"{claims_of(checks)} not decided; {'; '.join(more)}"
 
 
 def claims_of(checks: Sequence[Open]) -> str:

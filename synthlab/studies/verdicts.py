@@ -21,16 +21,28 @@ import numpy as np
 from jaxtyping import Float
 
 from synthlab.studies.evidence import Evidence, NoEvidence
-from synthlab.studies.intervals import FIRST, Interval, median_interval
+from synthlab.studies.intervals import FIRST, Estimate, Interval, median_interval
 
 FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
 Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
 
 
+class Witnesses(NamedTuple):
+    """How many independent witnesses a verdict rests on, and what they are."""
+
+    number: int
+    of: str = "seeds"
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.of.removesuffix('s') if self.number == 1 else self.of}"
+
+
 class Check(NamedTuple):
     """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
     ``series`` would decide it; of all series where that is empty.
+
+    A check of an ``estimate`` has that one's interval in place of the values', and no more seeds would decide it.
 
     At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
     level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
@@ -44,6 +56,7 @@ class Check(NamedTuple):
     decisive: bool = False  # the claim does not hold, not even in part, if this check fails
     series: tuple[str, ...] = ()
     centre: float | None = 0.0
+    estimate: Estimate | None = None
 
     @property
     def median(self) -> float:
@@ -67,8 +80,13 @@ class Check(NamedTuple):
 
     @property
     def interval(self) -> Interval:
-        """What covers the true median; see ``median_interval``."""
-        return median_interval(self.values)
+        """What covers the true median; see ``median_interval``. Of an estimate, what covers what is estimated."""
+        return self.estimate.interval if self.estimate else median_interval(self.values)
+
+    @property
+    def witnesses(self) -> "Witnesses":
+        """What the answer rests on."""
+        return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.values))
 
     @property
     def answer(self) -> Answer:
@@ -80,8 +98,18 @@ class Check(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether it holds or fails, on seeds enough for the error rate that is wanted."""
-        return self.answer != "undecided" and len(self.values) >= FIRST
+        """Whether it holds or fails, and needs no confirmation. All five of five seeds lie on the wrong side once in 32
+        times if the median is at the threshold. So their answer must be the same at half and at twice the threshold."""
+        if self.answer == "undecided" or self.estimate is not None:
+            return self.answer != "undecided"
+        if len(self.values) == FIRST:
+            return self.scales and all(self.at(factor).answer == self.answer for factor in FACTORS.values())
+        return len(self.values) > FIRST
+
+    @property
+    def asks_for_seeds(self) -> bool:
+        """Whether more seeds may decide it."""
+        return self.estimate is None and not self.is_decided
 
     @property
     def holds(self) -> bool:
@@ -115,13 +143,13 @@ class Check(NamedTuple):
 
 class Fit(NamedTuple):
     """Of ``runs`` behind a verdict, how many ``diverged`` and how many fit; and over those that fit alone, the
-    verdict's ``word`` and ``seeds``."""
+    verdict's ``word`` and ``witnesses``."""
 
     runs: int
     diverged: int
     fit: int
     word: str
-    seeds: int
+    witnesses: Witnesses
 
 
 @dataclass(frozen=True)
@@ -188,10 +216,10 @@ class Verdict(NamedTuple):
         return any(check.scales for check in self.checks)
 
     @property
-    def seeds(self) -> int:
-        """That each of the checks has at least; of an undecided claim, each that is undecided."""
+    def witnesses(self) -> Witnesses:
+        """The fewest that one of the checks rests on; of an undecided claim, one that is undecided."""
         open_ones = [check for check in self.checks if check.answer == "undecided"] if self.word == "undecided" else []
-        return min((len(check.values) for check in open_ones or self.checks), default=0)
+        return min((check.witnesses for check in open_ones or self.checks), default=Witnesses(0))
 
 
 def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Sequence[str], Given]]) -> list[Verdict]:
@@ -228,4 +256,4 @@ def _fit(claim: Claim[Any], figure: str, given: Sequence[Any]) -> Fit | None:
     runs, finished = sum(each.runs for each in evidence), sum(each.finished for each in evidence)
     fit = sum(each.finished for each in fitting)
     verdict = _verdict(claim, figure, fitting)
-    return Fit(runs, runs - finished, fit, verdict.word, verdict.seeds)
+    return Fit(runs, runs - finished, fit, verdict.word, verdict.witnesses)

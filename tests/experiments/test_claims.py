@@ -294,7 +294,7 @@ def test_a_verdict_follows_from_the_answers(checks, word):
     assert found.word == word
     assert Verdict(CLAIMS["1a"], "Figure 1", checks, ["no run"]).word == "not judged"
     open_ones = [check for check in checks if check is OPEN] if word == "undecided" else checks
-    assert found.seeds == min((len(check.values) for check in open_ones), default=0)
+    assert found.witnesses == (min((len(check.values) for check in open_ones), default=0), "seeds")
 
 
 def enough(claim: str) -> dict[str, list]:

@@ -2,7 +2,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.correlations import Correlation, correlation, lead, pearson, spearman, without_one
+from experiments.long_short_alignment.correlations import (
+    Correlation,
+    Intervals,
+    correlation,
+    difference,
+    jackknife,
+    lead,
+    pearson,
+    spearman,
+    student,
+    without_one,
+)
+from experiments.long_short_alignment.power import Measured, found, needed, smallest
 
 
 def test_correlations_by_hand():
@@ -36,9 +48,51 @@ def test_seeds_of_one_setting_do_not_count_as_independent_models():
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 
-def test_the_interval_covers_what_is_true_about_as_often_as_it_says():
-    found = [correlation(sample(25, 2, seed, 1.0), "x", "y", "group") for seed in range(40)]
-    assert sum(each.low <= 0 <= each.high for each in found) >= 34
+def test_quantiles_are_those_of_students_table():
+    assert [round(student(n), 3) for n in (4, 6, 10, 27, 100)] == [2.776, 2.447, 2.228, 2.052, 1.984]
+
+
+def test_the_interval_by_hand():
+    # of ranks 1 to 5 against 2, 1, 3, 5, 4: r = 0.8, and without one of them 0.8, 0.8, 0.6, 0.8, 0.8 by ranks
+    rows = pd.DataFrame({"x": [1.0, 2, 3, 4, 5], "y": [2.0, 1, 3, 5, 4], "group": list("abcde")})
+    without = [spearman(*rows.drop(index)[["x", "y"]].to_numpy().T) for index in rows.index]
+    assert without == pytest.approx([0.8, 0.8, 0.6, 0.8, 0.8])
+    reach = student(4) * np.sqrt(4 / 5 * (np.arctanh(0.8) - np.arctanh(0.6)) ** 2)
+    ends = np.tanh([np.arctanh(0.8) - reach, np.arctanh(0.8) + reach])
+    assert tuple(correlation(rows, "x", "y", "group", spearman)) == pytest.approx((0.8, *ends))
+
+
+def normal(generator: np.random.Generator, *shape: int) -> np.ndarray:
+    return generator.standard_normal(shape)
+
+
+def heavy_tailed(generator: np.random.Generator, *shape: int) -> np.ndarray:
+    """Student's t with five degrees of freedom, of variance 1: a few models lie far out, in all quantities."""
+    return normal(generator, *shape) * np.sqrt(3 / generator.chisquare(5, (*shape[:2], 1)))
+
+
+STUDIES, SEEDS = 2000, 2
+
+
+@pytest.mark.parametrize("drawn", [normal, heavy_tailed])
+@pytest.mark.parametrize("number", [7, 28])
+def test_intervals_cover_what_is_true_about_as_often_as_they_say(drawn, number):
+    """Of 2,000 studies the share has a standard error of at most 0.6 %. Bounds lie 2 % from 95 and further where the
+    interval is said to be less exact; coverages found: 93.4 to 95.6 % of a correlation, 94.5 to 97.4 % of a lead. The
+    bootstrap that it is in place of covered 88 to 92 %."""
+    together = np.array([[1, 0.3, 0.8], [0.3, 1, 0.5], [0.8, 0.5, 1]])
+    generator = np.random.default_rng(0)
+    settings = drawn(generator, STUDIES, number, 3) @ np.linalg.cholesky(together).T
+    noise = 0.3 * normal(generator, STUDIES, number * SEEDS, 3)
+    x, other, y = np.moveaxis(np.repeat(settings, SEEDS, axis=1) + noise, -1, 0)
+    found = jackknife([x, other], y, np.repeat(np.arange(number), SEEDS), pearson)
+    first, second = 0.8 / 1.09, 0.5 / 1.09  # noise lowers correlations by 1 + 0.3^2
+    covered = np.mean((found.low[:, 0] <= first) & (first <= found.high[:, 0]))
+    _, low, high = difference(found)
+    led = np.mean((low <= first - second) & (first - second <= high))
+    print(covered, led)
+    assert 0.925 < covered < 0.97
+    assert 0.93 < led < 0.985
 
 
 def test_what_is_not_finite_or_does_not_vary_has_no_correlation():
@@ -54,6 +108,41 @@ def test_the_lead_of_one_predictor_over_another_by_hand():
     rows = pd.DataFrame({"x": [1.0, 2, 3], "z": [1.0, 3, 2], "y": [1.0, 2, 3], "group": ["a", "b", "c"]})
     assert lead(rows, "x", "z", "y", "group").value == pytest.approx(1 - 0.5)
     assert tuple(lead(rows, "x", "x", "y", "group")) == (0, 0, 0)
+    # Estimates that do not go together: each end is as far off as the two ends that make it are, by Pythagoras.
+    apart = Intervals(np.array([0.8, 0.5]), np.array([0.5, 0.1]), np.array([0.9, 0.7]), np.eye(2))
+    assert difference(apart) == pytest.approx((0.3, 0.3 - np.hypot(0.3, 0.2), 0.3 + np.hypot(0.1, 0.4)))
+    # Those that go together wholly: as far as the one is further off than the other.
+    whole = apart._replace(together=np.ones((2, 2)))
+    assert difference(whole) == pytest.approx((0.3, 0.3 - 0.1, 0.3 + 0.3))
+
+
+def test_few_groups_have_no_interval():
+    rows = sample(4, 2, 0, 1.0)
+    assert np.isnan(correlation(rows, "x", "y", "group").low)
+    assert np.isnan(lead(rows.assign(z=rows["x"] ** 2), "x", "z", "y", "group").high)
+
+
+def test_power_is_what_studies_of_that_size_find():
+    """400 studies in place of the 200 that ``found`` draws: shares of 0.8 differ by 0.035 (one standard error)."""
+    measured = Measured(other=0.4, between=0.3)
+    number = int(needed(measured, 0.3))
+    together = np.array([[1, 0.3, 0.7], [0.3, 1, 0.4], [0.7, 0.4, 1]])
+    drawn = np.random.default_rng(1).multivariate_normal(np.zeros(3), together, size=(400, number))
+    leads = difference(jackknife([drawn[..., 0], drawn[..., 1]], drawn[..., 2], np.arange(number), pearson))
+    assert abs(np.mean(leads[1] > 0) - found(measured, 0.3, number)) < 0.12
+    assert found(measured, 0.3, number) >= 0.8 > found(measured, 0.3, number // 2)
+    assert smallest(measured, number) <= 0.3 < smallest(measured, number // 2)
+
+
+def test_a_lead_that_cannot_be_is_not_found():
+    assert np.isnan(found(Measured(other=0.9, between=0.5), 0.2, 10))
+    assert np.isnan(needed(Measured(other=0.9, between=0.5), 0.2))
+    assert np.isnan(smallest(Measured(other=0.0, between=0.0), 7)) or smallest(Measured(0.0, 0.0), 7) > 0.7
+    rows = pd.DataFrame({"x": [1.0, 3, 5, 4], "o": [0.0, 2, 1, 2], "y": [1.0, 2, 3, 4], "w": ["a", "a", "b", "c"]})
+    # means 2, 5, 4 and 1, 1, 2 and 1.5, 3, 4
+    assert Measured.among(rows, "x", "o", "y", "w") == pytest.approx(
+        (np.corrcoef([1, 1, 2], [1.5, 3, 4])[0, 1], np.corrcoef([2, 5, 4], [1, 1, 2])[0, 1])
+    )
 
 
 def test_a_correlation_that_one_entry_carries_shows_it():

@@ -266,13 +266,19 @@ def test_equal_compute_is_held_against_both_counts():
     assert verdict.word == "holds in part"
 
 
-def test_table_1_is_judged_by_correlations_over_models():
-    loss = np.array([2.0, 2.5, 3.0, 4.0])
-    rows = pd.DataFrame({"seed": [0, 0, 0, 0, 1, 1, 1, 1], "loss_to_4x": [*loss, *loss]})
-    rows = rows.assign(sce=2 * rows["loss_to_4x"], excess=-rows["loss_to_4x"], loss_1x=[1.0, 2, 2, 1, 2, 1, 1, 2])
+def test_table_1_is_judged_by_correlations_over_settings_and_over_encodings():
+    loss = np.linspace(2, 4, 24)
+    rows = pd.DataFrame({"seed": 0, "group": [f"setting {n}" for n in range(24)], "loss_to_4x": loss})
+    rows = rows.assign(encoding=np.resize(list("abcdef"), 24), sce=2 * loss, excess=-loss, loss_1x=np.cos(7 * loss))
     (verdict,) = judged("table1", rows)
-    assert [round(check.median, 6) for check in verdict.checks][0::2] == [1, -1]
-    assert verdict.word == "holds in part"
+    assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
+        *(("holds", of) for of in ("24 settings", "24 settings", "6 encodings")),
+        *(("fails", of) for of in ("24 settings", "24 settings", "6 encodings")),
+    ]
+    assert [round(check.median, 6) for check in verdict.checks][0::3] == [1, -1]
+    assert (verdict.word, verdict.witnesses) == ("holds in part", (6, "encodings"))
+    (few,) = judged("table1", rows[rows["encoding"].isin(["a", "b"])])
+    assert few.missing == ["2 encodings are too few for an interval: it takes 5"]
 
 
 def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():

@@ -10,6 +10,7 @@ from experiments.output_alignment.paper import ABOUT
 from support.quick import QUICK
 from support.records import record
 from synthlab.config.composition import as_overrides
+from synthlab.studies.intervals import Estimate, Interval
 from synthlab.studies.report import (
     Picture,
     beyond_the_word,
@@ -21,7 +22,7 @@ from synthlab.studies.report import (
     wanted,
     write_report,
 )
-from synthlab.studies.verdicts import Check, Fit, Verdict
+from synthlab.studies.verdicts import Check, Fit, Verdict, Witnesses
 
 CHECKS = [
     Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),
@@ -109,7 +110,7 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
 
 
 def test_verdicts_in_lines_and_as_a_table():
-    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", 3))
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", Witnesses(3)))
     assert verdict_lines([verdict]) == [
         "1a (Figure 1): holds in part, 1 of 3 checks hold "
         "(at half the threshold: holds in part, at twice: does not hold; "
@@ -133,6 +134,8 @@ def test_verdicts_in_lines_and_as_a_table():
         "coverage": 0.75,
         "seeds": 3,
         "agree": 0,
+        "number": 3,
+        "of": "seeds",
         "verdict_half": "holds in part",
         "verdict_twice": "does not hold",
         "answer_half": "fails",
@@ -164,13 +167,24 @@ def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest
         ("holds", 1, "holds (one run)"),
         ("does not hold", 1, "does not hold (one run)"),
         ("undecided", 5, "undecided at 5 seeds"),
-        ("undecided", 2.0, "undecided at 2 seeds"),
+        ("undecided", 1, "undecided at 1 seed"),
         ("not judged", 0, "not judged"),
-        ("not judged", float("nan"), "not judged"),
     ],
 )
 def test_a_verdict_says_where_seeds_are_few(word, seeds, said):
-    assert told(word, seeds) == said
+    assert told(word, Witnesses(seeds)) == said
+
+
+def test_what_rests_on_an_estimate_tells_of_its_own_witnesses():
+    check = Check("x", np.array([0.3]), low=0.0, estimate=Estimate(Interval(-0.1, 0.7, 0.95), 7, "encodings"))
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", [check, check._replace(estimate=None)], [])
+    assert (check.answer, verdict.word, spread(check)) == ("undecided", "undecided", "0.3 [-0.1, 0.7]")
+    assert told(verdict.word, verdict.witnesses) == "undecided at 7 encodings"
+    assert not check.asks_for_seeds
+    assert told("holds", check._replace(estimate=check.estimate._replace(number=1)).witnesses) == "holds"
+    [row, other] = verdict_table([verdict]).to_dict("records")
+    assert (row["number"], row["of"], row["coverage"]) == (7, "encodings", 0.95)
+    assert (other["number"], other["of"], other["seeds"]) == (1, "seeds", 1)
 
 
 @pytest.mark.parametrize(
@@ -194,10 +208,10 @@ def test_deviations_are_whole():
 @pytest.mark.parametrize(
     ("fit", "words"),
     [
-        (Fit(4, 0, 4, "holds", 4), "all 4 runs fit"),
-        (Fit(4, 0, 3, "holds", 3), "3 of 4 runs fit, over those: holds"),
-        (Fit(4, 0, 1, "holds", 1), "1 of 4 runs fit, over those: holds (one run)"),
-        (Fit(4, 4, 0, "not judged", 0), "0 of 4 runs fit, 4 diverged, over those: not judged"),
+        (Fit(4, 0, 4, "holds", Witnesses(4)), "all 4 runs fit"),
+        (Fit(4, 0, 3, "holds", Witnesses(3)), "3 of 4 runs fit, over those: holds"),
+        (Fit(4, 0, 1, "holds", Witnesses(1)), "1 of 4 runs fit, over those: holds (one run)"),
+        (Fit(4, 4, 0, "not judged", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not judged"),
     ],
 )
 def test_a_verdict_says_how_many_runs_fit(fit, words):

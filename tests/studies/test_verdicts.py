@@ -7,7 +7,7 @@ import pytest
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.verdicts import Check, Claims, Fit, Verdict, judge
+from synthlab.studies.verdicts import Check, Claims, Fit, Verdict, Witnesses, judge
 
 INFINITY = float("inf")
 
@@ -74,13 +74,13 @@ def test_a_verdict_is_judged_on_the_runs_that_fit_alone_too():
     runs = [trained(0, 0.1, 0.5), trained(1, 0.2, 0.5), trained(2, 0.3, 7.0)]
     lost = record(3, diverged_at=5)
     a, b = [*runs, lost], runs[:1]
-    assert fit_of({"a": 0.2, "b": 0.1}, a=a, b=b) == Fit(5, 1, 3, "holds", 1)
-    assert fit_of({"a": 0.3, "b": 0.1}, a=a, b=b) == Fit(5, 1, 4, "undecided", 3)
-    assert fit_of({"a": 0.3, "b": 0.01}, a=a, b=b) == Fit(5, 1, 3, "not judged", 0)  # none of b's fits
+    assert fit_of({"a": 0.2, "b": 0.1}, a=a, b=b) == Fit(5, 1, 3, "holds", Witnesses(1))
+    assert fit_of({"a": 0.3, "b": 0.1}, a=a, b=b) == Fit(5, 1, 4, "undecided", Witnesses(3))
+    assert fit_of({"a": 0.3, "b": 0.01}, a=a, b=b) == Fit(5, 1, 3, "not judged", Witnesses(0))  # none of b's fits
     assert fit_of(None, a=a, b=b) is None
 
 
 def test_runs_of_several_panels_are_counted_together():
     first, second = (Evidence({"a": [trained(seed, 0.1, 0.5)]}, {"a": level}) for seed, level in ((0, 0.1), (1, 0.01)))
     [verdict] = judge(SMALL.values(), "Figure 1", [(["small"], first), (["small"], second), ([], first)])
-    assert verdict.fit == Fit(2, 0, 1, "not judged", 1)
+    assert verdict.fit == Fit(2, 0, 1, "not judged", Witnesses(1))
