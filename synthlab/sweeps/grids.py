@@ -7,7 +7,8 @@ from math import ceil, prod
 from typing import Any, NamedTuple, cast
 
 from synthlab.config.base import BOOKKEEPING, bookkeeping
-from synthlab.config.composition import Composed, compose, composed, hydra_initialized, input_errors
+from synthlab.config.complaints import input_errors
+from synthlab.config.composition import Composed, compose, composed, hydra_initialized
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve

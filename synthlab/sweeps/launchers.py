@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.base import Config, config_of
-from synthlab.config.composition import not_installed, quoted
+from synthlab.config.complaints import not_installed
+from synthlab.config.composition import quoted
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.files import write_whole

@@ -17,7 +17,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from support.configs import composed
-from synthlab.config.composition import EXTRAS, conf_dir, hydra_initialized
+from synthlab.config.complaints import EXTRAS
+from synthlab.config.composition import conf_dir, hydra_initialized
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import Batches, Launcher, batched
