@@ -4,10 +4,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from synthlab.config.registry import unknown, unknown_key
-from synthlab.errors import InputError
+from synthlab.errors import InputError, require
 
-# The launchers that conf/hydra/jobs sets up, and the extra that installs each.
-EXTRAS = {"joblib": "sweep", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
+# The launchers that conf/hydra/jobs sets up: the extra that installs each, and the package that it adds.
+LAUNCHERS = {
+    "joblib": ("sweep", "hydra_plugins.hydra_joblib_launcher"),
+    "submitit_local": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "submitit_slurm": ("slurm", "hydra_plugins.hydra_submitit_launcher"),
+    "ray": ("ray", "ray"),
+}
 
 
 @contextmanager
@@ -37,8 +42,8 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     options: list[str] | None = getattr(error, "options", None)
     if missing and options:
         group, _, name = missing.rpartition("/")
-        if group == "hydra/launcher" and name in EXTRAS:
-            return not_installed(name)
+        if group == "hydra/launcher":
+            require_launcher(name)
         return unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
@@ -58,9 +63,11 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     return text
 
 
-def not_installed(launcher: str) -> str:
-    """What is said of one of the lab's launchers that is missing here."""
-    return f"hydra/launcher={launcher}: is not installed; pip install -e '.[{EXTRAS[launcher]}]'"
+def require_launcher(name: str) -> None:
+    """Raises InputError if ``name`` is one of the lab's launchers and its extra is not installed."""
+    if name in LAUNCHERS:
+        extra, package = LAUNCHERS[name]
+        require(extra, package, what=f"hydra/launcher={name}")
 
 
 def _given(key: str, overrides: list[str]) -> str:
