@@ -23,27 +23,23 @@ def conf_dir() -> Path:
     return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
 
 
-def compose(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+def compose(overrides: list[str], name: str = "config") -> dict[str, Any]:
     """The config of one run as plain values, composed by Hydra from the file ``name`` of ``conf/`` and ``overrides``
-    (``key=value``).
-
-    ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
-    path holds. Raises InputError.
+    (``key=value``). Raises InputError.
     """
     from omegaconf import OmegaConf
 
     with input_errors(overrides):
-        config = composed(overrides, searchpath, name)
+        config = composed(overrides, name)
         return cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
 
 
-def composed(overrides: list[str], searchpath: list[str] | None = None, name: str = "config", **kwargs: Any) -> Any:
+def composed(overrides: list[str], name: str = "config") -> Any:
     """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
     from hydra import compose as hydra_compose
 
-    extra = searchpath_override(searchpath)
     with hydra_initialized():
-        return hydra_compose(name, overrides=[*overrides, *extra], **kwargs)
+        return hydra_compose(name, overrides=overrides)
 
 
 def typed_overrides() -> dict[str, str]:
@@ -66,11 +62,6 @@ def hydra_initialized() -> Generator[None]:
         running = GlobalHydra.instance().is_initialized()
         with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
             yield
-
-
-def searchpath_override(searchpath: list[str] | None) -> list[str]:
-    """The override that makes Hydra look for config files in these folders, too."""
-    return [f"hydra.searchpath=[{','.join(map(quoted, searchpath))}]"] if searchpath else []
 
 
 def quoted(text: Any) -> str:
@@ -111,16 +102,10 @@ class Composed:
     ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
     """
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        overrides: Mapping[str, str] | None = None,
-        searchpath: list[str] | None = None,
-        name: str = "config",
-    ):
-        self.config, self.overrides, self._searchpath = dict(config), overrides or {}, searchpath
+    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None, name: str = "config"):
+        self.config, self.overrides = dict(config), overrides or {}
         self._in_file = cache(_as_in_file)
-        self._compose = cache(lambda *given: compose(list(given), searchpath, name))
+        self._compose = cache(lambda *given: compose(list(given), name))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
@@ -142,7 +127,7 @@ class Composed:
 
     def _member(self, group: str, name: Any) -> dict[str, Any]:
         without = self._compose()
-        if not self._searchpath and self._in_file(group, without[group].get("name")) == without[group]:
+        if self._in_file(group, without[group].get("name")) == without[group]:
             found = self._in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
             if found is not None:
                 return found
