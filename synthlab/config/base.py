@@ -132,14 +132,9 @@ class Config(BaseModel, ABC):
         return 0
 
     def seeded(self: Kind, raw: Mapping[str, Any]) -> Kind:
-        """The same run under the seeds of ``raw``. Raises InputError for what is no seed."""
-        return self.checked(self.model_dump() | {name: raw[name] for name in self.SEEDS})
-
-    def with_seed(self: Kind, seed: int) -> Kind:
-        """The same run under another ``seed``. Each further seed that equals the present ``seed`` becomes the new one,
-        too; the others stay."""
-        seeds = {name: getattr(self, name) for name in self.SEEDS}
-        return self.seeded({name: seed if value == self.seed else value for name, value in seeds.items()})
+        """The same run under the seeds of ``raw``: ``seed`` and, where they are set apart, the others. One that is null
+        or not there follows ``seed``. Raises InputError for what is no seed."""
+        return self.checked(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
 
     @classmethod
     def follows(cls, raw: Mapping[str, Any]) -> bool:

@@ -75,7 +75,7 @@ def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_
     plain = run.config.model_dump(exclude={"kind"})
     for config in (run.config, ScalarConfig.checked(plain), Sequences.checked(plain)):
         store.write(replace(run, config=config))
-    store.write_failure(Failure.of(Sequences.checked(plain).with_seed(7), ValueError("no good")))
+    store.write_failure(Failure.of(Sequences.checked(plain).seeded({"seed": 7}), ValueError("no good")))
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr

@@ -99,7 +99,7 @@ def test_most_combinations_are_made_without_hydra(monkeypatch):
     assert len(made.configs) == 2 * 3 * 2 * 30
     assert len(made_by_hydra) == 5  # the first, one for each other member, the last
     sample = made.configs[277]
-    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).with_seed(sample.seed)
+    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).seeded({"seed": sample.seed})
     assert sample == plain.model_copy(update={"encoding": sample.encoding, "model": sample.model})
 
 

@@ -190,7 +190,7 @@ def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
 
 def test_runs_are_cut_into_jobs_of_the_length_asked_for():
     kinds = [resolve(composed(f"encoding={name}")) for name in ("nope", "rope")]
-    configs = [kind.with_seed(seed) for seed in range(40) for kind in kinds]
+    configs = [kind.seeded({"seed": seed}) for seed in range(40) for kind in kinds]
     total = sum(seconds([each]) for each in configs)
     assert len(batched(configs, Batches(minutes=1000.0, at_most=None))) == 1
     many = batched(configs, Batches(minutes=0.5, at_most=None))
