@@ -28,8 +28,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
         where: Conditions that must all hold, as ``synthlab.load_records`` takes them.
 
     Returns:
-        The collection. Its ``runs`` says how many runs were written; ``damaged`` and ``unknown`` have a line for each
-        record left out, for damage or since its kind is not known here.
+        The collection. Its ``runs`` says how many runs were written. Of the records left out ``damaged`` has a line for
+        each that is damaged, by identity, and ``unknown`` the number of each kind that is not known here.
 
     Raises:
         InputError: A condition, the folder or the file cannot be.
@@ -110,10 +110,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     with refusing():
         found = collect(given.results, given.out, given.where)
     say(f"{found.runs} runs: {given.out}")
-    for what, lines in (("damaged", found.damaged), ("unknown kind", found.unknown)):
-        if lines:
-            named = [f"{what}: {line}" for line in list(lines.values())[:TOLD]]
-            tell(*named, f"{what}: {len(lines)} records in all, left out")
+    if found.damaged:
+        named = [f"damaged: {line}" for line in list(found.damaged.values())[:TOLD]]
+        tell(*named, f"damaged: {len(found.damaged)} records in all, left out")
+    for line in found.unknown_lines():
+        tell(line)
     sys.exit(1 if found.damaged else 0)
 
 

@@ -82,7 +82,12 @@ def require(extra: str, *packages: str, what: str) -> None:
     """
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
-        raise InputError(*(f"{what}: needs {package}; pip install -e '.[{extra}]'" for package in missing))
+        raise InputError(*(lacks(what, package, extra) for package in missing))
+
+
+def lacks(what: str, package: str, extra: str) -> str:
+    """The line that refuses ``what``, for which ``package`` of an ``extra`` is not installed."""
+    return f"{what}: needs {package}; pip install -e '.[{extra}]'"
 
 
 def _is_installed(package: str) -> bool:

@@ -85,7 +85,7 @@ def configs(
     for case in cases:
         settings = {**chosen[case.model], **lengths, **case.settings()}
         config = resolve(base.with_settings(settings))
-        runs[case] = [config.with_seed(seed) for seed in range(seeds)]
+        runs[case] = [config.seeded({"seed": seed}) for seed in range(seeds)]
     return runs
 
 

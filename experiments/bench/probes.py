@@ -39,7 +39,7 @@ def config_of(*overrides: str) -> RunConfig:
 
 def stacked(config: RunConfig, models: int) -> list[RunConfig]:
     """``models`` seeds of a run."""
-    return [config.with_seed(seed) for seed in range(models)]
+    return [config.seeded({"seed": seed}) for seed in range(models)]
 
 
 def examples_per_second(overrides: list[str], seconds: float, models: int | None = None, device: str = "cpu") -> float:

@@ -32,7 +32,7 @@ TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned
 def configs(number: int) -> list[RunConfig]:
     """Runs of the lab's default protocol: tasks, encodings and as many seeds as it takes."""
     kinds = [resolve(compose([f"task={task}", f"encoding={name}"])) for task in TASKS for name in ENCODINGS]
-    return [kinds[i % len(kinds)].with_seed(i // len(kinds)) for i in range(number)]
+    return [kinds[i % len(kinds)].seeded({"seed": i // len(kinds)}) for i in range(number)]
 
 
 def made(config: RunConfig, numbers: np.random.Generator) -> Record:

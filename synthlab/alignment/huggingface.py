@@ -18,12 +18,12 @@ from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model
 from synthlab.alignment.regularizer import AlignedLoss, Distance, draw_extra
 from synthlab.alignment.windows import both_contexts, extra_range, min_context
-from synthlab.errors import InputError
+from synthlab.errors import InputError, lacks
 
 try:
     from transformers import Trainer, TrainerCallback  # pyright: ignore[reportMissingImports]  # of the extra lm
 except ImportError as error:
-    raise ImportError("synthlab.alignment.huggingface: needs transformers; pip install -e '.[lm]'") from error
+    raise ImportError(lacks("synthlab.alignment.huggingface", "transformers", "lm")) from error
 
 
 def as_function(model: nn.Module) -> Model:

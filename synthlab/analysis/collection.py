@@ -1,5 +1,6 @@
 """All runs of a store as one table, in parts that fit into memory however many runs there are."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,15 +28,15 @@ class Collection:
 
     Making one reads every config, and one record of each kind of runs: which runs there are, which columns they have
     (``kinds``: pandas' type by name) and which conditions can be checked without their numbers. ``damaged`` fills with
-    a line for each record that cannot be read, here and in ``parts``; ``unknown`` with one for each whose kind is not
-    known here. Raises InputError for a condition on a column that no run has.
+    a line for each record that cannot be read, here and in ``parts``; ``unknown`` with one for each kind that is not
+    known here, and how many records are of it. Raises InputError for a condition on a column that no run has.
     """
 
     store: Store
     where: Where = None
     kinds: dict[str, str] = field(default_factory=dict)
     damaged: dict[str, str] = field(default_factory=dict)
-    unknown: dict[str, str] = field(default_factory=dict)
+    unknown: Counter[str] = field(default_factory=Counter)
     runs: int = 0
 
     def __post_init__(self) -> None:
@@ -91,6 +92,10 @@ class Collection:
         spare = [name for name in ("error", "diverged_at") if whole[name].isna().all()]
         return whole.drop(columns=spare)
 
+    def unknown_lines(self) -> list[str]:
+        """What is said of the records left out since their kind is not known here: a line for each kind."""
+        return [f"unknown kind: {line}: {number} records left out" for line, number in self.unknown.items()]
+
     def _configs(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for identity in self.store.ids(folder):
             config = self._tried(identity, lambda identity=identity: self._config(identity, folder))
@@ -112,7 +117,7 @@ class Collection:
         except OlderRecord:
             return None
         except UnknownKind as error:
-            self.unknown[identity] = str(error)
+            self.unknown[str(error)] += 1
         except DamagedRecord as error:
             self.damaged[identity] = str(error)
         return None

@@ -101,7 +101,9 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
     """
     collection = Collection(Store(results), where)
     table = collection.table()
-    for what, found in (("damaged records", collection.damaged), ("records of unknown kinds", collection.unknown)):
-        if found:
-            warnings.warn(f"{len(found)} {what} are left out: {'; '.join(found.values())}", stacklevel=2)
+    damaged = collection.damaged
+    if damaged:
+        warnings.warn(f"{len(damaged)} damaged records are left out: {'; '.join(damaged.values())}", stacklevel=2)
+    for line in collection.unknown_lines():
+        warnings.warn(line, stacklevel=2)
     return table

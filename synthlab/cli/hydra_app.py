@@ -13,7 +13,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, cast
 
 from synthlab.config.bounds import bound_files
-from synthlab.config.composition import conf_dir, input_errors
+from synthlab.config.complaints import input_errors
+from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
 from synthlab.output import open_streams, said, tell
 

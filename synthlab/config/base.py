@@ -4,7 +4,6 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError, UnknownKind
+from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
@@ -133,14 +132,9 @@ class Config(BaseModel, ABC):
         return 0
 
     def seeded(self: Kind, raw: Mapping[str, Any]) -> Kind:
-        """The same run under the seeds of ``raw``. Raises InputError for what is no seed."""
-        return self.checked(self.model_dump() | {name: raw[name] for name in self.SEEDS})
-
-    def with_seed(self: Kind, seed: int) -> Kind:
-        """The same run under another ``seed``. Each further seed that equals the present ``seed`` becomes the new one,
-        too; the others stay."""
-        seeds = {name: getattr(self, name) for name in self.SEEDS}
-        return self.seeded({name: seed if value == self.seed else value for name, value in seeds.items()})
+        """The same run under the seeds of ``raw``: ``seed`` and, where they are set apart, the others. One that is null
+        or not there follows ``seed``. Raises InputError for what is no seed."""
+        return self.checked(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
 
     @classmethod
     def follows(cls, raw: Mapping[str, Any]) -> bool:
@@ -163,22 +157,27 @@ def kind_of(raw: Mapping[str, Any]) -> type[Config]:
     """
     name = str(raw.get("kind"))
     if name not in KINDS:
-        _import_kind(name)
-    if name not in KINDS:
-        raise UnknownKind(f"kind={name}: not known here")
+        why = _import_kind(name)
+        if name not in KINDS:
+            raise UnknownKind(f"kind={name}: {why}")
     return KINDS[name]
 
 
 @cache
-def _import_kind(name: str) -> None:
-    """Import what makes a kind of runs known, once: looking for it reads the metadata of all installed packages."""
+def _import_kind(name: str) -> str:
+    """Import what makes a kind of runs known, and say why it is not known if it still is not. Done once: looking for it
+    reads the metadata of all installed packages."""
     from importlib.metadata import entry_points  # not needed where runs are trained
 
     if name in FAMILIES:
         import_module(f"synthlab.{name}.config")
+    why = "not known here"
     for entry in entry_points(group="synthlab.kinds", name=name):
-        with suppress(ImportError, AttributeError):  # its package is not there
+        try:
             entry.load()
+        except (ImportError, AttributeError) as error:
+            why = f"needs {entry.value}, which cannot be imported here ({in_one_line(error)})"
+    return why
 
 
 def config_of(raw: Mapping[str, Any]) -> Config:

@@ -1,4 +1,4 @@
-"""Configs composed by Hydra, and its complaints in one line each."""
+"""Configs composed by Hydra."""
 
 import copy
 import json
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from synthlab.config.bounds import bound_files
-from synthlab.config.registry import unknown, unknown_key
+from synthlab.config.complaints import input_errors
+from synthlab.config.registry import unknown_key
 from synthlab.errors import InputError
 
-# The launchers that conf/hydra/jobs sets up, and the extra that installs each.
-EXTRAS = {"joblib": "sweep", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
 _turn = threading.RLock()
 
 
@@ -24,27 +23,23 @@ def conf_dir() -> Path:
     return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
 
 
-def compose(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+def compose(overrides: list[str], name: str = "config") -> dict[str, Any]:
     """The config of one run as plain values, composed by Hydra from the file ``name`` of ``conf/`` and ``overrides``
-    (``key=value``).
-
-    ``searchpath`` names folders of the user's own with further config files; inside a Hydra application its own search
-    path holds. Raises InputError.
+    (``key=value``). Raises InputError.
     """
     from omegaconf import OmegaConf
 
     with input_errors(overrides):
-        config = composed(overrides, searchpath, name)
+        config = composed(overrides, name)
         return cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
 
 
-def composed(overrides: list[str], searchpath: list[str] | None = None, name: str = "config", **kwargs: Any) -> Any:
+def composed(overrides: list[str], name: str = "config") -> Any:
     """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
     from hydra import compose as hydra_compose
 
-    extra = searchpath_override(searchpath)
     with hydra_initialized():
-        return hydra_compose(name, overrides=[*overrides, *extra], **kwargs)
+        return hydra_compose(name, overrides=overrides)
 
 
 def typed_overrides() -> dict[str, str]:
@@ -67,11 +62,6 @@ def hydra_initialized() -> Generator[None]:
         running = GlobalHydra.instance().is_initialized()
         with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):
             yield
-
-
-def searchpath_override(searchpath: list[str] | None) -> list[str]:
-    """The override that makes Hydra look for config files in these folders, too."""
-    return [f"hydra.searchpath=[{','.join(map(quoted, searchpath))}]"] if searchpath else []
 
 
 def quoted(text: Any) -> str:
@@ -112,16 +102,10 @@ class Composed:
     ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
     """
 
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        overrides: Mapping[str, str] | None = None,
-        searchpath: list[str] | None = None,
-        name: str = "config",
-    ):
-        self.config, self.overrides, self._searchpath = dict(config), overrides or {}, searchpath
+    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None, name: str = "config"):
+        self.config, self.overrides = dict(config), overrides or {}
         self._in_file = cache(_as_in_file)
-        self._compose = cache(lambda *given: compose(list(given), searchpath, name))
+        self._compose = cache(lambda *given: compose(list(given), name))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
@@ -143,7 +127,7 @@ class Composed:
 
     def _member(self, group: str, name: Any) -> dict[str, Any]:
         without = self._compose()
-        if not self._searchpath and self._in_file(group, without[group].get("name")) == without[group]:
+        if self._in_file(group, without[group].get("name")) == without[group]:
             found = self._in_file(group, name)  # a hundredth of the time; no other file sets keys of this group
             if found is not None:
                 return found
@@ -184,72 +168,3 @@ def _put(config: dict[str, Any], key: str, value: Any) -> None:
     if last not in part:
         raise InputError(unknown_key(f"{key}={value}", [str(name) for name in part]))
     part[last] = value
-
-
-@contextmanager
-def input_errors(overrides: list[str]) -> Generator[None]:
-    """Turn what Hydra and OmegaConf raise for bad ``overrides`` into InputError."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    try:
-        yield
-    except (HydraException, OmegaConfBaseException) as error:
-        raise InputError(_explain(error, overrides)) from None
-    except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name
-        if isinstance(error, InputError) or not _raised_by_hydra(error):
-            raise
-        given = " ".join(overrides) or "command line"
-        raise InputError(f"{given}: {' '.join(str(error).split())}") from None
-
-
-def _explain(error: Exception, overrides: list[str]) -> str:
-    """Hydra's or OmegaConf's complaint in one line: the field, the value, what is allowed."""
-    from omegaconf.errors import MissingMandatoryValue
-
-    text = " ".join(str(error).split())
-    cause = error.__cause__ if error.__cause__ is not None else error
-    missing: str | None = getattr(error, "missing_cfg_file", None)
-    options: list[str] | None = getattr(error, "options", None)
-    if missing and options:
-        group, _, name = missing.rpartition("/")
-        if group == "hydra/launcher" and name in EXTRAS:
-            return not_installed(name)
-        return unknown(group.removesuffix(".yaml"), name, options)
-    if text.startswith("Could not override '"):
-        key = text.split("'")[1]
-        parent = getattr(cause, "parent_node", None)
-        choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
-        return unknown_key(_given(key, overrides), sorted(name for name in choices if name != "hydra"))
-    if text.startswith("Ambiguous value for argument '"):
-        return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
-    override = getattr(error, "override", None)
-    if override is not None:
-        return f"{override}: cannot be read; write key=value, and quote values with special characters"
-    if isinstance(error, MissingMandatoryValue):
-        return f"{_given(str(error.full_key), overrides)}: must be given a value"
-    key = getattr(cause, "full_key", None)
-    if key:
-        return f"{_given(key, overrides)}: {str(cause).splitlines()[0]}"
-    return text
-
-
-def not_installed(launcher: str) -> str:
-    """What is said of one of the lab's launchers that is missing here."""
-    return f"hydra/launcher={launcher}: is not installed; pip install -e '.[{EXTRAS[launcher]}]'"
-
-
-def _given(key: str, overrides: list[str]) -> str:
-    """``key=value`` as it was given, or the key alone."""
-    return next((given for given in overrides if given.lstrip("+~").split("=")[0] == key), key)
-
-
-def _raised_by_hydra(error: Exception) -> bool:
-    """Whether of Hydra and the lab it was Hydra that had control last."""
-    last, trace = "", error.__traceback__
-    while trace is not None:
-        package = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
-        if package in ("hydra", "omegaconf", "synthlab", "experiments"):
-            last = package
-        trace = trace.tb_next
-    return last in ("hydra", "omegaconf")

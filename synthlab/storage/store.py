@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, UnknownKind
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
     GONE,
@@ -101,8 +101,8 @@ class Store:
         return self.read(config.id) if self.holds(config) else None
 
     def read(self, identity: str) -> Record:
-        """The record called ``identity``. Raises an InputError that names it: DamagedRecord, OlderRecord, UnknownKind,
-        or one that says that there is none."""
+        """The record called ``identity``. Raises an InputError that names it, DamagedRecord, OlderRecord or one that
+        says that there is none; and UnknownKind, which names its kind."""
         with self._named(identity):
             try:
                 status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
@@ -169,8 +169,8 @@ class Store:
         where = self.files.path(f"{folder}/{identity}")
         try:
             yield
-        except (OlderRecord, UnknownKind) as error:
-            raise type(error)(f"{where}: {error}") from None
+        except OlderRecord as error:
+            raise OlderRecord(f"{where}: {error}") from None
         except (Damaged, *GONE) as error:
             raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
         except OSError as error:

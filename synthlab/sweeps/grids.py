@@ -7,7 +7,8 @@ from math import ceil, prod
 from typing import Any, NamedTuple, cast
 
 from synthlab.config.base import BOOKKEEPING, bookkeeping
-from synthlab.config.composition import Composed, compose, composed, hydra_initialized, input_errors
+from synthlab.config.complaints import input_errors
+from synthlab.config.composition import Composed, compose, composed, hydra_initialized
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
@@ -33,9 +34,8 @@ class Swept(NamedTuple):
     values: list[Any]
 
 
-def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
-    """The runs that ``overrides``, as Hydra's basic sweeper takes them, stand for. ``searchpath`` names folders of the
-    user's own with further config files.
+def grid(overrides: Sequence[str]) -> Grid:
+    """The runs that ``overrides``, as Hydra's basic sweeper takes them, stand for.
 
     Raises InputError with a line for each problem, of whichever combination.
     """
@@ -46,7 +46,7 @@ def grid(overrides: Sequence[str], searchpath: list[str] | None = None) -> Grid:
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
     seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)
-    make = _maker(parts, searchpath)
+    make = _maker(parts)
     configs: dict[str, RunConfig] = {}
     settings: dict[str, Any] = {}
     refused: dict[str, None] = {}
@@ -98,7 +98,7 @@ def _length(override: Any) -> int:
     return len(getattr(value, "list", [0]))
 
 
-def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
+def _maker(parts: Sequence[Swept]) -> Compose:
     """What makes a combination's config of its overrides.
 
     Hydra takes 50 ms for one. So it composes a few, the first and the last and one with each member of each group that
@@ -107,7 +107,7 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
     """
 
     def slow(job: Sequence[str]) -> dict[str, Any]:
-        return compose(list(job), searchpath)
+        return compose(list(job))
 
     swept = [index for index, part in enumerate(parts) if len(part.choices) > 1]
     texts = [choice for part in parts for choice in part.choices]
@@ -116,12 +116,12 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
     if not all(isinstance(value, bool | int | float | str | None) for part in parts for value in part.values):
         return slow
     first = tuple(part.choices[0] for part in parts)
-    found = _sampled(first, searchpath)
+    found = _sampled(first)
     if found.values is None:
         return slow
     fixed = {part.key: part.choices[0] for part in parts if len(part.choices) == 1}
     values = {index: dict(zip(parts[index].choices, parts[index].values, strict=True)) for index in swept}
-    base = Composed(found.values, fixed, searchpath)
+    base = Composed(found.values, fixed)
 
     def fast(job: Sequence[str]) -> dict[str, Any]:
         try:
@@ -132,7 +132,7 @@ def _maker(parts: Sequence[Swept], searchpath: list[str] | None) -> Compose:
     groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
     others = {(*first[:index], choice, *first[index + 1 :]) for index in groups for choice in parts[index].choices[1:]}
     last = tuple(part.choices[-1] for part in parts)
-    samples = {first: found} | {job: _sampled(job, searchpath) for job in others | {last}}
+    samples = {first: found} | {job: _sampled(job) for job in others | {last}}
     if any(sample.refers for sample in samples.values()):
         return slow
     return fast if all(_made(fast, job) == sample.values for job, sample in samples.items()) else slow
@@ -146,13 +146,13 @@ class Sample(NamedTuple):
     refers: bool
 
 
-def _sampled(job: Sequence[str], searchpath: list[str] | None) -> Sample:
+def _sampled(job: Sequence[str]) -> Sample:
     from omegaconf import OmegaConf
 
     refers = False
     try:
         with input_errors(list(job)):
-            config = composed(list(job), searchpath)
+            config = composed(list(job))
             raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
             run = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
             refers = "${" in json.dumps(run, default=str)

@@ -9,16 +9,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.base import Config, config_of
-from synthlab.config.composition import not_installed, quoted
+from synthlab.config.complaints import require_launcher
+from synthlab.config.composition import quoted
 from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
@@ -55,8 +54,7 @@ class Launcher:
         typed = cast(dict[str, list[str]], OmegaConf.to_container(config.hydra.overrides, resolve=False))
         self.name, self.given = config.hydra.runtime.choices["hydra/launcher"], typed["hydra"]
         self.config, self.context = config, context
-        if self.name == "ray" and find_spec("ray") is None:  # its launcher is the lab's own, and always there
-            raise InputError(not_installed("ray"))
+        require_launcher(self.name)  # Ray's is the lab's own, and always there; Ray is not
         if self.name in context.config_loader.get_group_options(SETTINGS):
             overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # what was typed goes last
             name = config.hydra.job.config_name

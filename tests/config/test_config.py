@@ -2,14 +2,16 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import metadata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.configs import composed
+from synthlab.config.base import kind_of
 from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
-from synthlab.errors import InputError
+from synthlab.errors import InputError, UnknownKind
 from synthlab.regression.construction import KINDS, build, resolve
 
 CONFIG = compose([])
@@ -24,6 +26,15 @@ def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig']\n", "")
+
+
+def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatch):
+    entry = metadata.EntryPoint("elsewhere", "not_here.runs:Runs", "synthlab.kinds")
+    monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
+    with pytest.raises(UnknownKind) as raised:
+        kind_of({"kind": "elsewhere"})
+    why = "cannot be imported here (ModuleNotFoundError: No module named 'not_here')"
+    assert raised.value.lines == (f"kind=elsewhere: needs not_here.runs:Runs, which {why}",)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -24,7 +24,7 @@ import torch
 from experiments.reference import ROOT, pages
 from support.quick import QUICK
 from synthlab import run
-from synthlab.config.composition import as_overrides, compose
+from synthlab.config.composition import as_overrides, compose, quoted
 from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
 
@@ -170,7 +170,8 @@ def test_commands_compose(page, line, workplace, results, invoke):
 
 def check(command: str, arguments: list[str]) -> None:
     """Compose what a command of Hydra's would run; raises InputError."""
-    folders = [f"file://{Path(folder).resolve()}" for flag, folder in pairwise(arguments) if flag == "--config-dir"]
+    folders = [Path(folder).resolve() for flag, folder in pairwise(arguments) if flag == "--config-dir"]
+    path = [f"hydra.searchpath=[{quoted(f'file://{folder}')}]" for folder in folders]
     overrides = [word for word in arguments if "=" in word or word.startswith("~")]
     overrides = [word for word in overrides if not word.startswith(("-", "hydra"))]
     for word in arguments:
@@ -178,10 +179,10 @@ def check(command: str, arguments: list[str]) -> None:
             assert word.partition("=")[2] in LAUNCHERS
     if command == "sweep" or "-m" in arguments:
         few = [re.sub(r"=range\(\d+\)", "=range(2)", override).replace("glob(*)", "glob(n*)") for override in overrides]
-        assert grid(few, folders).configs
+        assert grid([*path, *few]).configs
         return
     strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
-    raw = compose(strings, folders, HYDRA[command])
+    raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
         resolve(raw)
 

@@ -18,7 +18,7 @@ from synthlab.training.ensembles import ensemble_size
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])
 def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
     config = probes.config_of(*overrides)
-    stack = build_models([config, config.with_seed(1)])
+    stack = build_models([config, config.seeded({"seed": 1})])
     x = torch.randint(0, 2, (2, 5, 7), generator=torch.Generator().manual_seed(0))
     packed = stack(x)
     for index in range(2):

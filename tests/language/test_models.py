@@ -145,8 +145,8 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
     assert re.fullmatch("[0-9a-f]{16}", config.language["digest"])
     assert small("extension=none").extension is None
     assert json.loads(json.dumps(config.model_dump())) == config.model_dump()
-    assert config.with_seed(3).seed == 3
-    assert config.with_seed(3).id != config.id
+    assert config.seeded({"seed": 3}).seed == 3
+    assert config.seeded({"seed": 3}).id != config.id
 
 
 @pytest.mark.parametrize(

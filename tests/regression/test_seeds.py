@@ -49,10 +49,12 @@ def test_seeds_written_out_are_the_same_run_to_the_last_byte():
     assert len({config("seed=3", f"{name}=4").id for name in OWN} | {plain.id}) == 1 + len(OWN)
 
 
-def test_another_seed_takes_along_what_follows_it_and_leaves_what_is_set():
-    apart = config("seed=3", "test_seed=7").with_seed(5)
-    assert [getattr(apart, name) for name in RunConfig.SEEDS] == [5, 5, 5, 7]
-    assert config("seed=3").with_seed(5) == config("seed=5")
+@pytest.mark.parametrize("apart", [5, 7])
+def test_another_seed_takes_along_what_follows_it_and_leaves_what_is_set(apart):
+    run = config("seed=3").seeded({"seed": 5, "test_seed": apart, "data_seed": None})
+    assert [getattr(run, name) for name in RunConfig.SEEDS] == [5, 5, 5, apart]
+    assert run == config("seed=5", f"test_seed={apart}")
+    assert config("seed=3", "test_seed=7").seeded({"seed": 5}) == config("seed=5")  # no seed is kept by chance
 
 
 def test_sweeps_cross_seeds_and_keep_those_that_are_set_whatever_the_seed():

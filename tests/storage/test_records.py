@@ -29,7 +29,7 @@ def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
     store.write(kept)
     assert same(store.read(kept.config.id), kept)
     assert list(store.ids()) == [kept.config.id]
-    assert store.find(CONFIG.with_seed(7)) is None
+    assert store.find(CONFIG.seeded({"seed": 7})) is None
 
 
 def test_outputs_come_back_where_there_are_any(tmp_path):
@@ -114,7 +114,7 @@ def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
 def test_a_record_under_another_runs_name_is_damaged(tmp_path):
     store, kept = Store(tmp_path), record()
     store.write(kept)
-    other = kept.config.with_seed(5)
+    other = kept.config.seeded({"seed": 5})
     shutil.copytree(store.runs / kept.config.id, store.runs / other.id)
     with pytest.raises(InputError, match="holds the run"):
         store.find(other)

@@ -20,12 +20,12 @@ def _remembering(compose: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
     kept: dict[Any, dict[str, Any]] = {}
 
     @wraps(compose)
-    def remembered(overrides: list[str], searchpath: list[str] | None = None, name: str = "config") -> dict[str, Any]:
+    def remembered(overrides: list[str], name: str = "config") -> dict[str, Any]:
         asked = (*overrides, name)
-        if searchpath or _searches_elsewhere():
-            return compose(overrides, searchpath, name)
+        if _searches_elsewhere() or any(given.startswith("hydra.searchpath=") for given in overrides):
+            return compose(overrides, name)
         if asked not in kept:
-            kept[asked] = compose(overrides, searchpath, name)
+            kept[asked] = compose(overrides, name)
         return copy.deepcopy(kept[asked])
 
     return remembered

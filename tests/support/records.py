@@ -15,7 +15,8 @@ CONFIG = config("task=length", "outrep=log")
 
 def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **changed) -> Record:
     """A made-up record: no training behind it."""
-    config = resolve(CONFIG.model_dump() | changed).with_seed(seed)
+    follow = dict.fromkeys(CONFIG.SEEDS) | {"seed": seed}
+    config = resolve(CONFIG.model_dump() | follow | changed)
     lengths = range(1, config.test_length + 1) if diverged_at is None else []
     columns = {name: [scale * (0.001 * k + seed) / 3 for k in lengths] for name in METRICS}
     return Record(

@@ -1,13 +1,20 @@
 """A sweep's overrides stand for the runs that Hydra would make of each combination."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 
 import pytest
+from hydra import initialize_config_dir
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.global_hydra import GlobalHydra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from synthlab.config.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 from synthlab.regression.tasks import TASKS
@@ -33,6 +40,17 @@ def alone(overrides: dict[str, list[str]]) -> set[str]:
     """The identities of the runs of all combinations, each composed by Hydra."""
     jobs = product(*([f"{key}={value}" for value in values] for key, values in overrides.items()))
     return {resolve(compose(list(job))).id for job in jobs}
+
+
+@contextmanager
+def searching(folder: Path) -> Iterator[None]:
+    """Hydra as ``--config-dir`` has it: it searches a folder of the user's own, too."""
+    path = create_config_search_path(str(conf_dir()))
+    path.append("command-line", f"file://{folder}")
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):  # puts back what was there
+        GlobalHydra.instance().clear()
+        Hydra.create_main_hydra2("test", path)
+        yield
 
 
 @pytest.mark.slow
@@ -81,7 +99,7 @@ def test_most_combinations_are_made_without_hydra(monkeypatch):
     assert len(made.configs) == 2 * 3 * 2 * 30
     assert len(made_by_hydra) == 5  # the first, one for each other member, the last
     sample = made.configs[277]
-    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).with_seed(sample.seed)
+    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).seeded({"seed": sample.seed})
     assert sample == plain.model_copy(update={"encoding": sample.encoding, "model": sample.model})
 
 
@@ -122,9 +140,9 @@ def test_every_problem_of_every_combination_is_named_once():
 def test_values_that_refer_to_others_are_those_of_their_own_combination(tmp_path):
     (tmp_path / "protocol").mkdir()
     (tmp_path / "protocol" / "mine.yaml").write_text("defaults: [lab, _self_]\nname: mine\nsteps: ${train_length}\n")
-    path = [f"file://{tmp_path}"]
     for protocols in ("mine", "lab,mine"):
-        made = grid([f"protocol={protocols}", "train_length=10,20"], path)
+        with searching(tmp_path):
+            made = grid([f"protocol={protocols}", "train_length=10,20"])
         mine = [config for config in made.configs if config.protocol.name == "mine"]
         assert len(mine) == 2
         assert all(config.protocol.steps == config.train_length for config in mine)
@@ -135,7 +153,8 @@ def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
     folder = "o'dd, {folder} ü"
     (tmp_path / folder / "encoding").mkdir(parents=True)
     (tmp_path / folder / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
-    made = grid(["encoding=nope,rope,steep"], [f"file://{tmp_path / folder}"])
+    with searching(tmp_path / folder):
+        made = grid(["encoding=nope,rope,steep"])
     assert [config.encoding for config in made.configs] == [
         {"name": "nope"},
         {"name": "rope", "base": 10000.0},

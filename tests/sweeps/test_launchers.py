@@ -17,7 +17,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import OmegaConf
 
 from support.configs import composed
-from synthlab.config.composition import EXTRAS, conf_dir, hydra_initialized
+from synthlab.config.complaints import LAUNCHERS
+from synthlab.config.composition import conf_dir, hydra_initialized
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.launchers import Batches, Launcher, batched
@@ -25,13 +26,6 @@ from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
 RUNS = 12
-# What shows whether a launcher is installed.
-MODULES = {
-    "joblib": "hydra_plugins.hydra_joblib_launcher",
-    "submitit_local": "hydra_plugins.hydra_submitit_launcher",
-    "submitit_slurm": "hydra_plugins.hydra_submitit_launcher",
-    "ray": "ray",
-}
 
 
 def sweep(results: Path, *more: str, **environment: str) -> subprocess.CompletedProcess:
@@ -109,12 +103,13 @@ def slurm(tmp_path) -> dict[str, str]:
 
 
 def needs(launcher: str) -> None:
-    if find_spec(MODULES[launcher]) is None:
-        pytest.skip(f"needs the extra {EXTRAS[launcher]}")
+    extra, package = LAUNCHERS[launcher]
+    if find_spec(package) is None:
+        pytest.skip(f"needs the extra {extra}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["basic", *EXTRAS])
+@pytest.mark.parametrize("launcher", ["basic", *LAUNCHERS])
 def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial, launcher, slurm):
     if launcher != "basic":
         needs(launcher)
@@ -137,7 +132,7 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", EXTRAS)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_failing_run_costs_no_other_through_any_launcher(tmp_path, launcher, slurm):
     needs(launcher)
     flag = tmp_path / "flag"
@@ -195,7 +190,7 @@ def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
 
 def test_runs_are_cut_into_jobs_of_the_length_asked_for():
     kinds = [resolve(composed(f"encoding={name}")) for name in ("nope", "rope")]
-    configs = [kind.with_seed(seed) for seed in range(40) for kind in kinds]
+    configs = [kind.seeded({"seed": seed}) for seed in range(40) for kind in kinds]
     total = sum(seconds([each]) for each in configs)
     assert len(batched(configs, Batches(minutes=1000.0, at_most=None))) == 1
     many = batched(configs, Batches(minutes=0.5, at_most=None))
@@ -205,13 +200,14 @@ def test_runs_are_cut_into_jobs_of_the_length_asked_for():
     assert len(batched(configs, Batches(minutes=0.001, at_most="cores"))) <= (os.cpu_count() or 1)
 
 
-@pytest.mark.parametrize("launcher", EXTRAS)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke, quick, monkeypatch, launcher):
     Plugins.instance()  # registers the launchers that are
     monkeypatch.delitem(ConfigStore.instance().repo["hydra"]["launcher"], f"{launcher}.yaml", raising=False)
-    monkeypatch.setattr("synthlab.sweeps.launchers.find_spec", lambda _: None)
+    monkeypatch.setattr("synthlab.errors.find_spec", lambda _: None)
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"hydra/launcher={launcher}")
-    line = f"error: hydra/launcher={launcher}: is not installed; pip install -e '.[{EXTRAS[launcher]}]'\n"
+    extra, package = LAUNCHERS[launcher]
+    line = f"error: hydra/launcher={launcher}: needs {package}; pip install -e '.[{extra}]'\n"
     assert (outcome.status, outcome.out, outcome.err) == (2, "", line)
 
 

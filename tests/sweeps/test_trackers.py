@@ -77,7 +77,7 @@ def _forgotten():
 
 def configs(*overrides: str, seeds: int = 3):
     run = config("task=length", "outrep=log", *overrides)
-    return [run.with_seed(seed) for seed in range(seeds)]
+    return [run.seeded({"seed": seed}) for seed in range(seeds)]
 
 
 def followed(tracker, stack) -> list[Record]:
@@ -404,7 +404,7 @@ def alone(tmp_path: Path, code: str, mode: str, stdin: int = subprocess.DEVNULL,
         from synthlab.sweeps.trackers import tracker_of
         run = resolve(compose([]))
         about = {"name": "wandb", "project": "lab", "folder": sys.argv[1], "mode": sys.argv[2]}
-        with tracker_of(about).following([run, run.with_seed(1)]) as tracks:
+        with tracker_of(about).following([run, run.seeded({"seed": 1})]) as tracks:
             tracks.observe(10, [1.0, 2.0])
             {code}
     """
