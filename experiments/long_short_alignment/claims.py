@@ -11,7 +11,6 @@ from experiments.long_short_alignment.correlations import (
     LEAST_GROUPS,
     WITNESSES,
     Correlation,
-    Statistic,
     correlation,
     lead,
     spearman,
@@ -26,11 +25,6 @@ claim = CLAIMS.claim
 # prints, and Spearman's, which is the 0.67 that it prints.
 TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
 NO_OTHER = None  # no threshold is half or twice one of these: correlations end at 1, "more than 0" has no scale
-
-
-def correlated(runs: pd.DataFrame, x: str, y: str, how: Statistic) -> np.ndarray:
-    """The correlation of two columns over the runs of each seed."""
-    return np.array([how(rows[x].to_numpy(), rows[y].to_numpy()) for _, rows in runs.groupby("seed")])
 
 
 def estimated(
@@ -340,9 +334,9 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
         "more at five times the training length."
     ),
     quantity=(
-        "Spearman's correlation over models, for each seed, of the relative error at 5 l with the mean Wasserstein "
-        "distance of the outputs at two training lengths, in representation space and standard deviations; among "
-        "models of one task and map, of what either has beyond their mean"
+        "Spearman's correlation over models of the relative error at 5 l with the mean Wasserstein distance of the "
+        "outputs at two training lengths, in representation space and standard deviations; among models of one task "
+        "and map, of what either has beyond their mean; intervals of 95 % over independent settings"
     ),
     why=(
         "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
@@ -350,10 +344,18 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
     ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
-    models, targets = (correlated(runs, x, "error_5x", spearman) for x in ("wasserstein_scaled", "targets_scaled"))
-    among = correlated(runs, "wasserstein_within", "error_within", spearman)
-    return [
-        Check("all tasks: rank correlation", models, low=TRAINING_BY_RANKS, centre=NO_OTHER),
-        Check("all tasks: rank correlation less that of the targets' own misalignment", models - targets, low=0.0),
-        Check("among models of one task and map: rank correlation", among, low=0.3, centre=NO_OTHER),
-    ]
+    by, x, y = WITNESSES["settings"], "wasserstein_scaled", "error_5x"
+    found = {
+        "all tasks: rank correlation": (correlation(runs, x, y, by, spearman), TRAINING_BY_RANKS, NO_OTHER),
+        "all tasks: rank correlation less that of the targets' own misalignment": (
+            lead(runs, x, "targets_scaled", y, by, spearman),
+            0.0,
+            0.0,
+        ),
+        "among models of one task and map: rank correlation": (
+            correlation(runs, "wasserstein_within", "error_within", by, spearman),
+            0.3,
+            NO_OTHER,
+        ),
+    }
+    return [estimated(runs, what, value, "settings", low, centre) for what, (value, low, centre) in found.items()]
