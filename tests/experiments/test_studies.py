@@ -286,9 +286,7 @@ def test_claims_about_numbers_by_hand():
     rows = pd.DataFrame({"seed": 0, "group": list("abcde"), "error_5x": error, "wasserstein_scaled": error**3})
     rows = rows.assign(targets_scaled=[1.0, 0, 2, 3, 4], wasserstein_within=error, error_within=-error)
     (verdict,) = judged("scalar", rows)
-    assert [check.median for check in verdict.checks] == pytest.approx(
-        [1, 0.1, -1]
-    )  # 0.9 by 1 - 12 / 120
+    assert [check.median for check in verdict.checks] == pytest.approx([1, 0.1, -1])  # 0.9 by 1 - 12 / 120
     assert [check.answer for check in verdict.checks] == ["holds", "undecided", "fails"]
     assert str(verdict.checks[0].witnesses) == "5 settings"
 
