@@ -77,9 +77,8 @@ STUDIES, SEEDS = 2000, 2
 @pytest.mark.parametrize("drawn", [normal, heavy_tailed])
 @pytest.mark.parametrize("number", [7, 28])
 def test_intervals_cover_what_is_true_about_as_often_as_they_say(drawn, number):
-    """Of 2,000 studies the share has a standard error of at most 0.6 %. Bounds lie 2 % from 95 and further where the
-    interval is said to be less exact; coverages found: 93.4 to 95.6 % of a correlation, 94.5 to 97.4 % of a lead. The
-    bootstrap that it is in place of covered 88 to 92 %."""
+    """Of 2,000 studies the share has a standard error of at most 0.6 %. Found: 94.4 to 95.4 % of a correlation, 93.2 to
+    95.6 % of a lead. The bootstrap that this took the place of covers 88 to 92 % here, less than either bound."""
     together = np.array([[1, 0.3, 0.8], [0.3, 1, 0.5], [0.8, 0.5, 1]])
     generator = np.random.default_rng(0)
     settings = drawn(generator, STUDIES, number, 3) @ np.linalg.cholesky(together).T
@@ -90,9 +89,8 @@ def test_intervals_cover_what_is_true_about_as_often_as_they_say(drawn, number):
     covered = np.mean((found.low[:, 0] <= first) & (first <= found.high[:, 0]))
     _, low, high = difference(found)
     led = np.mean((low <= first - second) & (first - second <= high))
-    print(covered, led)
     assert 0.925 < covered < 0.97
-    assert 0.93 < led < 0.985
+    assert 0.92 < led < 0.98
 
 
 def test_what_is_not_finite_or_does_not_vary_has_no_correlation():
