@@ -1,20 +1,23 @@
 """The paper's claims about its synthetic tasks, each a small function over records that measures what decides it."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 
-import numpy as np
-from jaxtyping import Float
-
+from experiments.output_alignment.checks import (
+    LEVEL,
+    better,
+    explodes,
+    exponents,
+    far_under_constant,
+    keeps_rising,
+    rise,
+)
 from synthlab.analysis.curves import in_words
-from synthlab.studies.evidence import Evidence, logarithms
+from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Check, Claims
 
-LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
 ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's
 MAPS = ("identity", "sqrt", "log", "rsqrt")
-NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
 
 CLAIMS = Claims[Evidence]()
 claim = CLAIMS.claim
@@ -22,50 +25,6 @@ claim = CLAIMS.claim
 
 def _others(evidence: Evidence, *names: str) -> list[str]:
     return [name for name in evidence.names if name not in names]
-
-
-def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
-    """The error of always answering 1/2 on the mean task, at each length: the variance of the mean.
-
-    With independent symbols of probability p it is p (1 - p) / l; with K ones, K uniform on 0..l, it is
-    Var(K) / l^2 = (l + 2) / (12 l).
-    """
-    config = evidence.config(name)
-    l = np.arange(1, config.test_length + 1)  # noqa: E741 the paper's name for the length
-    if config.inputs["name"] == "uniform_count":
-        return (l + 2) / (12 * l)
-    p = config.inputs["p"]
-    return p * (1 - p) / l
-
-
-def _far_under_constant(evidence: Evidence, name: str) -> Check:
-    against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
-    what = f"{in_words(name)}: error / best constant's, largest"
-    return Check(what, against, high=1 / NEAR, decisive=True, series=(name,))
-
-
-def _rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
-    """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
-    what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
-    return Check(what, evidence.rise(name, LEVEL), low, high, series=(name,))
-
-
-def _explodes(evidence: Evidence, name: str) -> Check:
-    what = f"{evidence.config(name).task['name']}, {in_words(name)}: largest error beyond training / within"
-    return Check(what, evidence.rise(name), low=NEAR, series=(name,))
-
-
-def _keeps_rising(evidence: Evidence, name: str) -> Check:
-    what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
-    return Check(what, evidence.trend(name), high=1.0, series=(name,))
-
-
-def _better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
-    return [
-        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high, series=(name, other))
-        for name in names
-        for other in others
-    ]
 
 
 @claim(
@@ -90,9 +49,9 @@ def flat_mean(evidence: Evidence) -> list[Check]:
     largest = evidence.errors("nope").max(axis="columns").to_numpy()
     return [
         Check("NoPE: largest error", largest, high=3 * LEVEL, series=("nope",)),
-        _far_under_constant(evidence, "nope"),
-        _rise(evidence, "nope", high=FLAT),
-        *(_rise(evidence, name, low=FLAT) for name in _others(evidence, "nope")),
+        far_under_constant(evidence, "nope"),
+        rise(evidence, "nope", high=FLAT),
+        *(rise(evidence, name, low=FLAT) for name in _others(evidence, "nope")),
     ]
 
 
@@ -113,7 +72,7 @@ def flat_mean(evidence: Evidence) -> list[Check]:
     outrep="identity",
 )
 def exploding_length(evidence: Evidence) -> list[Check]:
-    return [check(evidence, name) for name in evidence.names for check in (_explodes, _keeps_rising)]
+    return [check(evidence, name) for name in evidence.names for check in (explodes, keeps_rising)]
 
 
 @claim(
@@ -141,8 +100,8 @@ def maps_help(evidence: Evidence) -> list[Check]:
     twice = 2 * 30 - config.train_length  # from the training length on; no horizon ends beyond the tested lengths
     centre = config.train_length if twice <= config.test_length else None
     return [
-        *_better(evidence, _others(evidence, "identity"), ["identity"]),
-        *_better(evidence, ["rsqrt"], _others(evidence, "identity", "rsqrt")),
+        *better(evidence, _others(evidence, "identity"), ["identity"]),
+        *better(evidence, ["rsqrt"], _others(evidence, "identity", "rsqrt")),
         Check("1/sqrt(x): horizon", evidence.horizons("rsqrt", at_least=35), low=30, series=("rsqrt",), centre=centre),
     ]
 
@@ -159,7 +118,7 @@ def maps_help(evidence: Evidence) -> list[Check]:
 )
 def rebuttal_maps(evidence: Evidence) -> list[Check]:
     new = ["reciprocal", "rlog"]
-    return [*_better(evidence, new, ["identity"]), *_better(evidence, ["rsqrt"], new)]
+    return [*better(evidence, new, ["identity"]), *better(evidence, ["rsqrt"], new)]
 
 
 @claim(
@@ -180,9 +139,9 @@ def longer_training(evidence: Evidence) -> list[Check]:
     lower = [
         check._replace(what=f"{task}, {check.what}")
         for shorter, longer in pairwise(names)
-        for check in _better(evidence, [longer], [shorter])
+        for check in better(evidence, [longer], [shorter])
     ]
-    return [*lower, *(check(evidence, name) for name in names for check in (_explodes, _keeps_rising))]
+    return [*lower, *(check(evidence, name) for name in names for check in (explodes, keeps_rising))]
 
 
 @claim(
@@ -196,7 +155,7 @@ def longer_training(evidence: Evidence) -> list[Check]:
     outrep="identity",
 )
 def exploding_sum(evidence: Evidence) -> list[Check]:
-    return [_explodes(evidence, name) for name in evidence.names]
+    return [explodes(evidence, name) for name in evidence.names]
 
 
 @claim(
@@ -210,7 +169,7 @@ def exploding_sum(evidence: Evidence) -> list[Check]:
     encoding="nope",
 )
 def maps_help_sum(evidence: Evidence) -> list[Check]:
-    return _better(evidence, ["sqrt", "log"], ["identity"]) + _better(evidence, ["rsqrt"], ["identity"], high=0.5)
+    return better(evidence, ["sqrt", "log"], ["identity"]) + better(evidence, ["rsqrt"], ["identity"], high=0.5)
 
 
 @claim(
@@ -228,7 +187,7 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
     outrep="identity",
 )
 def flat_uniform_mean(evidence: Evidence) -> list[Check]:
-    return [_far_under_constant(evidence, "nope"), _rise(evidence, "nope", high=FLAT)]
+    return [far_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)]
 
 
 @claim(
@@ -274,17 +233,6 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
 )
 def square_growth(evidence: Evidence) -> list[Check]:
     return [
-        Check(
-            f"{in_words(name)}: exponent", _exponents(evidence, name), low=1.75, high=2.25, series=(name,), centre=2.0
-        )
+        Check(f"{in_words(name)}: exponent", exponents(evidence, name), low=1.75, high=2.25, series=(name,), centre=2.0)
         for name in evidence.names
     ]
-
-
-def _exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
-    """The slope of the line through log error against log(l - l_train), for each seed."""
-    train_length = evidence.config(name).train_length
-    errors = logarithms(evidence.beyond(name, 2 * train_length))
-    x = np.log(errors.columns.to_numpy(dtype=float) - train_length)
-    x -= x.mean()
-    return errors.to_numpy() @ x / (x @ x)

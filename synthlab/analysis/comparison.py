@@ -9,7 +9,7 @@ from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric
 
 from synthlab.analysis import curves as plots
 from synthlab.analysis.curves import STYLES
-from synthlab.analysis.tables import GROUPS, over_seeds, varying
+from synthlab.analysis.tables import GROUPS, over_seeds, varying, with_followers
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
@@ -70,7 +70,8 @@ def gather(table: pd.DataFrame, metric: str, x: str, by: Names, facet: Names, le
     tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
 
     texts = [*by, *facet] if is_number(rows[x]) else [*by, *facet, x]
-    rows = rows.assign(**{column: rows[column].map(text_of) for column in texts})
+    named = with_followers(rows)
+    rows = rows.assign(**{column: named[column].map(text_of) for column in texts})
     rows["pooled"] = _pooled(rows, settings[unnamed], [*by, *facet, x])
     names = [_series(by, values) for values in zip(*(rows[column] for column in by), strict=True)]
     rows["series"] = names or "all runs"

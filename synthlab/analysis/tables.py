@@ -39,7 +39,7 @@ def varying(table: pd.DataFrame) -> list[str]:
 def labelled(table: pd.DataFrame) -> pd.Series:
     """For each row, the settings that set its series apart: ``rope`` where only the encoding differs, else
     ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
-    columns = varying(table)
+    columns, table = varying(table), with_followers(table)
     if not columns:
         return table["task"]
     if len(columns) == 1 and columns[0] in GROUPS:
@@ -114,7 +114,7 @@ def render(records: Sequence[Record]) -> str:
 
 
 def _headline(records: Sequence[Record]) -> str:
-    flat = pd.DataFrame([record.settings() for record in records])
+    flat = with_followers(pd.DataFrame([record.settings() for record in records]))
     same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
@@ -171,6 +171,22 @@ def follows_seed(table: pd.DataFrame, column: str) -> bool:
         return False
     own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
     return bool((own.isna() | (own == seed)).all())
+
+
+def with_followers(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the word ``seed`` for each seed that follows ``seed``, in columns where others are set apart.
+
+    A record does not say which do: both are numbers. A value that equals ``seed`` and is met under no other ``seed``
+    counts as one that follows, if there are two such values or more. So of runs with ``test_seed=0`` beside runs whose
+    test sequences follow the seed, the run of seed 0 counts among the former.
+    """
+    texts: dict[str, pd.Series] = {}
+    for column in (name for name in RunConfig.SEEDS[1:] if name in table and not follows_seed(table, name)):
+        own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
+        follow = (own == seed) & (seed.groupby(own).transform("nunique") == 1)
+        if own[follow].nunique() > 1:
+            texts[column] = table[column].astype(object).mask(follow, "seed")
+    return table.assign(**texts)
 
 
 def run_row(record: Record) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import as_text
-from synthlab.analysis.tables import run_row, varying
+from synthlab.analysis.tables import run_row, varying, with_followers
 from synthlab.storage.records import Failure, Record, flat
 from synthlab.storage.store import Store
 
@@ -41,7 +41,9 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     measured = table["status"] != "diverged"
     table.loc[measured, [*ERRORS]] = table.loc[measured, [*ERRORS]].fillna(math.inf)
     columns = varying(table.drop(columns=["seconds", "loss"])) or ["task"]
-    by = [table[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
+    by = [
+        with_followers(table)[column].map(as_text) for column in columns
+    ]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     result = groups.agg(
         seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in MEASURES}

@@ -47,6 +47,16 @@ def test_seeds_that_are_set_apart_are_settings_and_those_that_follow_are_not():
     assert varying(pd.concat([plain.astype(object), others.astype(object)])) == []
 
 
+def test_runs_that_follow_their_seed_are_one_series_beside_runs_whose_seed_is_set():
+    mixed = [record(seed) for seed in range(3)] + [record(seed, test_seed=0) for seed in (1, 2)]
+    assert labelled(table(*mixed)).value_counts().to_dict() == {"test_seed=0": 3 * 12, "test_seed=seed": 2 * 12}
+    assert "seed=0, 1, 2 test_seed=0, seed" in repr(Records(mixed)).splitlines()[0]
+    crossed = [record(seed, test_seed=tested) for seed in range(2) for tested in range(2)]
+    assert set(labelled(table(*crossed))) == {"test_seed=0", "test_seed=1"}
+    one_seed = [record(0, test_seed=tested) for tested in range(3)]
+    assert set(labelled(table(*one_seed))) == {"test_seed=0", "test_seed=1", "test_seed=2"}
+
+
 def test_shown_lengths_tell_the_story():
     assert shown_lengths(10, 50) == [1, 5, 10, 15, 20, 30, 40, 50]
     assert shown_lengths(1, 1) == [1]

@@ -28,6 +28,21 @@ def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **
     )
 
 
+def made(value: float, seeds=(0, 1, 2), **changed) -> list:
+    """Records whose every metric at length k is value k (1 + seed)."""
+    runs = []
+    for seed in seeds:
+        blank = record(seed, **changed)
+        lengths = blank.metrics["length"]
+        columns = dict.fromkeys(METRICS, float(value) * lengths * (1 + seed))
+        runs.append(replace(blank, metrics=pd.DataFrame({"length": lengths, **columns})))
+    return runs
+
+
+def encoded(name: str) -> dict:
+    return {"encoding": {"name": name} | ({"base": 1e4} if name == "rope" else {})}
+
+
 def unmeasured(seed: int = 0) -> Record:
     """A record whose error is NaN at length 2 and infinite at length 3, as a map of the user's own can make it."""
     kept = record(seed)

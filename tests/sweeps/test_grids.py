@@ -46,7 +46,7 @@ def alone(overrides: dict[str, list[str]]) -> set[str]:
 def searching(folder: Path) -> Iterator[None]:
     """Hydra as ``--config-dir`` has it: it searches a folder of the user's own, too."""
     path = create_config_search_path(str(conf_dir()))
-    path.append("command-line", f"file://{folder}")
+    path.prepend("command-line", f"file://{folder}", anchor="schema")
     with initialize_config_dir(str(conf_dir()), version_base="1.3"):  # puts back what was there
         GlobalHydra.instance().clear()
         Hydra.create_main_hydra2("test", path)

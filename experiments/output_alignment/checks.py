@@ -1,0 +1,70 @@
+"""What several claims about the synthetic tasks measure, and when a measure holds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from synthlab.analysis.curves import in_words
+from synthlab.studies.evidence import Evidence, logarithms
+from synthlab.studies.verdicts import Check
+
+LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
+NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"
+
+
+def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
+    """The error of always answering 1/2 on the mean task, at each length: the variance of the mean.
+
+    With independent symbols of probability p it is p (1 - p) / l; with K ones, K uniform on 0..l, it is
+    Var(K) / l^2 = (l + 2) / (12 l).
+    """
+    config = evidence.config(name)
+    l = np.arange(1, config.test_length + 1)  # noqa: E741 the paper's name for the length
+    if config.inputs["name"] == "uniform_count":
+        return (l + 2) / (12 * l)
+    p = config.inputs["p"]
+    return p * (1 - p) / l
+
+
+def far_under_constant(evidence: Evidence, name: str) -> Check:
+    """That no length has an error near that of the best constant answer."""
+    against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
+    what = f"{in_words(name)}: error / best constant's, largest"
+    return Check(what, against, high=1 / NEAR, decisive=True, series=(name,))
+
+
+def rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
+    """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
+    what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
+    return Check(what, evidence.rise(name, LEVEL), low, high, series=(name,))
+
+
+def explodes(evidence: Evidence, name: str) -> Check:
+    """That the error beyond training is many times that within."""
+    what = f"{evidence.config(name).task['name']}, {in_words(name)}: largest error beyond training / within"
+    return Check(what, evidence.rise(name), low=NEAR, series=(name,))
+
+
+def keeps_rising(evidence: Evidence, name: str) -> Check:
+    """That the error grows from each third of the lengths beyond training to the next."""
+    what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
+    return Check(what, evidence.trend(name), high=1.0, series=(name,))
+
+
+def better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
+    """That the error of each of ``names`` is less than ``high`` times that of each of ``others``."""
+    return [
+        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high, series=(name, other))
+        for name in names
+        for other in others
+    ]
+
+
+def exponents(evidence: Evidence, name: str) -> Float[np.ndarray, " seeds"]:
+    """The slope of the line through log error against log(l - l_train), for each seed."""
+    train_length = evidence.config(name).train_length
+    errors = logarithms(evidence.beyond(name, 2 * train_length))
+    x = np.log(errors.columns.to_numpy(dtype=float) - train_length)
+    x -= x.mean()
+    return errors.to_numpy() @ x / (x @ x)

@@ -1,0 +1,117 @@
+"""The command that compares runs: what it takes, writes and refuses."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from support.records import encoded, made, record
+from synthlab import load_records
+from synthlab.analysis.comparison import gather
+from synthlab.collect import collect
+from synthlab.compare import main
+from synthlab.storage.records import Failure
+from synthlab.storage.store import Store
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """The command line in a folder with records of two encodings, one of them with a diverged run."""
+    monkeypatch.chdir(tmp_path)
+    store = Store(tmp_path / "results")
+    for run in [*made(1), *made(10, **encoded("alibi")), record(5, diverged_at=2)]:
+        store.write(run)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as left:
+            main(list(words))
+        return (left.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
+@pytest.mark.parametrize("suffix", [".png", *(pytest.param(one, marks=pytest.mark.slow) for one in (".pdf", ".svg"))])
+def test_the_command_writes_the_picture_and_its_points(command, tmp_path, suffix):
+    assert command("--out", f"mine{suffix}") == (0, f"written:\n  mine{suffix}\n  mine.points.csv\n", "")
+    assert (tmp_path / f"mine{suffix}").stat().st_size > 1000
+    written = pd.read_csv(tmp_path / "mine.points.csv")
+    assert written[written["length"] == 3]["median"].tolist() == [6, 60]
+    before = (tmp_path / f"mine{suffix}").read_bytes()
+    command("--out", f"mine{suffix}")
+    assert (tmp_path / f"mine{suffix}").read_bytes() == before
+    assert not plt.get_fignums()
+
+
+def test_the_command_takes_all_that_the_call_takes(command, tmp_path):
+    words = "results --metric bias --x train_length --by encoding --facet task --length 4,5 --where encoding=nope,rope"
+    status, _, err = command(*words.split())
+    assert (status, err) == (0, "")
+    written = pd.read_csv(tmp_path / "compare.points.csv")
+    assert written[["metric", "task", "encoding", "length", "train_length", "median"]].to_numpy().tolist() == [
+        ["bias", "length", "nope", 4, 10, 8],
+        ["bias", "length", "nope", 5, 10, 10],
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["runs.csv", pytest.param("runs.parquet", marks=pytest.mark.slow)])
+def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
+    command("--out", "folder.png")
+    collect(tmp_path / "results", tmp_path / name)
+    assert command(name, "--out", "file.png")[0] == 0
+    assert (tmp_path / "file.points.csv").read_bytes() == (tmp_path / "folder.points.csv").read_bytes()
+    assert command(name, "--out", "file.png", "--where", "encoding=alibi")[0] == 0
+    assert pd.read_csv(tmp_path / "file.points.csv")["median"].max() == 240
+
+
+def test_failed_runs_are_counted_and_damaged_ones_are_told_of(command, tmp_path):
+    store = Store(tmp_path / "results")
+    store.write_failure(Failure.of(record(9).config, RuntimeError("no")))
+    (store.runs / made(1)[0].config.id / "metrics.csv").write_text("damaged")
+    with pytest.warns(UserWarning, match="1 damaged record"):
+        remarks = gather(load_records(store.root), "mse", "length", None, None, None).remarks
+    assert remarks[-1].endswith("left out: 1 diverged run, 1 failed run")
+    status, _, err = command()
+    assert status == 0
+    assert err.startswith("warning: 1 damaged record")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--metric msee", "metric=msee: unknown, did you mean mse?; choose from"),
+        ("--out x.bmp", "out=x.bmp: must end in .png, .pdf, .svg"),
+        ("--out /proc/nowhere/x.png", "out=/proc/nowhere/x.png: cannot be written ("),
+        ("--out folder.png", "out=folder.png: cannot be written (Is a directory)"),
+        ("--colour red", "unrecognized arguments: --colour"),
+        ("--x", "argument --x: expected one argument"),
+        ("elsewhere", "source=elsewhere: holds no runs"),
+        ("missing.csv", "source=missing.csv: cannot be read (No such file or directory); give a table of runs"),
+        ("empty.csv", "source=empty.csv: cannot be read (No columns to parse from file); give a table of runs"),
+        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, status, task,"),
+        ("binary.csv", "source=binary.csv: cannot be read ("),
+        ("binary.parquet", "source=binary.parquet: cannot be read ("),
+        ("f.points.csv --out f.png", "out=f.png: its points would replace f.points.csv"),
+        ("--where encoding=rope", "source=results: holds no runs where encoding=rope"),
+        ("--where encodign=rope", "where=encodign=rope: unknown column, did you mean encoding?"),
+        ("--where =", "where==: cannot be read"),
+    ],
+)
+def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, words, said):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "empty.csv").touch()
+    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
+    for name in ("binary.csv", "binary.parquet"):
+        (tmp_path / name).write_bytes(bytes(range(256)) * 8)
+    status, out, err = command(*words.split())
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {said}")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "compare.png").exists()
+    assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_the_command_tells_every_problem_in_a_line_of_its_own(command):
+    status, _, err = command("--metric", "a", "--x", "b")
+    assert status == 2
+    assert [line[:9] for line in err.splitlines()] == ["error: me", "error: x="]
