@@ -90,7 +90,7 @@ test-slow: $(EXTRAS_READY)
 
 # One after the other: they watch the clock.
 test-browser: $(BROWSER_READY)
-	@$(BIN)/python -m pytest -m browser $(ARGS)
+	@$(BIN)/python -m pytest -m browser tests/classroom $(ARGS)
 
 screenshots: $(BROWSER_READY)
 	@PYTHONPATH=tests $(BIN)/python tests/classroom/screenshots.py
