@@ -1,9 +1,14 @@
 """``make bench`` at its quickest, and what it measures against."""
 
 import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from multiprocessing import get_context
 
 import pytest
 import torch
@@ -72,7 +77,22 @@ def test_default_runs_are_stacked():
     assert ensemble_size(probes.config_of()) > ensemble_size(probes.config_of(*bench.LARGE)) > 4
 
 
+def test_a_probe_runs_in_processes_of_its_own():
+    found = probes.apart(os.getpid, copies=2)
+    assert len(found) == 2
+    assert os.getpid() not in found
+
+
+@pytest.fixture
+def kept_processes(monkeypatch) -> Iterator[None]:
+    """Probes share processes, one for each core: a new one for each probe would import torch for seconds."""
+    with ProcessPoolExecutor(bench.CORES, mp_context=get_context("spawn")) as pool:
+        monkeypatch.setattr(probes, "ProcessPoolExecutor", lambda *_, **__: nullcontext(pool))
+        yield
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_processes")
 def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path):
     pytest.importorskip("x_transformers", reason="the extra bench is not installed")
     monkeypatch.setattr(sys, "argv", ["bench", "quick"])

@@ -21,8 +21,8 @@ SWEEP = ["-m", "synthlab", "-m", "task=mean,length", "encoding=nope,rope,alibi",
 RUNS = {"figure": 13, "sweep": 18}
 
 
-def start(results: Path, what: str = "sweep", *more: str) -> subprocess.Popen:
-    command = [sys.executable, *(FIGURE if what == "figure" else SWEEP), "workers=2", f"results={results}"]
+def start(results: Path, what: str = "sweep", *more: str, workers: int = 2) -> subprocess.Popen:
+    command = [sys.executable, *(FIGURE if what == "figure" else SWEEP), f"workers={workers}", f"results={results}"]
     settings = ["protocol.batch=8", "evaluation.sequences=8"]
     # A session of its own: signals then reach the command and its workers, as Ctrl-C in a terminal does, and not us.
     # A shell that starts the tests in the background has them ignore SIGINT; the command must not inherit that.
@@ -82,9 +82,9 @@ def table_of(results: Path) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory) -> pd.DataFrame:
-    """The table of a sweep that nobody interrupts."""
+    """The table of a sweep that nobody interrupts, in one process: what is trained does not depend on how many."""
     results = tmp_path_factory.mktemp("undisturbed")
-    process = start(results)
+    process = start(results, workers=1)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return table_of(results)

@@ -87,6 +87,7 @@ def test_each_map_with_bos_has_the_errors_of_both_shifts():
     )
 
 
+@pytest.mark.slow
 def test_runs_that_diverged_are_left_out():
     case, softmax = Case("linear", "length", 2), [Case("softmax", task) for task in ("length", "sum", "mean")]
     lost = replace(execute(trained_config(case, **HASTY)), diverged_at=2)

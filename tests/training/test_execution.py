@@ -61,6 +61,7 @@ def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
     assert [record.config.seed for record in records] == [2, 1, 0, 2]
 
 
+@pytest.mark.slow
 def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
     configs = [config(f"seed={seed}", "encoding=t5") for seed in range(3)]
     alone = ensure(configs, Store(tmp_path / "one"), workers=1, progress=False)
