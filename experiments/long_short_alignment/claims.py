@@ -30,7 +30,7 @@ NO_OTHER = None  # no threshold is half or twice one of these: correlations end 
 def estimated(
     runs: pd.DataFrame, what: str, found: Correlation, of: str, low: float, centre: float | None = 0.0
 ) -> Check:
-    """A check on a correlation whose interval rests on the independent settings or encodings of ``runs``. Raises
+    """A check on a correlation whose interval rests on the independent witnesses ``of`` the ``runs``. Raises
     NoEvidence where these are too few for an interval."""
     number = int(runs[WITNESSES[of]].nunique())
     if np.isnan(found.low):
@@ -67,9 +67,9 @@ def checks(
         "loss."
     ),
     quantity=(
-        "Pearson's correlation over models of the log of perplexity over four training lengths with the symmetric "
-        "cross-entropy of equation 2, with its part beyond entropy, and with the loss within the training length; "
-        "intervals of 95 % over independent settings, and over encodings, whose models have much in common"
+        "Pearson's correlation, among models trained alike but for encoding and extension, of the log of perplexity "
+        "over four training lengths with the symmetric cross-entropy of equation 2, with its part beyond entropy, and "
+        "with the loss within the training length; intervals of 95 % over settings of the training, and over encodings"
     ),
     why=(
         "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach "
@@ -77,7 +77,7 @@ def checks(
     ),
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
-    what, y = {"sce": "misalignment", "excess": "misalignment beyond entropy"}, "loss_to_4x"
+    what, y = {"sce": "misalignment", "excess": "misalignment beyond entropy"}, "loss_to_4x_within"
     return [
         check
         for x, name in what.items()
@@ -85,7 +85,7 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
             estimated(
                 runs,
                 f"{name}: correlation with the log of perplexity to 4x",
-                correlation(runs, x, y, WITNESSES["settings"]),
+                correlation(runs, f"{x}_within", y, WITNESSES["settings"]),
                 "settings",
                 low=TRAINING,
                 centre=NO_OTHER,
@@ -94,11 +94,11 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
                 estimated(
                     runs,
                     f"{name}, over {of}: its correlation less that of the training loss",
-                    lead(runs, x, "loss_1x", y, WITNESSES[of]),
+                    lead(runs, f"{x}_within", "loss_1x_within", y, WITNESSES[of]),
                     of,
                     low=0.0,
                 )
-                for of in WITNESSES
+                for of in ("settings", "encodings")
             ),
         )
     ]
@@ -336,7 +336,7 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
     quantity=(
         "Spearman's correlation over models of the relative error at 5 l with the mean Wasserstein distance of the "
         "outputs at two training lengths, in representation space and standard deviations; among models of one task "
-        "and map, of what either has beyond their mean; intervals of 95 % over independent settings"
+        "and map, of what either has beyond their mean; intervals of 95 % over independent trainings"
     ),
     why=(
         "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
@@ -344,7 +344,7 @@ def longer_recall(runs: pd.DataFrame) -> list[Check]:
     ),
 )
 def numbers(runs: pd.DataFrame) -> list[Check]:
-    by, x, y = WITNESSES["settings"], "wasserstein_scaled", "error_5x"
+    by, x, y = WITNESSES["trainings"], "wasserstein_scaled", "error_5x"
     found = {
         "all tasks: rank correlation": (correlation(runs, x, y, by, spearman), TRAINING_BY_RANKS, NO_OTHER),
         "all tasks: rank correlation less that of the targets' own misalignment": (
@@ -358,4 +358,4 @@ def numbers(runs: pd.DataFrame) -> list[Check]:
             NO_OTHER,
         ),
     }
-    return [estimated(runs, what, value, "settings", low, centre) for what, (value, low, centre) in found.items()]
+    return [estimated(runs, what, value, "trainings", low, centre) for what, (value, low, centre) in found.items()]

@@ -19,9 +19,9 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 COVERAGE = 0.95
-# Who may count as independent, and the column that says which rows are one: all models of a setting, with their seeds
-# and the extensions of the trained model; or all models of an encoding, which have much in common.
-WITNESSES = {"settings": "group", "encodings": "encoding"}
+# Who may count as independent, and the column that says which rows are one: all models of one training, its seeds and
+# the extensions of the trained model; all of a setting, which differ in encoding or extension; all of an encoding.
+WITNESSES = {"trainings": "group", "settings": "setting", "encodings": "encoding"}
 LEAST_GROUPS = 5  # of which an interval is told
 ALMOST_ONE = 1 - 1e-9  # a correlation of 1 has no finite z
 Reals = Float[np.ndarray, "*R"] | float  # one number for each sample

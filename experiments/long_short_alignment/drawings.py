@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from experiments.long_short_alignment.correlations import correlation, pearson, spearman
+from experiments.long_short_alignment.correlations import WITNESSES, correlation, pearson, spearman
 from synthlab.analysis.curves import band_note, draw_lines, style_of
 from synthlab.studies.drawing import Drawing
 
@@ -16,10 +16,10 @@ ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
 class Scatter(Drawing):
-    """A point for each model, ``y`` against ``x``, and their correlation."""
+    """A point for each model, ``y`` against ``x``, and their correlation, with its interval over independent ``of``."""
 
-    def __init__(self, x: str, y: str, labels: Mapping[str, str]):
-        self.x, self.y, self.labels = x, y, {name: labels[name] for name in (x, y)}
+    def __init__(self, x: str, y: str, labels: Mapping[str, str], of: str):
+        self.x, self.y, self.of, self.labels = x, y, of, {name: labels[name] for name in (x, y)}
 
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         for name, style in style_of(list(dict.fromkeys(drawn["series"]))).items():
@@ -40,10 +40,10 @@ class Scatter(Drawing):
         axes.legend(fontsize="x-small", framealpha=0.85, handletextpad=0.2, loc="center right")
 
     def note(self, drawn: pd.DataFrame) -> str:
-        linear, ranks = (correlation(drawn, self.x, self.y, "group", how) for how in (pearson, spearman))
+        linear, ranks = (correlation(drawn, self.x, self.y, WITNESSES[self.of], how) for how in (pearson, spearman))
         return (
             f"{self.labels[self.x]}: r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the "
-            f"jackknife over {drawn['group'].nunique()} settings"
+            f"jackknife over {drawn[WITNESSES[self.of]].nunique()} {self.of}"
         )
 
 

@@ -1,7 +1,6 @@
 """Studies of what predicts a model's loss or error on longer texts: correlations over models, and their power."""
 
 from collections.abc import Iterable, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from experiments.long_short_alignment.correlations import (
     without_one,
 )
 from experiments.long_short_alignment.drawings import Scatter
-from experiments.long_short_alignment.power import NUMBERS, OFTEN, Lead, Measured, found, needed, smallest
+from experiments.long_short_alignment.power import OFTEN, Lead, Power, power
 from experiments.long_short_alignment.run_table import (
     FURTHER,
     MISALIGNMENTS,
@@ -29,12 +28,14 @@ from experiments.long_short_alignment.run_table import (
 from experiments.long_short_alignment.scalar import ScalarConfig
 from synthlab.studies.figure_files import Drawn
 
+WITHIN = "_within"
 HOW = {how.__name__: how for how in (pearson, spearman)}
 
 
 class Correlations(Analysis):
     """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
-    against? A panel for each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last
+    against? Over all models, and among those of one setting, which differ in encoding or extension alone. A panel for
+    each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last
     predictor that is worth detecting."""
 
     def __init__(self, outcomes: Names, predictors: Names, worth: Lead):
@@ -42,16 +43,28 @@ class Correlations(Analysis):
         check_quantities("predictors", predictors)
         self.outcomes, self.predictors, self.worth = outcomes, predictors, worth
 
+    def runs(self, records, names):
+        """With the ``setting`` of each model, all but its encoding or extension; columns ``..._within`` have the mean
+        over the models of the same setting and seed subtracted."""
+        runs = super().runs(records, names)
+        runs["setting"] = runs["variant"].str.partition(", ")[2]
+        columns = [name for name in dict.fromkeys([*QUANTITIES, *self.outcomes]) if name in runs]
+        within = runs[columns] - runs.groupby(["setting", "seed"])[columns].transform("mean")
+        return runs.join(within.add_suffix(WITHIN))
+
     def panels(self, runs, records):
         outcome = self.outcomes[0]
         drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
-        columns = ["series", "variant", "group", "seed", outcome]
+        columns = ["series", "variant", "group", "setting", "seed"]
+        among = {"": "", WITHIN: ", less its mean over models of a setting"}
+        labels = {name + kind: QUANTITIES[name] + told for name in QUANTITIES for kind, told in among.items()}
         return {
-            name: Drawn(
-                QUANTITIES[name],
-                Scatter(name, outcome, QUANTITIES),
-                drawn[[*columns, name]].reset_index(drop=True),
+            name + kind: Drawn(
+                labels[name + kind],
+                Scatter(name + kind, outcome + kind, labels, by),
+                drawn[[*columns, outcome + kind, name + kind]].reset_index(drop=True),
             )
+            for kind, by in (("", "trainings"), (WITHIN, "settings"))
             for name in self.predictors
         }
 
@@ -62,36 +75,32 @@ class Correlations(Analysis):
             if name in runs and np.isfinite(runs[name]).all()
         ]
         pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
-        table = correlations(runs, pairs, tuple(WITNESSES))
-        without, leads = [], []
-        for x, y, kind, of in zip(*(table[name] for name in ("predictor", "outcome", "kind", "of")), strict=True):
-            how = HOW[kind]
-            without.append(without_one(runs, x, y, "encoding", how))
-            leads.append(lead(runs, x, self.predictors[-1], y, WITNESSES[of], how))
-        table[["least_without_one", "greatest_without_one"]] = without
-        table[["lead", "lead_low", "lead_high"]] = leads
-        return {"correlations": table, "power": self.power(runs)}
-
-    def power(self, runs: pd.DataFrame) -> pd.DataFrame:
-        """Of each predictor but the last: how often as many independent witnesses as there are find a lead of
-        ``worth`` for the first outcome, the smallest lead that they find often, and how many it takes to find that
-        of ``worth`` often."""
-        *others, last = self.predictors
-        rows = []
-        for x, (of, witness) in product(others, WITNESSES.items()):
-            number, measured = runs[witness].nunique(), Measured.among(runs, x, last, self.outcomes[0], witness)
-            rows.append(
-                {"predictor": x, "over": last, "outcome": self.outcomes[0], "number": number, "of": of}
-                | {"lead": self.worth, "found": found(measured, self.worth, number)}
-                | {"smallest": smallest(measured, number), "needed": needed(measured, self.worth)}
-            )
-        return pd.DataFrame(rows)
+        parts = []
+        for kind, witnesses in (("", ("trainings", "encodings")), (WITHIN, ("settings", "encodings"))):
+            table = correlations(runs, [(x + kind, y + kind) for x, y in pairs], witnesses)
+            last = self.predictors[-1] + kind
+            asked = table[["predictor", "outcome", "kind", "of"]].itertuples(index=False)
+            leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in asked]
+            table[["lead", "lead_low", "lead_high"]] = leads
+            table[list(Power._fields)] = [
+                power(found, number, self.worth) for found, number in zip(leads, table["number"], strict=True)
+            ]
+            asked = table[["predictor", "outcome", "kind"]].itertuples(index=False)
+            without = [without_one(runs, x, y, "encoding", HOW[how]) for x, y, how in asked]
+            table[["least_without_one", "greatest_without_one"]] = without
+            parts.append(table)
+        return {"correlations": pd.concat(parts, ignore_index=True)}
 
     def lines(self, tables):
         rows = tables["correlations"]
-        told = rows[rows["predictor"].isin(self.predictors)]
-        power = tables["power"].itertuples()
-        return [*(_correlation_line(row) for row in told.itertuples()), *(_power_line(row) for row in power)]
+        own = [name + kind for kind in ("", WITHIN) for name in self.predictors]
+        told = rows[rows["predictor"].isin(own) & rows["outcome"].str.startswith(self.outcomes[0])]
+        last = tuple(self.predictors[-1] + kind for kind in ("", WITHIN))
+        others = told[~told["predictor"].isin(last) & (told["kind"] == "pearson")]
+        return [
+            *(_correlation_line(row) for row in told.itertuples()),
+            *(_power_line(row, self.predictors[-1], self.worth) for row in others.itertuples()),
+        ]
 
 
 class Scalar(Analysis):
@@ -112,11 +121,8 @@ class Scalar(Analysis):
         return scalar_table(records)
 
     def panels(self, runs, records):
-        rows = runs.assign(series=runs["task"])
-        return {
-            x: Drawn(SCALAR_QUANTITIES[x], Scatter(x, y, SCALAR_QUANTITIES), rows[["series", "group", "seed", x, y]])
-            for x, y in self.drawn
-        }
+        rows, columns, labels = runs.assign(series=runs["task"]), ["series", "group", "seed"], SCALAR_QUANTITIES
+        return {x: Drawn(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn}
 
     def tables(self, runs, records):
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
@@ -130,7 +136,7 @@ class Scalar(Analysis):
 
 
 def correlations(
-    rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str] = ("settings",)
+    rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str] = ("trainings",)
 ) -> pd.DataFrame:
     """Pearson's and Spearman's of each predictor and outcome, with an interval for each of ``witnesses``."""
     return pd.DataFrame(
@@ -148,12 +154,10 @@ def _correlation_line(row: Any) -> str:
     return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models, {row.number} {row.of}"
 
 
-def _power_line(row: Any) -> str:
+def _power_line(row: Any, over: str, lead: float) -> str:
     often = f"{100 * OFTEN:.0f} times of 100"
-    smallest = f"one of {row.smallest:g}" if np.isfinite(row.smallest) else "none"
-    needed = f"{row.needed:g}" if np.isfinite(row.needed) else f"more than {max(NUMBERS)}, if any,"
+    needed = f"{row.needed:.0f}" if np.isfinite(row.needed) else "no number known"
     return (
-        f"power: {row.number} {row.of} find a lead of {row.predictor} over {row.over} of {row.lead:g} "
-        f"{100 * row.found:.0f} times of 100, and {often} they find {smallest}; "
-        f"{needed} find one of {row.lead:g} {often}"
+        f"power: {row.number} {row.of} find a lead of {row.predictor} over {over} of {lead:g} {100 * row.found:.0f} "
+        f"times of 100, and {often} one of {row.smallest:.2f}; {needed} would find one of {lead:g} {often}"
     )

@@ -11,6 +11,7 @@ import pytest
 from experiments.long_short_alignment.analyses import by_depth, differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
+from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, losses, row
 from experiments.long_short_alignment.step_costs import STEPS, step_costs
 from experiments.long_short_alignment.studies import AlignmentStudy
@@ -267,18 +268,29 @@ def test_equal_compute_is_held_against_both_counts():
 
 
 def test_table_1_is_judged_by_correlations_over_settings_and_over_encodings():
-    loss = np.linspace(2, 4, 24)
-    rows = pd.DataFrame({"seed": 0, "group": [f"setting {n}" for n in range(24)], "loss_to_4x": loss})
-    rows = rows.assign(encoding=np.resize(list("abcdef"), 24), sce=2 * loss, excess=-loss, loss_1x=np.cos(7 * loss))
+    loss = np.linspace(-1, 1, 24)
+    rows = pd.DataFrame({"seed": 0, "loss_to_4x_within": loss, "sce_within": 2 * loss, "excess_within": -loss})
+    rows = rows.assign(encoding=np.resize(list("abcdef"), 24), setting=np.resize(list("stuvw"), 24))
+    rows = rows.assign(loss_1x_within=np.cos(7 * loss))
     (verdict,) = judged("table1", rows)
     assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
-        *(("holds", of) for of in ("24 settings", "24 settings", "6 encodings")),
-        *(("fails", of) for of in ("24 settings", "24 settings", "6 encodings")),
+        *(("holds", of) for of in ("5 settings", "5 settings", "6 encodings")),
+        *(("fails", of) for of in ("5 settings", "5 settings", "6 encodings")),
     ]
     assert [round(check.median, 6) for check in verdict.checks][0::3] == [1, -1]
-    assert (verdict.word, verdict.witnesses) == ("holds in part", (6, "encodings"))
-    (few,) = judged("table1", rows[rows["encoding"].isin(["a", "b"])])
-    assert few.missing == ["2 encodings are too few for an interval: it takes 5"]
+    assert (verdict.word, verdict.witnesses) == ("holds in part", (5, "settings"))
+    (few,) = judged("table1", rows[rows["setting"].isin(["s", "t"])])
+    assert few.missing == ["2 settings are too few for an interval: it takes 5"]
+
+
+def test_models_of_a_setting_are_compared_with_their_own_mean():
+    analysis = Correlations(["loss_to_4x"], ["sce", "loss_1x"], 0.2)
+    grid = study(vary={"encoding": ["nope", "rope"], "model.width": [8, 16]}).plan("s", asked("model.heads=2"), 1)
+    found = analysis.runs([execute(config) for config in grid.configs], names(grid))
+    assert set(found["setting"]) == {"model.width=8", "model.width=16"}
+    for _, rows in found.groupby("setting"):
+        half = (rows["sce"].iloc[0] - rows["sce"].iloc[1]) / 2
+        assert rows["sce_within"].to_numpy() == pytest.approx([half, -half])
 
 
 def test_claims_about_numbers_by_hand():
@@ -288,7 +300,7 @@ def test_claims_about_numbers_by_hand():
     (verdict,) = judged("scalar", rows)
     assert [check.median for check in verdict.checks] == pytest.approx([1, 0.1, -1])  # 0.9 by 1 - 12 / 120
     assert [check.answer for check in verdict.checks] == ["holds", "undecided", "fails"]
-    assert str(verdict.checks[0].witnesses) == "5 settings"
+    assert str(verdict.checks[0].witnesses) == "5 trainings"
 
 
 def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
