@@ -21,6 +21,8 @@ BROWSER_READY := $(VENV)/.browser-ready
 DOCS_READY := $(VENV)/.docs-ready
 EXTRAS := bench,sweep,slurm,ray,s3,s3-server,wandb,tensorboard,lm
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Hundreds of processes start in the tests: what one has compiled, the others read.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
