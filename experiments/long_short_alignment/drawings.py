@@ -1,7 +1,7 @@
 """Kinds of drawings of the studies. Each draws the table that is its CSV, and nothing else."""
 
 from collections.abc import Mapping
-from textwrap import wrap
+from textwrap import fill, wrap
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -11,7 +11,7 @@ from experiments.long_short_alignment.correlations import WITNESSES, correlation
 from synthlab.analysis.curves import band_note, draw_lines, style_of
 from synthlab.studies.drawing import Drawing
 
-LETTERS = 50  # that fit below a panel
+LETTERS = 50  # that fit beside and below a panel
 ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
@@ -33,8 +33,8 @@ class Scatter(Drawing):
                 mfc="none",
                 markersize=5,
             )
-        axes.set_xlabel(self.labels[self.x])
-        axes.set_ylabel(self.labels[self.y])
+        axes.set_xlabel(fill(self.labels[self.x], LETTERS))
+        axes.set_ylabel(fill(self.labels[self.y], LETTERS))
         left, right = axes.get_xlim()
         axes.set_xlim(left, right + ROOM * (right - left))
         axes.legend(fontsize="x-small", framealpha=0.85, handletextpad=0.2, loc="center right")

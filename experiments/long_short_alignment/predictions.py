@@ -1,6 +1,7 @@
 """Studies of what predicts a model's loss or error on longer texts: correlations over models, and their power."""
 
 from collections.abc import Iterable, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from experiments.long_short_alignment.correlations import (
     spearman,
     without_one,
 )
-from experiments.long_short_alignment.drawings import Scatter
+from experiments.long_short_alignment.drawings import LETTERS, Scatter
 from experiments.long_short_alignment.power import OFTEN, Lead, Power, power
 from experiments.long_short_alignment.run_table import (
     FURTHER,
@@ -56,11 +57,11 @@ class Correlations(Analysis):
         outcome = self.outcomes[0]
         drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
         columns = ["series", "variant", "group", "setting", "seed"]
-        among = {"": "", WITHIN: ", less its mean over models of a setting"}
+        among = {"": "", WITHIN: ", less its setting's mean"}
         labels = {name + kind: QUANTITIES[name] + told for name in QUANTITIES for kind, told in among.items()}
         return {
             name + kind: Drawn(
-                labels[name + kind],
+                fill(labels[name + kind], LETTERS),
                 Scatter(name + kind, outcome + kind, labels, by),
                 drawn[[*columns, outcome + kind, name + kind]].reset_index(drop=True),
             )
