@@ -121,6 +121,6 @@ def _trained_again(record: Record) -> bytes:
         warnings.warn(
             f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
             f"of another machine or version of torch",
-            stacklevel=4,
+            stacklevel=5,  # whoever asked the record for its model
         )
     return weights_file(ensemble, 0, [config])
