@@ -1,6 +1,7 @@
 """synthlab: a laboratory for length generalization.
 
 ``run`` trains models (or reads what is recorded) and returns ``Records``; ``load_records`` reads all as one table.
+``train`` returns the trained model itself, and ``load_model`` that of a record.
 ``Encoding``, ``OutRep``, ``Task``, ``InputDistribution`` and ``Tracker`` are what classes of one's own subclass.
 """
 
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from synthlab.regression.outrep import OutRep as OutRep
     from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
+    from synthlab.sweeps.models import load_model as load_model
+    from synthlab.sweeps.models import train as train
     from synthlab.sweeps.sweep import run as run
     from synthlab.sweeps.trackers import Track as Track
     from synthlab.sweeps.trackers import Tracker as Tracker
+    from synthlab.training.trained import Prediction as Prediction
+    from synthlab.training.trained import TrainedModel as TrainedModel
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
@@ -30,14 +35,18 @@ _HOMES = {
     "InputError": "errors",
     "Interval": "regression.outrep",
     "OutRep": "regression.outrep",
+    "Prediction": "training.trained",
     "Record": "storage.records",
     "Records": "analysis.record_list",
     "RunsFailed": "errors",
     "Task": "regression.tasks",
     "Track": "sweeps.trackers",
     "Tracker": "sweeps.trackers",
+    "TrainedModel": "training.trained",
+    "load_model": "sweeps.models",
     "load_records": "analysis.record_list",
     "run": "sweeps.sweep",
+    "train": "sweeps.models",
 }
 __all__ = [
     "Dims",
@@ -46,14 +55,18 @@ __all__ = [
     "InputError",
     "Interval",
     "OutRep",
+    "Prediction",
     "Record",
     "Records",
     "RunsFailed",
     "Task",
     "Track",
     "Tracker",
+    "TrainedModel",
+    "load_model",
     "load_records",
     "run",
+    "train",
 ]
 
 

@@ -8,6 +8,8 @@ import pytest
 
 FUNCTIONS = [
     "synthlab:run",
+    "synthlab:train",
+    "synthlab:load_model",
     "synthlab:load_records",
     "synthlab.compare:compare",
     "synthlab.collect:collect",
@@ -19,6 +21,7 @@ FUNCTIONS = [
 CLASSES = [
     "synthlab:Records",
     "synthlab:Record",
+    "synthlab:TrainedModel",
     "synthlab:InputError",
     "synthlab:RunsFailed",
     "synthlab:Encoding",

@@ -28,6 +28,7 @@ from synthlab.language.hidden_markov import HiddenMarkov
 from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
+from synthlab.training.trained import Prediction, TrainedModel
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
@@ -241,6 +242,25 @@ def train_models(
 def evaluate_model(model: nn.Module, index: int, config: BoundConfig) -> tuple[pd.DataFrame, None]:
     """The terms of theorem 1 and the bounds at each test length, in double precision."""
     return measure(config.language, cast(Attention, copy.deepcopy(model).double())), None
+
+
+class TrainedAttention(TrainedModel):
+    """A trained model of equation 25, whose answer is what it puts out for the next token's one-hot vector."""
+
+    def limits(self):
+        return cast(BoundConfig, self.record.config).language.vocabulary, math.inf
+
+    def encode(self, text):
+        raise InputError("sequences: the tokens of theorem 1 are numbers; give an integer tensor [N, T]")
+
+    def respond(self, x, lengths):
+        output = self.module(x)[torch.arange(len(x)), lengths - 1]
+        return Prediction(output.double(), output)
+
+
+def open_model(record: Record) -> TrainedAttention:
+    """The trained model of a run for theorem 1."""
+    return TrainedAttention(record)
 
 
 def bounds(records: Sequence[Record]) -> pd.DataFrame:

@@ -17,8 +17,9 @@ from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
-FIRST, LAST = ("id", "status"), ("error", "diverged_at", "length")  # around the settings; behind them metrics
-TYPES = {"id": "string", "status": "string", "error": "string", "diverged_at": "Int64", "length": "Int64"}
+FIRST, LAST = ("id", "status", "weights"), ("error", "diverged_at", "length")  # around settings; metrics are the last
+TYPES = dict.fromkeys(("id", "status", "error"), "string") | {"weights": "boolean"}
+TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
 MEASURED = dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}  # where no run has finished
 
 
@@ -134,7 +135,8 @@ class Collection:
     def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
         failure = self._tried(identity, lambda: self.store.read_failure(identity))
         if failure is not None:
-            yield {"id": identity, "status": "failed", **flat(failure.config.model_dump()), "error": failure.error}
+            settings = flat(failure.config.model_dump())
+            yield {"id": identity, "status": "failed", "weights": False, **settings, "error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         if rows.empty:

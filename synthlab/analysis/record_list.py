@@ -34,8 +34,9 @@ class Records(list[Record]):
 
         Returns:
             A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
-            ``status``, the config (``task``, ``encoding``, ``model.width``, ``seed``, ...), ``length``, the metrics
-            (``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``) and ``horizon``.
+            ``status``, ``weights`` (whether they were kept), the config (``task``, ``encoding``, ``model.width``,
+            ``seed``, ...), ``length``, the metrics (``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``)
+            and ``horizon``.
         """
         return tables.table(self)
 

@@ -12,7 +12,7 @@ from synthlab.storage.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
 NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
-NOT_SETTINGS = ("id", "status", "seed", "diverged_at", "length", "horizon", *METRICS)
+NOT_SETTINGS = ("id", "status", "seed", "weights", "diverged_at", "length", "horizon", *METRICS)
 
 
 def table(records: Sequence[Record]) -> pd.DataFrame:
@@ -191,7 +191,8 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
-    run = {"id": record.config.id, "status": record.status} | record.settings()
+    kept = record.weights is not None
+    run = {"id": record.config.id, "status": record.status, "weights": kept} | record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 # Keys of the config that decide no number, but for rounding.
-BOOKKEEPING = ("results", "device", "workers", "retry", "tracker", "batches")
+BOOKKEEPING = ("results", "device", "workers", "retry", "save", "tracker", "batches")
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:

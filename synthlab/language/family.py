@@ -12,12 +12,14 @@ from synthlab.language.evaluation import METRICS, by_context, facts, suffixes, t
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
+from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
+from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "train_models"]
+__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
@@ -63,6 +65,11 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     losses = by_context(model, language, config, draws, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
+
+
+def open_model(record: Record) -> TrainedLanguage:
+    """The trained model of a run on a language, under its extension if it has one."""
+    return TrainedLanguage(record)
 
 
 def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:

@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from synthlab.errors import InputError
+
 
 class Questions(NamedTuple):
     """Texts that end with a question about a fact, and the answers."""
@@ -35,6 +37,10 @@ class Language(ABC):
         it occurs once, at the fraction ``depth`` of the text: 0 is the first token, 1 the one before the question. None
         for languages without facts. Raises InputError for another length or depth."""
         return None
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text in writing. Raises InputError for languages that are not written."""
+        raise InputError("sequences: texts of this language are not written; give tokens, an integer tensor [N, T]")
 
     def completed(self) -> dict[str, Any]:
         """Values for arguments that the config may leave open; with them, a config always describes the same texts."""

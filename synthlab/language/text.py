@@ -63,6 +63,9 @@ class Text(Language):
         starts = torch.randint(len(part) - length + 1, (batch, 1), generator=generator)
         return part[starts + torch.arange(length)].long()
 
+    def encode(self, text):
+        return list(text.encode())
+
     def completed(self):
         return {"digest": self.digest}
 

@@ -61,12 +61,26 @@ def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -
     """The model's output for every prefix of every row: in one pass over all lengths, or, if the encoding draws random
     positions for each prefix, in a pass for each length."""
     length = x.shape[1]
-    rows = max(1, ENTRIES // length**2)
+    rows = rows_in_one_pass(length)
     if not model.encoding.draws_positions:
-        return torch.cat([model(part) for part in x.split(rows)])
+        return in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):
         positions = model.encoding.positions(torch.full((len(x),), k), k + 2, generator)
-        parts = zip(x[:, :k].split(rows), positions.split(rows), strict=True)
-        outputs.append(torch.cat([model(part, where)[:, -1] for part, where in parts]))
+        outputs.append(in_passes(model, x[:, :k], positions, rows)[:, -1])
     return torch.stack(outputs, 1)
+
+
+def rows_in_one_pass(length: int) -> int:
+    """How many sequences of ``length`` symbols a model is given at once."""
+    return max(1, ENTRIES // length**2)
+
+
+def in_passes(
+    model: Member, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None, rows: int
+) -> Float[Tensor, "B L"]:
+    """The model's output for every prefix of every row, at the ``positions`` of the whole row, ``rows`` at a time."""
+    if positions is None:
+        return torch.cat([model(part) for part in x.split(rows)])
+    parts = zip(x.split(rows), positions.split(rows), strict=True)
+    return torch.cat([model(part, where) for part, where in parts])

@@ -12,9 +12,11 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, data
 from synthlab.regression.evaluation import evaluate
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
+from synthlab.regression.trained import TrainedRegression
+from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "train_models"]
+__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
@@ -50,3 +52,8 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
         return table, None
     outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
     return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
+
+
+def open_model(record: Record) -> TrainedRegression:
+    """The trained model of a run on a regression task."""
+    return TrainedRegression(record)

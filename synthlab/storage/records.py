@@ -1,8 +1,8 @@
 """What a run leaves behind: its numbers, or why there are none; and how either is written down.
 
 A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
-training curve), for some kinds of runs ``outputs.csv``, and ``status.json``, which holds the outcome, the environment,
-a checksum of each other file and one of itself.
+training curve), for some kinds of runs ``outputs.csv``, ``weights.safetensors`` where weights are kept, and
+``status.json``, which holds the outcome, the environment, a checksum of each other file and one of itself.
 """
 
 import csv
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,11 @@ import pandas as pd
 from synthlab.config.base import Config, kind_of
 from synthlab.errors import OlderRecord, UnknownKind, in_one_line
 
+if TYPE_CHECKING:
+    from synthlab.training.trained import TrainedModel
+
 WHOLE = ("length", "step")  # columns of whole numbers
-STATUS = "status.json"
+STATUS, WEIGHTS = "status.json", "weights.safetensors"
 # Keys of status.json; records of before it had a checksum of itself are read too.
 KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
 
@@ -48,6 +51,7 @@ class Record:
         environment: What the run was made with, and when: versions, device, vector instructions, seconds.
         outputs: What a kind of run measures beside the test lengths, None for most: of a trained ``LinearAttention``
             the matrix M, a row for each last symbol, a column for each symbol attended to.
+        weights: What ``weights.safetensors`` holds, where weights were kept, else None.
 
     Example:
         >>> import synthlab
@@ -65,6 +69,7 @@ class Record:
     diverged_at: int | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     outputs: pd.DataFrame | None = None
+    weights: bytes | None = field(default=None, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -80,6 +85,12 @@ class Record:
         """The config by dotted key: a group's name under the group's own (``encoding``), its other keys under
         ``group.key`` (``encoding.base``)."""
         return flat(self.config.model_dump())
+
+    def model(self) -> "TrainedModel":
+        """The trained model, loaded where weights were kept, else trained again. On the machine that trained it that
+        gives the same model to the last bit; where the training curve differs, a warning says so. Raises InputError for
+        a run that diverged, and for weights that are not this run's."""
+        return self.config.family.open_model(self)
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,8 @@ def files_of(record: Record) -> dict[str, bytes]:
     if record.outputs is not None:
         texts["outputs.csv"] = record.outputs.to_csv(index=False)
     files = {name: text.encode() for name, text in texts.items()}
+    if record.weights is not None:
+        files[WEIGHTS] = record.weights
     status = {
         "results_version": record.config.results_version,
         "status": record.status,
@@ -137,7 +150,13 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
             diverged_at=status["diverged_at"],
             environment=status["environment"],
             outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
+            weights=files.get(WEIGHTS),
         )
+
+
+def status_with(status: Mapping[str, Any], name: str, data: bytes) -> bytes:
+    """``status.json`` of a record that has one more file."""
+    return _with_checksum({**status, "sha256": {**status["sha256"], name: _digest(data)}})
 
 
 def status_of(data: bytes) -> dict[str, Any]:
@@ -176,7 +195,7 @@ def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
             raise Damaged(f"{STATUS} does not have its checksum")
         trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
         config = _present_config(status["config"], status["results_version"], identity)
-        return Failure(config, status["error"], trace, status["environment"])
+        return Failure(config, status["error"], trace.decode(), status["environment"])
 
 
 @contextmanager
@@ -203,10 +222,10 @@ def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Conf
     return config
 
 
-def _checked(name: str, data: bytes, digest: str) -> str:
+def _checked(name: str, data: bytes, digest: str) -> bytes:
     if _digest(data) != digest:
         raise Damaged(f"{name} does not have its checksum")
-    return data.decode()
+    return data
 
 
 def _digest(data: bytes) -> str:
@@ -221,10 +240,10 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _table(text: str) -> pd.DataFrame:
+def _table(data: bytes) -> pd.DataFrame:
     # Not by pandas' own reader: it takes a millisecond a file, and not every version of it reads floats back to the
     # last bit by default.
-    names, *rows = csv.reader(StringIO(text))
+    names, *rows = csv.reader(StringIO(data.decode()))
     columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
     columns = np.where(columns == "", "nan", columns)  # how pandas writes NaN, which can be what was measured
     kinds = ["int64" if name in WHOLE else "float64" for name in names]

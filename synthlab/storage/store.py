@@ -8,17 +8,19 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
+from synthlab.config.registry import unknown
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
     GONE,
     STATUS,
+    WEIGHTS,
     Damaged,
     Failure,
     Record,
@@ -28,18 +30,26 @@ from synthlab.storage.records import (
     files_of,
     record_of,
     status_of,
+    status_with,
 )
 
 RESUMED = "finished runs are kept, the same command goes on from there"
+SAVED = ("weights",)  # what can be kept beside a record's numbers
 STALE = 3600  # seconds after which something half-written must be an interrupted run's
 
 
 class Store:
     """The records below one folder or address, by identity. Iterating reads them, without those that are older than
-    the present results version of their kind."""
+    the present results version of their kind.
 
-    def __init__(self, root: Any):
-        self.files = files_at(root)
+    With ``save="weights"`` trained models are to be kept, too: a finished run without weights is then not recorded yet.
+    Raises InputError for a root that cannot be, and for another ``save``.
+    """
+
+    def __init__(self, root: Any, save: str | None = None):
+        if save is not None and save not in SAVED:
+            raise InputError(unknown("save", save, SAVED))
+        self.files, self.save = files_at(root), save
 
     @property
     def root(self) -> Path:
@@ -92,9 +102,12 @@ class Store:
                 yield self.read(identity)
 
     def holds(self, config: Config) -> bool:
-        """Whether this run has been recorded; its record is not read."""
-        with listing(self.files):
-            return self.files.holds_group(f"runs/{config.id}", STATUS)
+        """Whether this run has been recorded, with all that is to be kept of it; its numbers are not read."""
+        return self._has_record(config.id) and self._is_whole(config.id)
+
+    def recorded(self, identities: Set[str]) -> set[str]:
+        """Those of many runs that have been recorded, as ``holds`` says it of one."""
+        return {identity for identity in identities & set(self.ids()) if self._is_whole(identity)}
 
     def find(self, config: Config) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
@@ -107,7 +120,7 @@ class Store:
             try:
                 status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
             except FileNotFoundError:
-                if self.files.holds_group(f"runs/{identity}", STATUS):
+                if self._has_record(identity):
                     raise Damaged(f"{STATUS} is missing") from None
                 raise InputError(f"{self.path(identity)}: there is no such record") from None
             return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
@@ -121,8 +134,11 @@ class Store:
             return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:
-        """Keep ``record``, whole or not at all. One that is already there stays as it is. Raises InputError where it
-        cannot be written."""
+        """Keep ``record``, whole or not at all. One that is already there stays as it is; if it lacks the weights, they
+        are put beside it. Raises StoreError where it cannot be written, or its weights are of other numbers."""
+        if record.weights is not None and self._has_record(record.config.id):
+            self._add_weights(record.config.id, files_of(record))
+            return
         with self.writing():
             self.files.write_group(f"runs/{record.config.id}", files_of(record))
 
@@ -163,6 +179,41 @@ class Store:
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
 
+    def _has_record(self, identity: str) -> bool:
+        with listing(self.files):
+            return self.files.holds_group(f"runs/{identity}", STATUS)
+
+    def _is_whole(self, identity: str) -> bool:
+        """Whether a record has the weights, if they are to be kept. A diverged run has none; what is damaged passes,
+        since whoever reads it says so."""
+        if self.save is None:
+            return True
+        try:
+            with self._named(identity):
+                status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+        except DamagedRecord:
+            return True
+        return status["status"] == "diverged" or WEIGHTS in status["sha256"]
+
+    def _add_weights(self, identity: str, files: dict[str, bytes]) -> None:
+        """Put the weights among ``files``, those of a run trained again, beside its record. The status is written last,
+        so that the record is sound at any moment."""
+        with self._named(identity):
+            status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+        if WEIGHTS in status["sha256"]:
+            return
+        again = status_of(files[STATUS])
+        numbers = {name: digest for name, digest in status["sha256"].items() if name.endswith(".csv")}
+        if not numbers.items() <= again["sha256"].items():
+            made, here = (_made_with(each["environment"]) for each in (status, again))
+            raise StoreError(
+                f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
+                f"{here}); its weights cannot be kept beside them, give another results folder"
+            )
+        with self.writing():
+            self.files.write(f"runs/{identity}/{WEIGHTS}", files[WEIGHTS])
+            self.files.write(f"runs/{identity}/{STATUS}", status_with(status, WEIGHTS, files[WEIGHTS]))
+
     @contextmanager
     def _named(self, identity: str, folder: str = "runs") -> Iterator[None]:
         """Name the record that cannot be read."""
@@ -183,3 +234,9 @@ class Store:
             yield
         except OSError as error:
             raise StoreError(f"results={self.files.path('')}: cannot be written ({reason_of(error)}); {hint}") from None
+
+
+def _made_with(environment: dict[str, Any]) -> str:
+    return (
+        f"torch {environment.get('torch')} on {environment.get('device')} {environment.get('instructions', '')}".strip()
+    )

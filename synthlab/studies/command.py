@@ -36,6 +36,7 @@ class Settings(BaseModel):
     replot: bool
     results: str
     device: str
+    save: str | None
     seeds: Seeds | None
     first_seed: Seed
 
@@ -56,7 +57,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     overrides.check_all_heeded({study.kind for study in studies.values()})
 
     tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
-    runs = Runs(own.results, own.replot, workers, device, tracker)
+    runs = Runs(own.results, own.replot, workers, device, tracker, own.save)
     store = runs.store(paper.kind)
     root = store.root  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)

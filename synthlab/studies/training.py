@@ -23,10 +23,11 @@ class Runs(NamedTuple):
     workers: int
     device: str
     tracker: Followed
+    save: str | None
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""
-        return Store(self.results if kind.folder == "." else f"{self.results}/{kind.folder}")
+        return Store(self.results if kind.folder == "." else f"{self.results}/{kind.folder}", self.save)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained."""

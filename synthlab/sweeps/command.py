@@ -38,7 +38,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -
     settings = asked.settings
     workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
     tracker = tracker_of(settings["tracker"])
-    store = Store(settings["results"])
+    store = Store(settings["results"], settings["save"])
     runs = Sweep(asked.configs, store, keep=row)
     runs.prepare(settings["retry"] or "none")
     folder, began, lost = _folder(store, launcher), time.time(), []

@@ -59,7 +59,7 @@ class Progress:
 
     def count(self) -> Count:
         """How the runs stand now."""
-        there = self.asked.intersection(self.store.ids())
+        there = self.store.recorded(self.asked)
         recorded = len(there)
         failed = len(self.asked.intersection(self.store.ids("failed")) - there)
         left = len(self.asked) - recorded - failed

@@ -35,7 +35,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
                 held.share = step / configs[0].steps
                 tracks.observe(step, losses)
 
-            records = execute_together(configs, observe, device)
+            records = execute_together(configs, observe, device, with_weights=store.save is not None)
             for record in records:
                 store.write(record)
             tracks.end(records)

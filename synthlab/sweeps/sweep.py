@@ -146,6 +146,8 @@ class Sweep(Generic[Kept]):
         if len(self.asked) <= FEW:
             holds = self.store.holds if folder == "runs" else self.store.has_failed
             return {identity for identity, config in self.asked.items() if holds(config)}
+        if folder == "runs":
+            return self.store.recorded(self.asked.keys())
         return self.asked.keys() & set(self.store.ids(folder))
 
     def _failure(self, config: Config) -> Failure | None:
@@ -255,6 +257,7 @@ def run(
     progress: bool = True,
     device: str = "cpu",
     retry: str = "failed",
+    save: str | None = None,
     **settings: Any,
 ) -> Records:
     """Train one model for each seed, or read what is recorded, and return the records.
@@ -268,6 +271,8 @@ def run(
         progress: Whether to show a line that says how far it is.
         device: ``cpu``, ``cuda`` or ``auto`` (cuda where there is one); numbers differ by rounding.
         retry: ``failed``: runs that raised an error before are tried again; ``none``: they are not.
+        save: ``weights``: the weights of each trained model are kept beside its numbers, for ``Record.model``. A run
+            that is recorded without is trained again, and must give the same numbers. None: they are not kept.
         **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
             ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
 
@@ -275,7 +280,8 @@ def run(
         A record for each seed, in the order of the seeds.
 
     Raises:
-        InputError: A setting, the folder or the device is refused. Nothing has been trained.
+        InputError: A setting, the folder or the device is refused, and nothing has been trained; or, with ``save``, a
+            run that is trained again gives other numbers than recorded, and both stay as they are.
         RunsFailed: A run raised an error; all others are recorded.
 
     Example:
@@ -300,7 +306,7 @@ def run(
     if seeds is not None:
         config.check_follows(raw, f"seeds={seeds}")
     configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
-    return ensure(configs, Store(results), workers, progress, device, tracker, retry)
+    return ensure(configs, Store(results, save), workers, progress, device, tracker, retry)
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -16,6 +16,7 @@ from synthlab.storage.records import Record
 from synthlab.training.devices import find_device, one_thread
 from synthlab.training.loop import Observer, Training
 from synthlab.training.memory import check_trainable
+from synthlab.training.weights import weights_file
 
 
 def execute(config: Config, observe: Observer | None = None, device: str = "cpu") -> Record:
@@ -23,8 +24,11 @@ def execute(config: Config, observe: Observer | None = None, device: str = "cpu"
     return execute_together([config], observe, device)[0]
 
 
-def execute_together(configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu") -> list[Record]:
-    """Train runs of one shape as an ensemble, and evaluate each, on one thread.
+def execute_together(
+    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", with_weights: bool = False
+) -> list[Record]:
+    """Train runs of one shape as an ensemble, and evaluate each, on one thread. The records have the weights only if
+    they are to be kept.
 
     A run's numbers depend on its config and the machine alone, not on the other members of its ensemble: on a CPU to
     the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
@@ -39,6 +43,10 @@ def execute_together(configs: Sequence[Config], observe: Observer | None = None,
             else (pd.DataFrame(columns=["length", *family.METRICS]), None)
             for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
         ]
+    weights = [
+        weights_file(ensemble, index, configs) if with_weights and training.diverged_at is None else None
+        for index, training in enumerate(trainings)
+    ]
     surroundings |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
@@ -48,12 +56,13 @@ def execute_together(configs: Sequence[Config], observe: Observer | None = None,
         Record(
             config=config,
             metrics=metrics,
-            training=pd.DataFrame({"step": training.steps, "loss": training.losses}),
+            training=curve(training),
             outputs=outputs,
+            weights=kept,
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for config, training, (metrics, outputs) in zip(configs, trainings, results, strict=True)
+        for config, training, (metrics, outputs), kept in zip(configs, trainings, results, weights, strict=True)
     ]
 
 
@@ -67,6 +76,11 @@ def fit(
     family = configs[0].family
     ensemble = family.build_models(configs).to(device)
     return ensemble, family.train_models(ensemble, configs, observe, device)
+
+
+def curve(training: Training) -> pd.DataFrame:
+    """A training curve as a record has it."""
+    return pd.DataFrame({"step": training.steps, "loss": training.losses})
 
 
 def _version() -> str:

@@ -11,7 +11,9 @@ import pandas as pd
 from torch import Tensor, nn
 
 from synthlab.config.base import Config
+from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
+from synthlab.training.trained import TrainedModel
 
 Run = TypeVar("Run", bound=Config, contravariant=True)
 
@@ -52,4 +54,8 @@ class Family(Protocol[Run]):
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """Evaluate the model ``index``. Returns ``METRICS`` by test length (column ``length``), and a table of whatever
         else is recorded for runs of this family, or None."""
+        ...
+
+    def open_model(self, record: Record) -> TrainedModel:
+        """The trained model of a finished run, to be used. Raises InputError (see ``TrainedModel``)."""
         ...

@@ -89,11 +89,11 @@ def test_a_half_written_record_is_none(tmp_path):
     assert store.find(kept.config) is not None
 
 
-@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "status.json"])
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "weights.safetensors", "status.json"])
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
-    store, kept = Store(tmp_path_factory.mktemp("store")), record()
+    store, kept = Store(tmp_path_factory.mktemp("store")), replace(record(), weights=b"\x08\x00numbers")
     store.write(kept)
     path = store.runs / kept.config.id / name
     whole = path.read_bytes()

@@ -1,0 +1,47 @@
+"""Trained language models, asked for the next token."""
+
+from typing import cast
+
+import torch
+
+from synthlab.language.config import LanguageConfig
+from synthlab.language.construction import build_encoding
+from synthlab.language.evaluation import ROWS
+from synthlab.language.languages import LANGUAGES
+from synthlab.language.source import Language
+from synthlab.models.encoding_base import encoding_of
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+from synthlab.training.trained import Prediction, TrainedModel
+
+
+class TrainedLanguage(TrainedModel):
+    """A trained language model, whose answer is the probability of each next token."""
+
+    def build(self):
+        module, config = super().build(), cast(LanguageConfig, self.record.config)
+        if config.extension is not None:  # it takes the encoding's place after the first training
+            module.encoding = build_encoding(config, "extension")
+        return module
+
+    def limits(self):
+        return self._language().vocabulary, encoding_of(self.module).longest() + 2  # texts have no BOS and EOS
+
+    def encode(self, text):
+        return self._language().encode(text)
+
+    def respond(self, x, lengths):
+        """Positions that are drawn are drawn for each text alone."""
+        config, encoding = cast(LanguageConfig, self.record.config), encoding_of(self.module)
+        member, draws = Member(self.module, 0), stream(config.evaluation.seed, "evaluation_positions")
+        # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
+        positions = encoding.positions(lengths - 2, x.shape[1], draws) if encoding.draws_positions else None
+        logits = [
+            member(x[rows], None if positions is None else positions[rows])[torch.arange(len(rows)), lengths[rows] - 1]
+            for rows in torch.arange(len(x)).split(ROWS)
+        ]
+        output = torch.cat(logits)
+        return Prediction(output.double().softmax(-1), output)
+
+    def _language(self) -> Language:
+        return LANGUAGES.build(cast(LanguageConfig, self.record.config).language)

@@ -1,0 +1,76 @@
+"""Trained models for Python: train one and keep it, or open that of a record."""
+
+import os
+from typing import Any
+
+from synthlab.config.registry import shown
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import run
+from synthlab.training.trained import TrainedModel
+
+
+def train(**settings: Any) -> TrainedModel:
+    """Train one model and return it, or open it where it is recorded.
+
+    It is ``synthlab.run`` with ``save="weights"``: it writes the record with the weights below ``results``, so that the
+    same call again trains nothing.
+
+    Args:
+        **settings: Those of ``synthlab.run``, but for ``seeds`` and ``save``: the keys of a run, such as
+            ``task="length"`` and ``seed=3``, and ``results``, ``progress``, ``device`` and ``retry``.
+
+    Returns:
+        The trained model, with its record (``model.record``).
+
+    Raises:
+        InputError: As of ``synthlab.run``; or the run diverged.
+        RunsFailed: The run raised an error.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> model = synthlab.train(task="length", outrep="rsqrt", protocol=short, progress=False)
+        >>> model.record.config.seed, model.predict(["0110", "1"]).answer.shape
+        (0, torch.Size([2]))
+        >>> again = synthlab.load_model(model.record.config.id)
+        >>> bool((again.predict(["0110"]).answer == model.predict(["0110"]).answer).all())
+        True
+    """
+    given = {"seeds": "one model has one; give seed", "save": "the weights are always kept; leave it out"}
+    refused = [f"{key}={shown(settings[key])}: {why}" for key, why in given.items() if key in settings]
+    if refused:
+        raise InputError(*refused)
+    (record,) = run(save="weights", **settings)
+    return record.model()
+
+
+def load_model(record: Record | str, results: str | os.PathLike[str] = "results") -> TrainedModel:
+    """Open the trained model of a record: loaded where its weights were kept, else trained again.
+
+    Args:
+        record: A record, or the identity of one, as ``id`` in tables and the last part of what ``synthlab run`` prints.
+        results: The folder of the records, or the address of an object store; of language models it is
+            ``results/language``.
+
+    Returns:
+        The trained model, with its record (``model.record``).
+
+    Raises:
+        InputError: There is no such record, or it is damaged, of another results version, or of a run that diverged; or
+            its weights are not those of this run. Nothing in a file of weights is executed.
+
+    Warns:
+        UserWarning: The model was trained again, on another machine than the record's: its training curve differs.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> (record,) = synthlab.run(task="mean", protocol=short, progress=False)  # without save="weights"
+        >>> model = synthlab.load_model(record.config.id)  # trained again
+        >>> type(model.module).__name__, len(model.predict(["0110"]).answer)
+        ('Transformer', 1)
+    """
+    found = record if isinstance(record, Record) else Store(results).read(record)
+    return found.model()

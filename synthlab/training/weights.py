@@ -1,0 +1,74 @@
+"""The weights of one model as a file, in the format of safetensors: numbers and text, never code.
+
+The file holds the parameters of one model, an ensemble of one, under the names that its ``nn.Module`` has for them. Its
+metadata says which run they are of: ``run`` is JSON with the ``config`` and its ``results_version``.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from synthlab.config.base import Config, identity_of
+from synthlab.errors import InputError, in_one_line
+from synthlab.storage.records import WEIGHTS
+
+# safetensors is imported where it is used: a run that keeps no weights starts without it.
+
+
+def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config]) -> bytes:
+    """The file of the model ``index`` of an ensemble, that of ``configs[index]``."""
+    from safetensors.torch import save
+
+    config, learned = configs[index], {name for name, _ in ensemble.named_parameters(remove_duplicate=False)}
+    tensors = {
+        # Parameters have a leading dimension of models, buffers are shared. Copies, since parameters of a trained
+        # ensemble are views of one matrix.
+        name: (values.chunk(len(configs))[index] if name in learned else values).detach().cpu().clone().contiguous()
+        for name, values in ensemble.state_dict().items()
+    }
+    run = {"results_version": config.results_version, "config": config.model_dump()}
+    return save(tensors, {"run": json.dumps(run)})
+
+
+def load_weights(module: nn.Module, data: bytes, config: Config) -> None:
+    """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``.
+
+    Raises InputError, in one line, for a file that cannot be read, is of another run or results version, or does not
+    fit the model. Nothing in the file is executed.
+    """
+    where = f"{WEIGHTS} of record {config.id}"
+    tensors, run = _read(data, where)
+    try:
+        version, identity = run["results_version"], identity_of(run["config"], run["results_version"])
+    except (TypeError, KeyError):
+        raise InputError(f"{where}: does not say which run it is of; synthlab did not write it") from None
+    if version != config.results_version:
+        raise InputError(f"{where}: is of results version {version}; the present one is {config.results_version}")
+    if identity != config.id:
+        raise InputError(f"{where}: holds the weights of another run, {identity}")
+    expected, found = _layout(module.state_dict()), _layout(tensors)
+    wrong = sorted(expected.items() ^ found.items())
+    if wrong:
+        name = wrong[0][0]
+        raise InputError(f"{where}: {name} is {found.get(name, 'missing')}; must be {expected.get(name, 'left out')}")
+    module.load_state_dict(tensors)
+
+
+def _read(data: bytes, where: str) -> tuple[dict[str, Tensor], Any]:
+    """The tensors of a file, and what it says of its run."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        tensors = load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # the format: its length, then JSON
+        return tensors, json.loads(header.get("__metadata__", {}).get("run", "null"))
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{where}: cannot be read ({in_one_line(error)})") from None
+
+
+def _layout(tensors: dict[str, Tensor]) -> dict[str, str]:
+    """Shape and type of each tensor, in words."""
+    return {name: f"{list(values.shape)} {values.dtype}" for name, values in tensors.items()}

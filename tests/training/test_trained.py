@@ -1,0 +1,255 @@
+"""Trained models to hold: their weights, their answers, training them again."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+
+import synthlab
+from support.configs import config
+from support.quick import QUICK
+from support.small import small
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.layers import Member
+from synthlab.regression.config import RunConfig
+from synthlab.regression.evaluation import test_sequences as sequences_of
+from synthlab.regression.inputs import INPUTS
+from synthlab.storage.records import Record
+from synthlab.training.execution import execute, execute_together
+from synthlab.training.trained import TrainedModel
+from synthlab.training.weights import load_weights, weights_file
+from theory.language import BoundConfig, Language
+
+TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1")
+KINDS = [
+    *([f"encoding={name}"] for name in ENCODINGS),
+    *([f"model.norm={norm}", "model.depth=2"] for norm in ("pre", "post", "none")),
+    ["model=linear", "model.head_dim=2", "model.bos=true"],
+    ["encoding.name=support.user_classes:Idle"],
+]
+LANGUAGES = [
+    ["language=hidden_markov"],
+    ["language=recall", "encoding=randomized"],
+    ["language=hidden_markov", "extension=yarn"],
+    ["language=hidden_markov", "extension=pi", "finetune.steps=2", "alignment.windows=2", "alignment.alpha=0.1"],
+]
+
+
+def kept(*configs) -> list[Record]:
+    return execute_together(configs, with_weights=True)
+
+
+def tiny(*overrides: str) -> Record:
+    sizes = TINY if "model=linear" not in overrides else TINY[2:]
+    return kept(*(config(*sizes, *overrides, f"seed={seed}") for seed in (0, 1)))[1]
+
+
+def same(a: TrainedModel, b: TrainedModel) -> bool:
+    mine, other = a.module.state_dict(), b.module.state_dict()
+    return mine.keys() == other.keys() and all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+@pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
+def test_a_members_weights_are_those_that_training_it_alone_gives_to_the_last_bit(overrides):
+    record = tiny(*overrides)
+    again = replace(record, weights=None).model()
+    assert same(record.model(), again)
+    assert again.record.weights is None
+    untrained = record.config.family.build_models([record.config]).state_dict()
+    assert any(not torch.equal(values, untrained[name]) for name, values in again.module.state_dict().items())
+
+
+@pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
+def test_predictions_have_the_error_that_evaluation_found(overrides):
+    record = tiny(*overrides, "outrep=log", "task=sum")
+    run, model = record.config, record.model()
+    x = sequences_of(INPUTS.build(run.inputs), run.evaluation.sequences, run.test_length, run.test_seed)
+    # Positions that are drawn are new ones for each length: only those of the first length are the same here.
+    lengths = [1] if run.encoding["name"] == "randomized" else range(1, run.test_length + 1)
+    errors = [(model.predict(x[:, :k]).answer - x[:, :k].sum(1)).square().mean().item() for k in lengths]
+    np.testing.assert_allclose(errors, record.metrics["mse"][: len(errors)], rtol=1e-4)
+
+
+def test_texts_of_several_lengths_are_answered_as_each_alone():
+    for encoding in ("t5", "randomized"):
+        model = tiny(f"encoding={encoding}", "outrep=rsqrt", "task=length").model()
+        texts = ["0110", "1", "0" * 30]
+        answer, output = model.predict(texts)
+        assert answer.shape == output.shape == (3,)
+        torch.testing.assert_close(answer, output.double().clamp(1000.0**-0.5).square().reciprocal())
+        torch.testing.assert_close(model.predict(texts[:1]).output, output[:1])
+        torch.testing.assert_close(model.predict(torch.tensor([[0, 1, 1, 0]])).output, output[:1])
+
+
+@pytest.mark.parametrize(
+    ("sequences", "message"),
+    [
+        ("0110", "sequences='0110': must be a list of texts or an integer tensor"),
+        ([[0, 1]], "must be a list of texts or an integer tensor"),
+        (["01", "012"], "sequences: '012': must be made of 0 and 1"),
+        (["01", "²"], "must be made of 0 and 1"),
+        ([], "must be one or more, of one symbol or more"),
+        (["1", ""], "must be one or more, of one symbol or more"),
+        (torch.tensor([[0, 2]]), "symbols from 0 to 2; must be 0 to 1"),
+        (torch.tensor([[-1, 0]]), "symbols from -1 to 0; must be 0 to 1"),
+        (torch.tensor([0, 1]), "int64 of shape .2.; must be integers"),
+        (torch.tensor([[0.0, 1.0]]), "float32 of shape .1, 2.; must be integers"),
+        (torch.zeros(0, 3, dtype=torch.long), "must be integers"),
+        (["0" * 99], "one has 99 symbols; encoding=learned takes 18"),
+    ],
+)
+def test_what_is_no_sequence_is_refused_in_one_line(sequences, message):
+    model = tiny("encoding=learned", "encoding.table=20").model()
+    with pytest.raises(InputError, match=message) as caught:
+        model.predict(sequences)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_module_is_one_to_train_further():
+    record = tiny()
+    module = record.model().module
+    objective = record.config.family.make_objective(module, [record.config])
+    optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
+    before = module.head[0].weight.clone()
+    objective().sum().backward()
+    optimizer.step()
+    assert not torch.equal(module.head[0].weight, before)
+    seen = []
+    module.blocks[0].register_forward_hook(lambda *given: seen.append(given))
+    module(torch.zeros(1, 2, 5, dtype=torch.long))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("overrides", LANGUAGES, ids=" ".join)
+def test_language_models_are_kept_and_trained_again_alike(overrides):
+    record = kept(small(*overrides))[0]
+    model = record.model()
+    assert same(model, replace(record, weights=None).model())
+    tokens = torch.tensor([[3, 1, 0, 2, 5], [1, 1, 2, 0, 4]])
+    answer, output = model.predict(tokens)
+    torch.testing.assert_close(answer.sum(-1), torch.ones(2, dtype=torch.float64))
+    if "encoding=randomized" not in overrides:
+        torch.testing.assert_close(output, Member(model.module, 0)(tokens)[:, -1].detach())
+    with pytest.raises(InputError, match="not written; give tokens"):
+        model.predict(["text"])
+
+
+def test_text_is_given_as_text():
+    model = kept(small("language=text"))[0].model()
+    texts = model.predict(["def f", "(é"])
+    torch.testing.assert_close(texts.output[1:], model.predict(torch.tensor([[40, 195, 169]])).output)
+
+
+def test_the_model_of_theorem_1_is_trained_again():
+    protocol = config().protocol.model_dump()
+    sizes = {"vocabulary": 4, "topics": 2, "stay": 0.9, "width": 3, "train_length": 4, "test_lengths": [6]}
+    run = BoundConfig.of(Language.checked(sizes | {"sequences": 8, "protocol": protocol}), seed=1)
+    model = execute(run).model()
+    x = torch.tensor([[0, 3, 1]])
+    torch.testing.assert_close(model.predict(x).output, model.module(x)[:, -1].detach())
+
+
+def test_a_model_that_is_trained_again_but_not_as_recorded_is_told_of():
+    record = execute(config(*TINY))
+    other = replace(record, training=record.training.assign(loss=record.training["loss"] * (1 + 1e-15)))
+    with pytest.warns(UserWarning, match=f"record {record.config.id}: trained again, the model has another training"):
+        other.model()
+
+
+def test_a_run_that_diverged_has_no_model():
+    explosive = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
+    record = kept(config(*explosive))[0]
+    assert record.weights is None
+    with pytest.raises(InputError, match=r"record .*: the run diverged at step \d+: there is no model"):
+        record.model()
+
+
+def test_a_file_is_read_with_safetensors_alone(tmp_path):
+    record = tiny("encoding=alibi")
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(record.weights)
+    with safe_open(path, "pt") as file:
+        assert RunConfig.checked(json.loads(file.metadata()["run"])["config"]) == record.config
+        assert torch.equal(file.get_tensor("head.2.weight"), record.model().module.head[2].weight)
+    assert tiny("encoding=alibi").weights == record.weights  # the same bytes
+
+
+RECORD = tiny("encoding=learned", "encoding.table=20")
+OTHER = tiny("encoding=learned", "encoding.table=21")
+
+
+@settings(max_examples=100)
+@given(st.data())
+def test_any_damage_to_a_file_gives_numbers_or_one_line(data):
+    whole, header = RECORD.weights, int.from_bytes(RECORD.weights[:8], "little")
+    if data.draw(st.booleans()):
+        damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    else:
+        at = data.draw(st.integers(0, header + 7))
+        damaged = whole[:at] + data.draw(st.binary(min_size=1, max_size=3)) + whole[at + 1 :]
+    try:
+        replace(RECORD, weights=damaged).model()
+    except InputError as error:
+        assert "weights.safetensors" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_foreign_files_are_refused_by_name(monkeypatch):
+    def refused(weights: bytes, message: str):
+        with pytest.raises(InputError, match=message) as caught:
+            replace(RECORD, weights=weights).model()
+        assert str(caught.value).startswith(f"weights.safetensors of record {RECORD.config.id}: ")
+
+    module, run = RECORD.model().module, RECORD.config
+    refused(b"", "cannot be read")
+    refused(b"\x80\x04cos\nsystem\n(S'true'\ntR.", "cannot be read")  # a pickle
+    refused(RECORD.weights[:-1], "cannot be read")
+    refused(OTHER.weights, f"holds the weights of another run, {OTHER.config.id}")
+    refused(weights_file(OTHER.model().module, 0, [run]), r"encoding.vectors is \[1, 21, 8\].*; must be \[1, 20, 8\]")
+    refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
+    refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
+    from safetensors.torch import save
+
+    refused(save({"a": torch.zeros(2)}), "does not say which run it is of")
+    for about in ("[]", '"text"', "{}", '{"config": 3}'):
+        refused(save({"a": torch.zeros(2)}, {"run": about}), "does not say which run it is of")
+    monkeypatch.setattr(RunConfig, "results_version", 99)
+    later = config(*TINY)
+    with pytest.raises(InputError, match=r"is of results version 4; the present one is 99"):
+        load_weights(later.family.build_models([later]), RECORD.weights, later)
+
+
+def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
+    asked = {**QUICK, "task": "sum", "results": tmp_path, "progress": False}
+    first = synthlab.train(**asked, seed=3)
+    made = (tmp_path / "runs" / first.record.config.id / "status.json").stat().st_mtime_ns
+    for model in (synthlab.train(**asked, seed=3), synthlab.load_model(first.record.config.id, tmp_path)):
+        assert same(model, first)
+        assert isinstance(model, synthlab.TrainedModel)
+    assert (tmp_path / "runs" / first.record.config.id / "status.json").stat().st_mtime_ns == made
+    assert same(synthlab.load_model(replace(first.record, weights=None)), first)
+    with pytest.raises(InputError, match="seeds=3: one model has one; give seed"):
+        synthlab.train(**asked, seeds=3)
+    with pytest.raises(InputError, match="save=null: the weights are always kept"):
+        synthlab.train(**asked, save=None)
+    with pytest.raises(InputError, match="there is no such record"):
+        synthlab.load_model("0123456789abcdef", tmp_path)
+
+
+def test_damaged_records_and_those_of_another_version_are_not_opened(tmp_path, monkeypatch):
+    model = synthlab.train(**QUICK, results=tmp_path, progress=False)
+    identity = model.record.config.id  # which depends on the version
+    path = tmp_path / "runs" / identity / "weights.safetensors"
+    path.write_bytes(model.record.weights[:-1])
+    with pytest.raises(InputError, match=r"damaged record \(weights.safetensors does not have its checksum\)"):
+        synthlab.load_model(identity, tmp_path)
+    path.write_bytes(model.record.weights)
+    monkeypatch.setattr(RunConfig, "results_version", 99)
+    with pytest.raises(InputError, match="it is of results version 4; the present one is 99"):
+        synthlab.load_model(identity, tmp_path)
