@@ -196,7 +196,7 @@ def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
 @pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=ray"]])
 def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_path, monkeypatch, workers):
     monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
-    monkeypatch.setattr("synthlab.errors.find_spec", lambda _: True)
+    monkeypatch.setattr("synthlab.errors.find_spec", lambda _: SimpleNamespace(origin="there"))
     address = f"memory://{secrets.token_hex(4)}"
     outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
     line = f"error: results={address}: is seen by no other process; give a folder, or workers=1 without a launcher"
