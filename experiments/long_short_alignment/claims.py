@@ -1,6 +1,7 @@
 """The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each decided in miniature."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,10 @@ def estimated(
     """A check on a correlation whose interval rests on the independent witnesses ``of`` the ``runs``. Raises
     NoEvidence where these are too few for an interval."""
     number = int(runs[WITNESSES[of]].nunique())
-    if np.isnan(found.low):
+    if number < LEAST_GROUPS:
         raise NoEvidence(f"{number} {of} are too few for an interval: it takes {LEAST_GROUPS}")
+    if np.isnan(found.low):
+        raise NoEvidence("a quantity is not finite, or does not vary over the models")
     estimate = Estimate(Interval(found.low, found.high, COVERAGE), number, of)
     return Check(what, np.array([found.value]), low=low, estimate=estimate, centre=centre)
 
@@ -78,30 +81,14 @@ def checks(
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
     what, y = {"sce": "misalignment", "excess": "misalignment beyond entropy"}, "loss_to_4x_within"
-    return [
-        check
-        for x, name in what.items()
-        for check in (
-            estimated(
-                runs,
-                f"{name}: correlation with the log of perplexity to 4x",
-                correlation(runs, f"{x}_within", y, WITNESSES["settings"]),
-                "settings",
-                low=TRAINING,
-                centre=NO_OTHER,
-            ),
-            *(
-                estimated(
-                    runs,
-                    f"{name}, over {of}: its correlation less that of the training loss",
-                    lead(runs, f"{x}_within", "loss_1x_within", y, WITNESSES[of]),
-                    of,
-                    low=0.0,
-                )
-                for of in ("settings", "encodings")
-            ),
-        )
-    ]
+    found = []
+    for (x, name), of in product(what.items(), ("settings", "encodings")):
+        by = WITNESSES[of]
+        value = correlation(runs, f"{x}_within", y, by)
+        found.append(estimated(runs, f"{name}, over {of}: correlation", value, of, low=TRAINING, centre=NO_OTHER))
+        value = lead(runs, f"{x}_within", "loss_1x_within", y, by)
+        found.append(estimated(runs, f"{name}, over {of}: less that of the training loss", value, of, low=0.0))
+    return found
 
 
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"

@@ -1,7 +1,8 @@
 """Power: how small a lead of one predictor over another a study can find, and how many independent witnesses it takes.
 
-A lead is found where its 95 % interval lies above 0. Its standard error is that of the measured interval, and goes
-down with the square root of the number of witnesses. Simulated, leads are found about as often as is said here.
+A lead is found where its 95 % interval lies above 0. Its standard error is taken from the longer arm of the measured
+interval, and goes down with the square root of the number of witnesses. Simulated, leads are found as often as is said
+here, or more often. Of few witnesses, such as seven, the error itself is known to a factor of two at best.
 """
 
 from statistics import NormalDist
@@ -29,9 +30,10 @@ class Power(NamedTuple):
 
 def power(measured: Correlation, number: int, lead: float) -> Power:
     """What a study that ``measured`` a lead with ``number`` witnesses can find of a ``lead``."""
-    if not np.isfinite(measured.low) or measured.value <= measured.low:
+    reach = max(measured.value - measured.low, measured.high - measured.value)
+    if not reach > 0:
         return Power(np.nan, np.nan, np.nan)
-    normal, error = NormalDist(), (measured.value - measured.low) / student(number - 1)
+    normal, error = NormalDist(), reach / student(number - 1)
 
     def smallest(witnesses: int) -> float:
         return (student(witnesses - 1) + normal.inv_cdf(OFTEN)) * error * np.sqrt(number / witnesses)

@@ -62,10 +62,10 @@ class Correlations(Analysis):
         return {
             name + kind: Drawn(
                 fill(labels[name + kind], LETTERS),
-                Scatter(name + kind, outcome + kind, labels, by),
+                Scatter(name + kind, outcome + kind, labels, "settings"),
                 drawn[[*columns, outcome + kind, name + kind]].reset_index(drop=True),
             )
-            for kind, by in (("", "trainings"), (WITHIN, "settings"))
+            for kind in ("", WITHIN)
             for name in self.predictors
         }
 
@@ -77,8 +77,9 @@ class Correlations(Analysis):
         ]
         pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
         parts = []
-        for kind, witnesses in (("", ("trainings", "encodings")), (WITHIN, ("settings", "encodings"))):
-            table = correlations(runs, [(x + kind, y + kind) for x, y in pairs], witnesses)
+        for kind in ("", WITHIN):
+            asked = [(x + kind, y + kind) for x, y in pairs]
+            table = correlations(runs, asked, ("settings", "encodings"))
             last = self.predictors[-1] + kind
             asked = table[["predictor", "outcome", "kind", "of"]].itertuples(index=False)
             leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in asked]
@@ -87,7 +88,8 @@ class Correlations(Analysis):
                 power(found, number, self.worth) for found, number in zip(leads, table["number"], strict=True)
             ]
             asked = table[["predictor", "outcome", "kind"]].itertuples(index=False)
-            without = [without_one(runs, x, y, "encoding", HOW[how]) for x, y, how in asked]
+            within = ["setting", "seed"] if kind else []
+            without = [without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how in asked]
             table[["least_without_one", "greatest_without_one"]] = without
             parts.append(table)
         return {"correlations": pd.concat(parts, ignore_index=True)}
@@ -100,7 +102,7 @@ class Correlations(Analysis):
         others = told[~told["predictor"].isin(last) & (told["kind"] == "pearson")]
         return [
             *(_correlation_line(row) for row in told.itertuples()),
-            *(_power_line(row, self.predictors[-1], self.worth) for row in others.itertuples()),
+            *(_power_line(row, self.worth) for row in others.itertuples()),
         ]
 
 
@@ -155,10 +157,10 @@ def _correlation_line(row: Any) -> str:
     return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models, {row.number} {row.of}"
 
 
-def _power_line(row: Any, over: str, lead: float) -> str:
+def _power_line(row: Any, lead: float) -> str:
     often = f"{100 * OFTEN:.0f} times of 100"
     needed = f"{row.needed:.0f}" if np.isfinite(row.needed) else "no number known"
     return (
-        f"power: {row.number} {row.of} find a lead of {row.predictor} over {over} of {lead:g} {100 * row.found:.0f} "
+        f"power: {row.number} {row.of} find a lead of {row.predictor} of {lead:g} {100 * row.found:.0f} "
         f"times of 100, and {often} one of {row.smallest:.2f}; {needed} would find one of {lead:g} {often}"
     )

@@ -175,7 +175,7 @@ def _import_kind(name: str) -> str:
     for entry in entry_points(group="synthlab.kinds", name=name):
         try:
             entry.load()
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # whatever a module of others raises when it is imported
             why = f"needs {entry.value}, which cannot be imported here ({in_one_line(error)})"
     return why
 

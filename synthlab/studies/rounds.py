@@ -21,7 +21,8 @@ from synthlab.studies.verdicts import Claim, judge
 
 
 class Open(NamedTuple):
-    """An undecided check of a claim, and the series that it is about, which stand in the grid called ``grid``."""
+    """An undecided check of a claim, and the series that it is about, which stand in the grid called ``grid``; none
+    where no more seeds would decide it."""
 
     claim: str
     grid: str
@@ -31,6 +32,8 @@ class Open(NamedTuple):
     def wanted(self) -> dict[tuple[str, ...], int]:
         """How many seeds its series are to have, by identity: more for those with the fewest. Empty at the last
         look, and where a series leaves nothing to the seed: it has one run, to which others cannot be paired."""
+        if not self.series:
+            return {}
         fewest = min(cell.seeds for cell in self.series)
         following = [look for look in LOOKS if look > fewest][:1] if fewest >= LOOKS[0] else []
         return {cell.identity: look for look in following for cell in self.series if cell.seeds == fewest}
@@ -56,11 +59,11 @@ def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, C
     for key, grid in plan.study.grids.items():
         by_label = {cell.label: cell for cell in plan.cells[key]}
         for verdict in judge(claims.values(), plan.figure, [(grid.claims, evidence[key])]):
-            for check in (check for check in verdict.checks if check.asks_for_seeds):
+            for check in (check for check in verdict.checks if not check.is_decided):
                 for name in check.series:
                     if name not in by_label:
                         raise InputError(unknown(f"claim {verdict.claim.id}: series", name, by_label))
-                about = [by_label[name] for name in check.series or by_label]
+                about = [by_label[name] for name in check.series or by_label] if check.asks_for_seeds else []
                 yield Open(verdict.claim.id, f"{plan.name}{key}", about)
 
 

@@ -27,7 +27,8 @@ class Runs(NamedTuple):
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""
-        return Store(self.results if kind.folder == "." else f"{self.results}/{kind.folder}", self.save)
+        root = self.results if kind.folder == "." else f"{self.results}/{kind.folder}"
+        return Store(root, None if self.replot else self.save)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained."""
@@ -47,9 +48,12 @@ class Runs(NamedTuple):
             tell(f"seeds={AUTO}: {why}; runs to train: {number}{cost}")
 
     def ensured(self, configs: Iterable[Config]) -> dict[str, Record]:
-        """The records of all, by identity."""
+        """The records of all, by identity. Where none is to be trained, raises InputError for a damaged one."""
         records: dict[str, Record] = {}
         for kind, alike in _by_kind(configs).items():
+            if self.replot:
+                records |= {config.id: self.store(kind).read(config.id) for config in alike}
+                continue
             found = ensure(alike, self.store(kind), self.workers, device=self.device, tracker=self.tracker)
             records |= {record.config.id: record for record in found}
         return records

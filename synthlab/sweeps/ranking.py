@@ -41,9 +41,8 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     measured = table["status"] != "diverged"
     table.loc[measured, [*ERRORS]] = table.loc[measured, [*ERRORS]].fillna(math.inf)
     columns = varying(table.drop(columns=["seconds", "loss"])) or ["task"]
-    by = [
-        with_followers(table)[column].map(as_text) for column in columns
-    ]  # a setting that a run does not have is a value, too
+    named = with_followers(table)
+    by = [named[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     result = groups.agg(
         seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in MEASURES}

@@ -5,6 +5,7 @@ import os
 import pickle
 import secrets
 import threading
+from types import SimpleNamespace
 
 import pytest
 
