@@ -6,8 +6,8 @@ interval of a difference of two correlations is put together from theirs and fro
 Psychological Methods 12, 2007).
 
 Simulated with 7 and 28 groups of normal and heavy-tailed values (in the tests), the former covers the true correlation
-94 to 95 times of 100 and the latter the true difference 93 to 96 times, where 95 are said. The percentile bootstrap over
-groups covers a correlation 88 to 95 times.
+94 to 95 times of 100 and the latter the true difference 93 to 96 times, where 95 are said. The percentile bootstrap
+over groups covers a correlation 88 to 95 times.
 """
 
 from collections.abc import Callable, Sequence
