@@ -33,6 +33,7 @@ from synthlab.storage.records import (
     status_with,
 )
 
+IDENTITY = re.compile("[0-9a-f]{16}")
 RESUMED = "finished runs are kept, the same command goes on from there"
 SAVED = ("weights",)  # what can be kept beside a record's numbers
 STALE = 3600  # seconds after which something half-written must be an interrupted run's
@@ -95,7 +96,7 @@ class Store:
         """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
         with listing(self.files):
             names = self.files.groups(folder, STATUS)
-        yield from (name for name in names if re.fullmatch(r"[0-9a-f]{16}", name))
+        yield from (name for name in names if IDENTITY.fullmatch(name))
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
