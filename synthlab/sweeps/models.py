@@ -58,8 +58,8 @@ def load_model(record: Record | str, results: str | os.PathLike[str] = "results"
         The trained model, with its record (``model.record``).
 
     Raises:
-        InputError: There is no such record, or it is damaged, of another results version, or of a run that diverged; or
-            its weights are not those of this run. Nothing in a file of weights is executed.
+        InputError: ``record`` is neither, or there is no such record, or it is damaged, of another results version, or
+            of a run that diverged; or its weights are not those of this run. Nothing in a file of weights is executed.
 
     Warns:
         UserWarning: The model was trained again, on another machine than the record's: its training curve differs.
