@@ -64,7 +64,10 @@ class Text(Language):
         return part[starts + torch.arange(length)].long()
 
     def encode(self, text):
-        return list(text.encode())
+        try:
+            return list(text.encode())
+        except UnicodeEncodeError:  # half of a pair of surrogates
+            raise InputError(f"sequences: {text!r:.40}: must be text that UTF-8 can encode") from None
 
     def completed(self):
         return {"digest": self.digest}

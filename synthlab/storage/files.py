@@ -126,7 +126,7 @@ class Folder(Files):
         whole = self._made(path)
         partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
         try:
-            partial.write_bytes(data)
+            _write_through(partial, data)
             partial.replace(whole)
         finally:
             partial.unlink(missing_ok=True)
@@ -152,10 +152,7 @@ class Folder(Files):
         try:
             partial.mkdir()
             for name, data in files.items():
-                with open(partial / name, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
+                _write_through(partial / name, data)
             partial.rename(whole)
         except OSError:  # another process may have made the same in the meantime
             if not whole.is_dir():
@@ -191,6 +188,14 @@ class Folder(Files):
         whole = self.root / path
         whole.parent.mkdir(parents=True, exist_ok=True)
         return whole
+
+
+def _write_through(path: Path, data: bytes) -> None:
+    """Write a file, down to the disk: renaming it may get there earlier than what is in it."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _create_exclusively(whole: Path, data: bytes) -> bool:

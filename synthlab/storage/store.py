@@ -33,6 +33,7 @@ from synthlab.storage.records import (
     status_with,
 )
 
+IDENTITY = re.compile("[0-9a-f]{16}")
 RESUMED = "finished runs are kept, the same command goes on from there"
 SAVED = ("weights",)  # what can be kept beside a record's numbers
 STALE = 3600  # seconds after which something half-written must be an interrupted run's
@@ -50,6 +51,7 @@ class Store:
         if save is not None and save not in SAVED:
             raise InputError(unknown("save", save, SAVED))
         self.files, self.save = files_at(root), save
+        self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
 
     @property
     def root(self) -> Path:
@@ -94,7 +96,7 @@ class Store:
         """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
         with listing(self.files):
             names = self.files.groups(folder, STATUS)
-        yield from (name for name in names if re.fullmatch(r"[0-9a-f]{16}", name))
+        yield from (name for name in names if IDENTITY.fullmatch(name))
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
@@ -134,16 +136,22 @@ class Store:
             return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:
-        """Keep ``record``, whole or not at all. One that is already there stays as it is; if it lacks the weights, they
-        are put beside it. Raises StoreError where it cannot be written, or its weights are of other numbers."""
-        if record.weights is not None and self._has_record(record.config.id):
-            self._add_weights(record.config.id, files_of(record))
+        """Keep ``record``, whole or not at all. One that is already there stays as it is; if it lacks the weights that
+        are to be kept, they are put beside it. Raises StoreError where it cannot be written, or where it has other
+        numbers, or another outcome, than the one that lacks weights."""
+        if self._has_record(record.config.id):
+            if not self._is_whole(record.config.id):
+                self._add_weights(record.config.id, files_of(record))
             return
         with self.writing():
             self.files.write_group(f"runs/{record.config.id}", files_of(record))
 
     def write_failure(self, failure: Failure) -> None:
-        """Keep why a run failed, in place of what was known before. Raises InputError where it cannot be written."""
+        """Keep why a run failed, in place of what was known before. Raises StoreError where it cannot be written, or
+        where the run is recorded and was trained again for its weights."""
+        if self.save is not None and self._has_record(failure.config.id):
+            where = self.path(failure.config.id)
+            raise StoreError(f"{where}: its weights could not be made ({failure.error}); the record stays as it is")
         with self.writing():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
@@ -175,6 +183,7 @@ class Store:
         """Move a damaged record out of the way, so that its run can be trained anew; returns where it lies now. Whoever
         does so holds the run's lease."""
         aside = f"damaged/{identity}-{secrets.token_hex(4)}"
+        self._whole.discard(identity)
         with self.writing("finished runs are kept"):
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
@@ -185,31 +194,39 @@ class Store:
 
     def _is_whole(self, identity: str) -> bool:
         """Whether a record has the weights, if they are to be kept. A diverged run has none; what is damaged passes,
-        since whoever reads it says so."""
-        if self.save is None:
+        since whoever reads it says so. Weights never leave a record, so that one found whole is not read again."""
+        if self.save is None or identity in self._whole:
             return True
         try:
-            with self._named(identity):
-                status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+            status = self._status(identity)
+            if status["status"] == "diverged" or WEIGHTS in status["sha256"]:
+                self._whole.add(identity)
+                return True
+            if identity not in self._sound:  # damage in its numbers is to be found before it is trained again
+                self.read(identity)
+                self._sound.add(identity)
         except DamagedRecord:
             return True
-        return status["status"] == "diverged" or WEIGHTS in status["sha256"]
+        return False
+
+    def _status(self, identity: str) -> dict[str, Any]:
+        with self._named(identity):
+            return status_of(self.files.read(f"runs/{identity}/{STATUS}"))
 
     def _add_weights(self, identity: str, files: dict[str, bytes]) -> None:
         """Put the weights among ``files``, those of a run trained again, beside its record. The status is written last,
         so that the record is sound at any moment."""
-        with self._named(identity):
-            status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
-        if WEIGHTS in status["sha256"]:
-            return
+        status = self._status(identity)
         again = status_of(files[STATUS])
         numbers = {name: digest for name, digest in status["sha256"].items() if name.endswith(".csv")}
-        if not numbers.items() <= again["sha256"].items():
+        if again["status"] != status["status"] or not numbers.items() <= again["sha256"].items():
             made, here = (_made_with(each["environment"]) for each in (status, again))
             raise StoreError(
                 f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
                 f"{here}); its weights cannot be kept beside them, give another results folder"
             )
+        if WEIGHTS not in files:
+            return
         with self.writing():
             self.files.write(f"runs/{identity}/{WEIGHTS}", files[WEIGHTS])
             self.files.write(f"runs/{identity}/{STATUS}", status_with(status, WEIGHTS, files[WEIGHTS]))

@@ -6,7 +6,7 @@ from typing import Any
 from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.storage.store import Store
+from synthlab.storage.store import IDENTITY, Store
 from synthlab.sweeps.sweep import run
 from synthlab.training.trained import TrainedModel
 
@@ -58,8 +58,8 @@ def load_model(record: Record | str, results: str | os.PathLike[str] = "results"
         The trained model, with its record (``model.record``).
 
     Raises:
-        InputError: There is no such record, or it is damaged, of another results version, or of a run that diverged; or
-            its weights are not those of this run. Nothing in a file of weights is executed.
+        InputError: ``record`` is neither, or there is no such record, or it is damaged, of another results version, or
+            of a run that diverged; or its weights are not those of this run. Nothing in a file of weights is executed.
 
     Warns:
         UserWarning: The model was trained again, on another machine than the record's: its training curve differs.
@@ -72,5 +72,8 @@ def load_model(record: Record | str, results: str | os.PathLike[str] = "results"
         >>> type(model.module).__name__, len(model.predict(["0110"]).answer)
         ('Transformer', 1)
     """
-    found = record if isinstance(record, Record) else Store(results).read(record)
-    return found.model()
+    if not isinstance(record, Record):
+        if not isinstance(record, str) or not IDENTITY.fullmatch(record):
+            raise InputError(f"record={record!r:.40}: must be a record, or the identity of one, 16 hexadecimal digits")
+        record = Store(results).read(record)
+    return record.config.family.open_model(record)  # as Record.model does: a warning names the line that called

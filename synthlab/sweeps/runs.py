@@ -1,7 +1,8 @@
 """Train the runs of an ensemble and record them; skip what is already recorded."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from traceback import walk_tb
+from typing import TypeVar
 
 from synthlab.config.base import Config
 from synthlab.errors import StoreError
@@ -12,6 +13,7 @@ from synthlab.sweeps.trackers import Followed, tracker_of
 from synthlab.training.exactness import exact_ensembles
 from synthlab.training.execution import environment, execute_together
 
+Each = TypeVar("Each")
 UNTRACKED = tracker_of({"name": "none"})
 
 
@@ -36,8 +38,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
                 tracks.observe(step, losses)
 
             records = execute_together(configs, observe, device, with_weights=store.save is not None)
-            for record in records:
-                store.write(record)
+            _for_each(records, store.write)
             tracks.end(records)
     except StoreError:
         raise
@@ -47,8 +48,19 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
         if len(configs) == 1:
             store.write_failure(Failure.of(configs[0], error, environment(device)))
         else:
-            for config in configs:
-                _train([config], store, device, tracker, held)
+            _for_each(configs, lambda config: _train([config], store, device, tracker, held))
+
+
+def _for_each(things: Iterable[Each], do: Callable[[Each], None]) -> None:
+    """Do something with each, and only then raise the first StoreError: one run costs no other its record."""
+    refused = []
+    for thing in things:
+        try:
+            do(thing)
+        except StoreError as error:
+            refused.append(error)
+    if refused:
+        raise refused[0]
 
 
 def _is_schedulers(error: BaseException) -> bool:

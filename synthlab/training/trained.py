@@ -2,7 +2,6 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -74,17 +73,19 @@ class TrainedModel(ABC):
         """What the model says of the first ``lengths`` symbols of each row; what follows them is padding."""
 
     @torch.no_grad()
-    def predict(self, sequences: Sequence[Any] | Tensor) -> Prediction:
+    def predict(self, sequences: Any) -> Prediction:
         """Answer for each sequence; BOS, EOS and positions are added as in training.
 
         Args:
-            sequences: Texts, such as ``["0110", "1"]``, of any lengths; or symbols, an integer tensor [N, L].
+            sequences: Texts of any lengths, a list such as ``["0110", "1"]`` or another iterable; or symbols, an
+                integer tensor [N, L].
 
         Returns:
             The answers, and what the model puts out.
 
         Raises:
-            InputError: There is no sequence, or one is empty, too long for the encoding or of other symbols.
+            InputError: It is neither, or there is no sequence, or one is empty, too long for the encoding or of other
+                symbols.
         """
         x, lengths = _rows(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
         symbols, longest = self.limits()
@@ -95,15 +96,24 @@ class TrainedModel(ABC):
             raise InputError(f"sequences: one has {x.shape[1]} symbols; encoding={encoding} takes {longest:g}")
         return self.respond(x, lengths)
 
-    def _padded(self, texts: Sequence[Any]) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+    def _padded(self, texts: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
-        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f"sequences={texts!r:.40}: must be a list of texts or an integer tensor [N, L]")
-        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
+        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in _texts(texts)]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
             raise InputError("sequences: there must be one or more, of one symbol or more")
         return pad_sequence(rows, batch_first=True), lengths
+
+
+def _texts(sequences: Any) -> list[str]:
+    try:
+        texts: list[Any] = [None] if isinstance(sequences, str) else list(sequences)
+    except TypeError:  # it has no items
+        texts = [None]
+    if not all(isinstance(text, str) for text in texts):
+        told = " ".join(repr(sequences).split())
+        raise InputError(f"sequences={told:.40}: must be a list of texts or an integer tensor [N, L]")
+    return texts
 
 
 def _rows(x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
@@ -121,6 +131,6 @@ def _trained_again(record: Record) -> bytes:
         warnings.warn(
             f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
             f"of another machine or version of torch",
-            stacklevel=5,  # whoever asked the record for its model
+            stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
         )
     return weights_file(ensemble, 0, [config])

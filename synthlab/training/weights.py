@@ -14,6 +14,7 @@ from synthlab.config.base import Config, identity_of
 from synthlab.errors import InputError, in_one_line
 from synthlab.storage.records import WEIGHTS
 
+SHOWN = 40  # letters of what a file says that a message repeats, escaped: it may hold anything
 # safetensors is imported where it is used: a run that keeps no weights starts without it.
 
 
@@ -35,38 +36,42 @@ def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config]) -> 
 def load_weights(module: nn.Module, data: bytes, config: Config) -> None:
     """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``.
 
-    Raises InputError, in one line, for a file that cannot be read, is of another run or results version, or does not
-    fit the model. Nothing in the file is executed.
+    Raises InputError, in one line, for a file that cannot be read, is of another run or results version, does not
+    fit the model, or has numbers that are not finite. Nothing in the file is executed.
     """
     where = f"{WEIGHTS} of record {config.id}"
     tensors, run = _read(data, where)
     try:
         version, identity = run["results_version"], identity_of(run["config"], run["results_version"])
-    except (TypeError, KeyError):
+    except (TypeError, KeyError, RecursionError):
         raise InputError(f"{where}: does not say which run it is of; synthlab did not write it") from None
     if version != config.results_version:
-        raise InputError(f"{where}: is of results version {version}; the present one is {config.results_version}")
+        told = f"{version!r:.{SHOWN}}"
+        raise InputError(f"{where}: is of results version {told}; the present one is {config.results_version}")
     if identity != config.id:
         raise InputError(f"{where}: holds the weights of another run, {identity}")
     expected, found = _layout(module.state_dict()), _layout(tensors)
     wrong = sorted(expected.items() ^ found.items())
     if wrong:
         name = wrong[0][0]
-        raise InputError(f"{where}: {name} is {found.get(name, 'missing')}; must be {expected.get(name, 'left out')}")
+        is_now, must_be = found.get(name, "missing"), expected.get(name, "left out")
+        raise InputError(f"{where}: {name!r:.{SHOWN}} is {is_now:.{SHOWN}}; must be {must_be}")
+    odd = [name for name, values in tensors.items() if not values.isfinite().all()]
+    if odd:
+        raise InputError(f"{where}: {odd[0]!r:.{SHOWN}} has numbers that are not finite")
     module.load_state_dict(tensors)
 
 
 def _read(data: bytes, where: str) -> tuple[dict[str, Tensor], Any]:
     """The tensors of a file, and what it says of its run."""
-    from safetensors import SafetensorError
     from safetensors.torch import load
 
     try:
         tensors = load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # the format: its length, then JSON
         return tensors, json.loads(header.get("__metadata__", {}).get("run", "null"))
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{where}: cannot be read ({in_one_line(error)})") from None
+    except Exception as error:  # whatever bytes that others made may give rise to
+        raise InputError(f"{where}: cannot be read ({in_one_line(error)!r:.{2 * SHOWN}})") from None
 
 
 def _layout(tensors: dict[str, Tensor]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 
 from support.browser import CHROMIUM, PATIENCE, SIZES, Visitor
-from support.server import SHORT, served
+from support.server import served
 
 pytestmark = pytest.mark.browser
 LESSONS = {
@@ -54,7 +54,7 @@ def browser():
 def address(browser, tmp_path_factory) -> Iterator[str]:
     """The page's address, served as a user would; in the end nothing was printed but that, and it closes."""
     errors = tmp_path_factory.mktemp("classroom") / "stderr"
-    command = [sys.executable, "-m", "classroom", "port=0", "open=false", SHORT]
+    command = [sys.executable, "-m", "classroom", "port=0", "open=false"]
     with errors.open("w") as stderr:
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
         yield re.search(r"http://127\.0\.0\.1:\d+/", server.stdout.readline()).group()
@@ -129,7 +129,7 @@ def test_two_windows_do_not_disturb_each_other(visit):
 
 
 def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(browser):
-    with served("windows=1", SHORT) as (_, address):
+    with served("windows=1") as (_, address):
         first = Visitor(browser, address)
         first.button("Mean works").click()
         first.idle(1)
@@ -145,7 +145,7 @@ def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(br
 
 
 def test_pages_that_no_browser_shows_take_no_process(browser):
-    with served("windows=2", SHORT) as (_, address):
+    with served("windows=2") as (_, address):
         for _ in range(5):
             urlopen(address).read()
         window = Visitor(browser, address)

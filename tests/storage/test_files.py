@@ -5,6 +5,7 @@ import os
 import pickle
 import secrets
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -223,3 +224,11 @@ def test_write_whole_leaves_the_old_text_where_it_fails(tmp_path, monkeypatch):
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert [each.name for each in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done, replace = [], Path.replace
+    monkeypatch.setattr(os, "fsync", lambda _: done.append("flushed"))
+    monkeypatch.setattr(Path, "replace", lambda *paths: (done.append("renamed"), replace(*paths))[1])
+    Folder(tmp_path).write("x", b"1")
+    assert done == ["flushed", "renamed"]

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SHORT = "every={protocol: classroom, protocol.steps: 400}"  # enough to see a curve move
-
 
 @contextmanager
 def served(*arguments: str) -> Iterator[tuple[subprocess.Popen, str]]:

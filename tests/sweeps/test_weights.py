@@ -47,6 +47,9 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
         store.write(replace(record(scale=1 + 1e-15), weights=b"numbers"))
     assert f"runs/{kept.config.id}: " in str(caught.value)
     assert "\n" not in str(caught.value)
+    with pytest.raises(StoreError, match="this run gives other numbers"):
+        store.write(record(diverged_at=3))
+    store.write(kept)  # without weights there is nothing to add
     assert store.read(kept.config.id).weights is None
     store.write(replace(kept, weights=b"numbers", environment={"torch": "3"}))
     assert store.holds(kept.config)
@@ -90,6 +93,64 @@ def test_other_numbers_end_the_sweep_in_one_line_and_leave_the_record(tmp_path):
     assert left.read(made.config.id).weights is None
     assert list(left.ids("failed")) == []
     synthlab.run(**QUICK, results=tmp_path / "other", progress=False)  # without weights it is as good as before
+
+
+def test_a_run_that_diverges_when_trained_again_ends_the_sweep(tmp_path):
+    run = config(*EXPLOSIVE)
+    finished = replace(record(), config=run)  # as a machine that rounds otherwise may have it
+    Store(tmp_path).write(finished)
+    with pytest.raises(StoreError, match=f"runs/{run.id}: trained again, this run gives other numbers"):
+        ensure([run], Store(tmp_path, "weights"), progress=False)
+    assert Store(tmp_path).read(run.id).status == "finished"
+
+
+def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):
+    configs = [config(f"seed={seed}") for seed in range(3)]
+    Store(tmp_path).write(replace(record(), config=configs[0]))
+    with pytest.raises(StoreError, match=f"runs/{configs[0].id}: .* gives other numbers"):
+        ensure(configs, Store(tmp_path, "weights"), progress=False)
+    assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
+
+
+@pytest.mark.parametrize("runs", [2, FEW + 1])
+def test_damaged_records_without_weights_are_set_aside_and_trained_anew(tmp_path, runs):
+    configs = [config(f"seed={seed}") for seed in range(runs)]
+    plain = ensure(configs, Store(tmp_path), progress=False)
+    numbers = tmp_path / "runs" / configs[0].id / "metrics.csv"
+    numbers.write_bytes(numbers.read_bytes()[:100])
+    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{configs[0].id}-"):
+        again = ensure(configs, Store(tmp_path, "weights"), progress=False)
+    assert all(each.weights is not None for each in again)
+    assert again[0].metrics.equals(plain[0].metrics)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path, monkeypatch, runs):
+    flag = tmp_path / "broken"
+    monkeypatch.setenv("BROKEN", str(flag))
+    broken = [config("task.name=support.user_classes:Broken", f"seed={seed}") for seed in range(runs)]
+    ensure(broken[:1], Store(tmp_path), progress=False)
+    flag.touch()
+    line = rf"runs/{broken[0].id}: its weights could not be made .ZeroDivisionError: over and under.; the record stays"
+    with pytest.raises(StoreError, match=line):
+        ensure(broken, Store(tmp_path, "weights"), progress=False)
+    assert broken[0].id not in set(Store(tmp_path).ids("failed"))
+    flag.unlink()
+    assert all(each.weights is not None for each in ensure(broken, Store(tmp_path, "weights"), progress=False))
+
+
+def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
+    store, kept = Store(tmp_path, "weights"), replace(record(), weights=b"numbers")
+    store.write(kept)
+    assert store.holds(kept.config)
+    monkeypatch.setattr(store.files, "read", lambda path: pytest.fail(f"{path} was read"))
+    assert store.holds(kept.config)
+    assert store.recorded({kept.config.id}) == {kept.config.id}
+    store.set_aside(kept.config.id)
+    assert not store.holds(kept.config)
+    monkeypatch.undo()
+    Store(tmp_path).write(replace(kept, weights=None))
+    assert not store.holds(kept.config)
 
 
 def test_runs_of_other_families_are_kept_too(tmp_path):

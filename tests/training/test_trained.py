@@ -1,6 +1,9 @@
 """Trained models to hold: their weights, their answers, training them again."""
 
 import json
+import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from torch import nn
 
 import synthlab
 from support.configs import config
@@ -21,6 +25,7 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.evaluation import test_sequences as sequences_of
 from synthlab.regression.inputs import INPUTS
 from synthlab.storage.records import Record
+from synthlab.storage.store import Store
 from synthlab.training.execution import execute, execute_together
 from synthlab.training.trained import TrainedModel
 from synthlab.training.weights import load_weights, weights_file
@@ -91,6 +96,12 @@ def test_texts_of_several_lengths_are_answered_as_each_alone():
     ("sequences", "message"),
     [
         ("0110", "sequences='0110': must be a list of texts or an integer tensor"),
+        (5, "sequences=5: must be a list of texts or an integer tensor"),
+        (None, "sequences=None: must be a list of texts or an integer tensor"),
+        (np.array(["01"])[0], "must be a list of texts or an integer tensor"),
+        (np.zeros((2, 2)), r"sequences=array\(.*: must be a list of texts"),
+        (np.array(1), r"sequences=array\(1\): must be a list of texts"),
+        (["\ud800"], r"sequences: '\\ud800': must be made of 0 and 1"),
         ([[0, 1]], "must be a list of texts or an integer tensor"),
         (["01", "012"], "sequences: '012': must be made of 0 and 1"),
         (["01", "²"], "must be made of 0 and 1"),
@@ -144,6 +155,9 @@ def test_text_is_given_as_text():
     model = kept(small("language=text"))[0].model()
     texts = model.predict(["def f", "(é"])
     torch.testing.assert_close(texts.output[1:], model.predict(torch.tensor([[40, 195, 169]])).output)
+    torch.testing.assert_close(model.predict(text for text in ["def f", "(é"]).output, texts.output)
+    with pytest.raises(InputError, match=r"^sequences: '\\ud800': must be text that UTF-8 can encode$"):
+        model.predict(["\ud800"])
 
 
 def test_the_model_of_theorem_1_is_trained_again():
@@ -160,6 +174,18 @@ def test_a_model_that_is_trained_again_but_not_as_recorded_is_told_of():
     other = replace(record, training=record.training.assign(loss=record.training["loss"] * (1 + 1e-15)))
     with pytest.warns(UserWarning, match=f"record {record.config.id}: trained again, the model has another training"):
         other.model()
+
+
+def test_the_warning_names_the_line_that_asked_for_the_model(tmp_path):
+    record = execute(config(*TINY))
+    Store(tmp_path).write(replace(record, training=record.training.assign(loss=0.0)))
+    script = tmp_path / "mine.py"
+    script.write_text(
+        f"import synthlab\nmodel = synthlab.load_model({record.config.id!r}, {str(tmp_path)!r})\nmodel.record.model()\n"
+    )
+    # In a process of its own: here each call passes through a check of shapes, and the lines are further away.
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    assert re.findall(r"mine\.py:(\d): UserWarning: record", done.stderr) == ["2", "3"]
 
 
 def test_a_run_that_diverged_has_no_model():
@@ -200,18 +226,26 @@ def test_any_damage_to_a_file_gives_numbers_or_one_line(data):
         assert "\n" not in str(error)
 
 
+def written(header: dict) -> bytes:
+    """A file of safetensors without data."""
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text
+
+
 def test_foreign_files_are_refused_by_name(monkeypatch):
     def refused(weights: bytes, message: str):
         with pytest.raises(InputError, match=message) as caught:
             replace(RECORD, weights=weights).model()
         assert str(caught.value).startswith(f"weights.safetensors of record {RECORD.config.id}: ")
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 250
 
     module, run = RECORD.model().module, RECORD.config
     refused(b"", "cannot be read")
     refused(b"\x80\x04cos\nsystem\n(S'true'\ntR.", "cannot be read")  # a pickle
     refused(RECORD.weights[:-1], "cannot be read")
     refused(OTHER.weights, f"holds the weights of another run, {OTHER.config.id}")
-    refused(weights_file(OTHER.model().module, 0, [run]), r"encoding.vectors is \[1, 21, 8\].*; must be \[1, 20, 8\]")
+    refused(weights_file(OTHER.model().module, 0, [run]), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
     from safetensors.torch import save
@@ -219,6 +253,22 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
     refused(save({"a": torch.zeros(2)}), "does not say which run it is of")
     for about in ("[]", '"text"', "{}", '{"config": 3}'):
         refused(save({"a": torch.zeros(2)}, {"run": about}), "does not say which run it is of")
+    deep = "[" * 200000
+    for about in (deep, "[" * 900 + "]" * 900, '{"results_version": NaN}'):
+        refused(save({"a": torch.zeros(2)}, {"run": about}), "cannot be read|does not say which run it is of")
+    refused(
+        save({"a": torch.zeros(2)}, {"run": '{"results_version": "\\n\\u001b[2J", "config": {}}'}),
+        r"'\\n\\x1b\[2J'; the",
+    )
+    refused(written({"__metadata__": None}), "cannot be read")
+    refused(written({"a": {"dtype": "F32", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}}), "cannot be read")
+    refused(
+        weights_file(nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)}), 0, [run]), r"'\\x1b\\na{33} is .*left out"
+    )
+    for odd in (float("nan"), float("inf")):
+        module = RECORD.model().module
+        module.head[2].weight.data.flatten()[0] = odd
+        refused(weights_file(module, 0, [run]), "'head.2.weight' has numbers that are not finite")
     monkeypatch.setattr(RunConfig, "results_version", 99)
     later = config(*TINY)
     with pytest.raises(InputError, match=r"is of results version 4; the present one is 99"):
@@ -240,6 +290,10 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
         synthlab.train(**asked, save=None)
     with pytest.raises(InputError, match="there is no such record"):
         synthlab.load_model("0123456789abcdef", tmp_path)
+    for odd in ("\0", "", "../runs", 5, None):
+        with pytest.raises(InputError, match="^record=.*: must be a record, or the identity of one") as caught:
+            synthlab.load_model(odd, tmp_path)
+        assert str(caught.value).isprintable()
 
 
 def test_damaged_records_and_those_of_another_version_are_not_opened(tmp_path, monkeypatch):
