@@ -25,8 +25,8 @@ class Prediction(NamedTuple):
         output: What the model puts out: for tasks a number in representation space, not clipped, for languages logits.
     """
 
-    answer: Float[Tensor, " N *V"]
-    output: Float[Tensor, " N *V"]
+    answer: Float[Tensor, "N ..."]
+    output: Float[Tensor, "N ..."]
 
 
 class TrainedModel(ABC):
