@@ -36,8 +36,8 @@ HOW = {how.__name__: how for how in (pearson, spearman)}
 class Correlations(Analysis):
     """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
     against? Over all models, and among those of one setting, which differ in encoding or extension alone. A panel for
-    each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last
-    predictor that is worth detecting."""
+    each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last predictor that is worth
+    detecting."""
 
     def __init__(self, outcomes: Names, predictors: Names, worth: Lead):
         check_quantities("outcomes", outcomes)
@@ -78,19 +78,17 @@ class Correlations(Analysis):
         pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
         parts = []
         for kind in ("", WITHIN):
-            asked = [(x + kind, y + kind) for x, y in pairs]
-            table = correlations(runs, asked, ("settings", "encodings"))
-            last = self.predictors[-1] + kind
-            asked = table[["predictor", "outcome", "kind", "of"]].itertuples(index=False)
-            leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in asked]
+            table = correlations(runs, [(x + kind, y + kind) for x, y in pairs], ("settings", "encodings"))
+            rows = list(table[["predictor", "outcome", "kind", "of"]].itertuples(index=False))
+            last, within = self.predictors[-1] + kind, ["setting", "seed"] if kind else []
+            leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in rows]
             table[["lead", "lead_low", "lead_high"]] = leads
             table[list(Power._fields)] = [
                 power(found, number, self.worth) for found, number in zip(leads, table["number"], strict=True)
             ]
-            asked = table[["predictor", "outcome", "kind"]].itertuples(index=False)
-            within = ["setting", "seed"] if kind else []
-            without = [without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how in asked]
-            table[["least_without_one", "greatest_without_one"]] = without
+            table[["least_without_one", "greatest_without_one"]] = [
+                without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how, _ in rows
+            ]
             parts.append(table)
         return {"correlations": pd.concat(parts, ignore_index=True)}
 

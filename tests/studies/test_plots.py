@@ -5,9 +5,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from support import records
 from support.records import record
 from synthlab.analysis.curves import STYLES, draw_lines
-from synthlab.metrics import METRICS
 from synthlab.studies.drawing import Series
 from synthlab.studies.figure_files import Drawn, Folder
 from synthlab.studies.figures import Panel, drawn_data
@@ -16,14 +16,8 @@ from synthlab.studies.plots import PLOTS
 
 
 def made(value: float, seeds=2, **changed) -> list:
-    """Records whose every metric at length k is value k (1 + seed)."""
-    runs = []
-    for seed in range(seeds):
-        blank = record(seed, **changed)
-        lengths = blank.metrics["length"]
-        columns = dict.fromkeys(METRICS, float(value) * lengths * (1 + seed))
-        runs.append(replace(blank, metrics=pd.DataFrame({"length": lengths, **columns})))
-    return runs
+    """Records of so many seeds, whose every metric at length k is value k (1 + seed)."""
+    return records.made(value, range(seeds), **changed)
 
 
 def power(p: float) -> dict:
