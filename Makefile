@@ -73,6 +73,7 @@ walkthrough: $(READY)
 reference: $(READY)
 	@$(BIN)/python -m experiments figure=maps results=results/reference
 	@$(BIN)/python -m experiments figure=all seeds=auto results=results/reference
+	@$(BIN)/python -m experiments figure=mechanism save=weights results=results/reference/mechanism
 	@$(BIN)/python -m theory results=results/reference
 	@$(BIN)/python -m experiments.long_short_alignment results=results/reference
 	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe

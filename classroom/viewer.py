@@ -7,8 +7,10 @@ import torch
 from torch import nn
 
 from classroom.views import PICTURED, Dots, Reading, View
-from synthlab.models.inspection import added_logits, readout_attention
+from synthlab.inspection.activations import added_logits, run_with_cache
+from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.layers import Member
+from synthlab.models.packing import with_ends
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
@@ -60,12 +62,11 @@ class Viewer:
         answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
         attention, added = [], []
         if isinstance(model, Transformer):
-            drawn = None
-            if model.encoding.draws_positions:
-                drawn = model.encoding.positions(torch.tensor([length]), length + 2, positions)[None]
-            attention = readout_attention(model, x[None, :, :length], drawn)[0, 0, :, -1].tolist()
-            attention = [[*weights[: length + 1], weights[-1]] for weights in attention]
-            logits = added_logits(model, x[None, :, : min(length, PICTURED)])[0, 0].numpy()
+            drawn = model.encoding.positions(torch.tensor([length]), length + 2, positions)
+            _, inside = run_with_cache(HookedTransformer(model), with_ends(x[:, :length]), drawn)
+            *_, last = (values for name, values in inside.items() if name.endswith("hook_pattern"))
+            attention = last[0, :, -1].tolist()
+            logits = added_logits(model, with_ends(x[:, : min(length, PICTURED)]))[0].numpy()
             added = np.where(np.isneginf(logits), np.nan, logits).tolist()
         return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
 

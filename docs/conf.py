@@ -1,5 +1,5 @@
 """The documentation site, which ``make docs`` builds. A warning ends the build, and so does a page that would fetch a
-script, a style, a font or a picture from a network."""
+script, a style, a font or a picture from a network, and a notebook with a cell that fails."""
 
 import re
 from html.parser import HTMLParser
@@ -16,9 +16,15 @@ author = "The synthlab authors"
 copyright = "the synthlab authors, MIT license"
 release = installed("synthlab")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_heading_anchors = 3
 highlight_language = "none"
+exclude_patterns = ["**.ipynb_checkpoints"]
+nb_execution_mode = "force"  # what a notebook shows is what it gives now
+nb_execution_in_temp = True
+nb_execution_timeout = 600  # seconds a cell
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # progress
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True

@@ -2,9 +2,9 @@
 put its tables into the README and the pages of ``docs/``.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
-drawn and ``make theory`` and ``make alignment`` have written, and one in which ``figure=ablation`` and then
-``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone; without
-folders the tables are renewed.
+drawn and ``make theory`` and ``make alignment`` have written, and ``figure=mechanism`` in its folder ``mechanism``; and
+one in which ``figure=ablation`` and then ``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the
+recipe's with RESULTS alone; without folders the tables are renewed.
 """
 
 import json
@@ -16,12 +16,13 @@ from typing import Any, cast, get_args
 
 import pandas as pd
 
+from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
 from synthlab.output import tell
+from synthlab.studies.checks import FACTORS, Answer, Witnesses
 from synthlab.studies.pages import template
 from synthlab.studies.report import deviations, in_words, told
-from synthlab.studies.verdicts import FACTORS, Answer, Witnesses
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -53,11 +54,11 @@ def _cleared(folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, and what the checks that do
-    not hold, or ``rest``, measured."""
+    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, what the checks that do not
+    hold, or ``rest``, measured, and by answer how many checks have it."""
     checks = _checks(folder / "claims.csv")
     return {
-        str(claim): {"verdict": _told(rows), "others": _others(rows), "rest": _rest(rows)}
+        str(claim): {"verdict": _told(rows), "others": _others(rows), "rest": _rest(rows), "answers": _answers(rows)}
         for claim, rows in checks.groupby("claim")
     }
 
@@ -72,7 +73,7 @@ def language_verdicts(folder: Path) -> list[dict[str, Any]]:
             "says": rows["says"].iloc[0],
             "verdict": _told(rows),
             "others": _others(rows),
-            "answers": {answer: int((rows["answer"] == answer).sum()) for answer in get_args(Answer)},
+            "answers": _answers(rows),
         }
         for claim, rows in checks.groupby("claim")
     ]
@@ -82,6 +83,10 @@ def _checks(path: Path) -> pd.DataFrame:
     """A row for each check. Older tables know of no witnesses but seeds."""
     checks = pd.read_csv(path)
     return checks if "of" in checks else checks.assign(number=checks["seeds"], of="seeds")
+
+
+def _answers(rows: pd.DataFrame) -> dict[str, int]:
+    return {answer: int((rows["answer"] == answer).sum()) for answer in get_args(Answer)}
 
 
 def _told(rows: pd.DataFrame) -> str:
@@ -111,6 +116,8 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     language = language_verdicts(REFERENCE / "language")
+    inside = verdicts(REFERENCE / "mechanism")
+    accounts = [{"id": id, "says": claim.statement, **inside[id]} for id, claim in mechanism.CLAIMS.items()]
     lines = [
         {"id": row["claim"].id, "says": row["claim"].statement, "verdict": row["lab"]["verdict"]} for row in claims
     ]
@@ -118,6 +125,7 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
         "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OURS)],
         "claims": claims,
         "language": language,
+        "mechanism": accounts,
         "deviations": deviations(ABOUT.deviations),
         "bench": json.loads((REFERENCE / "bench.json").read_text())["rows"],
     }
@@ -151,6 +159,9 @@ def main() -> None:
             keep(results / "figures", REFERENCE, results / "claims.csv")
         if (results / "theory").exists():
             keep_theory(results / "theory", REFERENCE / "theory")
+        inside = results / "mechanism"
+        if inside.exists():
+            keep(inside / "figures", REFERENCE / "mechanism", inside / "claims.csv")
         if (results / "language").exists():
             keep(results / "language" / "figures", REFERENCE / "language")
     if len(folders) == 2:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from synthlab.regression.outrep import OutRep as OutRep
     from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
+    from synthlab.sweeps.from_python import run as run
     from synthlab.sweeps.models import load_model as load_model
     from synthlab.sweeps.models import train as train
-    from synthlab.sweeps.sweep import run as run
-    from synthlab.sweeps.trackers import Track as Track
-    from synthlab.sweeps.trackers import Tracker as Tracker
+    from synthlab.sweeps.tracker_base import Track as Track
+    from synthlab.sweeps.tracker_base import Tracker as Tracker
     from synthlab.training.trained import Prediction as Prediction
     from synthlab.training.trained import TrainedModel as TrainedModel
 
@@ -40,12 +40,12 @@ _HOMES = {
     "Records": "analysis.record_list",
     "RunsFailed": "errors",
     "Task": "regression.tasks",
-    "Track": "sweeps.trackers",
-    "Tracker": "sweeps.trackers",
+    "Track": "sweeps.tracker_base",
+    "Tracker": "sweeps.tracker_base",
     "TrainedModel": "training.trained",
     "load_model": "sweeps.models",
     "load_records": "analysis.record_list",
-    "run": "sweeps.sweep",
+    "run": "sweeps.from_python",
     "train": "sweeps.models",
 }
 __all__ = [

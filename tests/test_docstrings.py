@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+from operator import attrgetter
 
 import pytest
 
@@ -31,14 +32,21 @@ CLASSES = [
     "synthlab:Interval",
     "synthlab:Tracker",
 ]
+METHODS = [
+    "synthlab:TrainedModel.hooked",
+    "synthlab:TrainedModel.run_with_cache",
+    "synthlab:TrainedModel.run_with_hooks",
+    "synthlab:TrainedModel.plot_attention",
+    "synthlab:TrainedModel.plot_error",
+]
 
 
 def find(name: str):
     module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return attrgetter(attribute)(importlib.import_module(module))
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *METHODS])
 def test_examples_are_true(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = find(name)

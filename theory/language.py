@@ -258,9 +258,9 @@ class TrainedAttention(TrainedModel):
         return Prediction(output.double(), output)
 
 
-def open_model(record: Record) -> TrainedAttention:
-    """The trained model of a run for theorem 1."""
-    return TrainedAttention(record)
+def open_model(record: Record, step: int | None = None) -> TrainedAttention:
+    """The trained model of a run for theorem 1, or what it was after ``step``."""
+    return TrainedAttention(record, step)
 
 
 def bounds(records: Sequence[Record]) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def costs(number: int) -> dict[str, Any]:
         blocks = [path.stat().st_blocks * 512 for path in store.runs.rglob("*") if path.is_file()]
         found |= {"files": len(blocks), "disk_mib": sum(blocks) / MIB}
         found["list_seconds"] = timed(lambda: list(store.ids()))[0]
-        found["look_seconds"] = timed(lambda: Progress([c.id for c in asked], store, 0).count())[0]
+        found["look_seconds"] = timed(lambda: Progress({c.id: c for c in asked}, store, 0).count())[0]
         tasks = {
             "again": lambda: Sweep(asked, store, keep=row).end(),
             "parquet": lambda: collect(folder, out),

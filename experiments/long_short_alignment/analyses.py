@@ -8,11 +8,13 @@ from typing import Annotated, cast
 import pandas as pd
 from pydantic import Field
 
+from experiments.long_short_alignment.arms import baseline, binned, by_depth, differences, less_baseline
 from experiments.long_short_alignment.drawings import Contexts, Lines
 from experiments.long_short_alignment.run_table import (
     FAR,
     QUANTITIES,
     Named,
+    fits,
     table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
@@ -24,11 +26,9 @@ from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.figure_files import Drawn
 
 Names = Annotated[list[str], Field(min_length=1)]
-BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
 
 
 class Analysis(ABC):
@@ -51,6 +51,14 @@ class Analysis(ABC):
     def runs(self, records: Sequence[Record], names: Mapping[str, Named]) -> pd.DataFrame:
         """A row for each finished run, which is one of the study's CSVs; ``names`` are given by identity."""
         return table(records, names)
+
+    def fits(self, runs: pd.DataFrame, records: Sequence[Record], level: float) -> pd.Series:
+        """Whether each of the ``runs``, whose ``records`` are given, fits, as the study's ``fit``, ``level``, asks."""
+        return fits(runs, level)
+
+    def alone(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Some of the ``runs`` as they are where there are no others."""
+        return runs
 
     @abstractmethod
     def panels(self, runs: pd.DataFrame, records: Sequence[Record]) -> dict[str, Drawn]:
@@ -110,11 +118,9 @@ class ByContext(Analysis):
     least_arms = 2
 
     def panels(self, runs, records):
-        every = binned(runs, records)
-        keys = ["variant", "seed", "length"]
-        base = every[every["arm"] == baseline(runs)].set_index(keys)["loss"]
-        every["loss"] -= base.reindex(pd.MultiIndex.from_frame(every[keys])).to_numpy()
-        every = every[every["arm"] != baseline(runs)].dropna().assign(series=lambda d: d["arm"])
+        first = baseline(runs)
+        every = less_baseline(binned(runs, records), ["variant", "seed", "length"], "loss", first)
+        every = every[every["arm"] != first].assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
             _file_name(str(name)): Drawn(in_words(str(name)), drawing, _over_seeds(rows))
@@ -161,51 +167,6 @@ class Plain(Analysis):
 
 
 BY_ARM = ["series", "arm"]
-
-
-def baseline(runs: pd.DataFrame) -> str:
-    """The arm that the others are held against. Raises NoEvidence where none of its runs is finished."""
-    arms = runs.loc[runs["baseline"], "arm"]
-    if arms.empty:
-        raise NoEvidence("no finished run of the arm that the others are held against")
-    return arms.iloc[0]
-
-
-def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
-    NoEvidence where there is none at all."""
-    keys = ["variant", "seed"]
-    first = runs[runs["arm"] == baseline(runs)].set_index(keys)[quantity]
-    base = first.reindex(pd.MultiIndex.from_frame(runs[keys])).to_numpy()
-    changes = {"series": runs["variant"], quantity: runs[quantity].to_numpy() - base}
-    return runs[["arm", *keys]].assign(**changes).dropna()
-
-
-def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
-    """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
-    by_id, parts = {record.config.id: record for record in records}, []
-    for row in runs.itertuples():
-        losses = by_id[str(row.id)].metrics
-        means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
-        parts.append(means.assign(arm=row.arm, variant=row.variant, seed=row.seed, train_length=row.train_length))
-    return pd.concat(parts, ignore_index=True)
-
-
-def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
-    """Shares of right answers: a row for each run, text length and depth."""
-    columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
-    return pd.concat(
-        [
-            runs[["arm", "baseline", "variant", "seed", "train_length"]].assign(
-                length=int(length),
-                depth=float(depth),
-                accuracy=runs[f"accuracy@{length}@{depth}"],
-                answer_loss=runs[f"answer_loss@{length}@{depth}"],
-            )
-            for _, length, depth in columns
-        ],
-        ignore_index=True,
-    )
 
 
 def _over_seeds(every: pd.DataFrame) -> pd.DataFrame:

@@ -1,99 +1,16 @@
 """The paper's claims about language models (sections 4 to 6, appendix E, the rebuttals), each decided in miniature."""
 
-from collections.abc import Mapping, Sequence
-from itertools import product
-
-import numpy as np
 import pandas as pd
 
-from experiments.long_short_alignment.analyses import baseline, by_depth, differences
-from experiments.long_short_alignment.correlations import (
-    COVERAGE,
-    LEAST_GROUPS,
-    WITNESSES,
-    Correlation,
-    correlation,
-    lead,
-    spearman,
-)
-from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.intervals import Estimate, Interval
-from synthlab.studies.verdicts import Check, Claims
+from experiments.long_short_alignment.arms import by_depth
+from experiments.long_short_alignment.checks import checks, effects, recall_effects
+from experiments.long_short_alignment.correlation_claims import CORRELATIONS
+from synthlab.studies.checks import Check
+from synthlab.studies.verdicts import Claims
 
-CLAIMS = Claims[pd.DataFrame]()
+CLAIMS = Claims[pd.DataFrame](CORRELATIONS)  # those on what correlates with the loss or error, and those that follow
 claim = CLAIMS.claim
-# Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
-# prints, and Spearman's, which is the 0.67 that it prints.
-TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
-NO_OTHER = None  # no threshold is half or twice one of these: correlations end at 1, "more than 0" has no scale
-
-
-def estimated(
-    runs: pd.DataFrame, what: str, found: Correlation, of: str, low: float, centre: float | None = 0.0
-) -> Check:
-    """A check on a correlation whose interval rests on the independent witnesses ``of`` the ``runs``. Raises
-    NoEvidence where these are too few for an interval."""
-    number = int(runs[WITNESSES[of]].nunique())
-    if number < LEAST_GROUPS:
-        raise NoEvidence(f"{number} {of} are too few for an interval: it takes {LEAST_GROUPS}")
-    if np.isnan(found.low):
-        raise NoEvidence("a quantity is not finite, or does not vary over the models")
-    estimate = Estimate(Interval(found.low, found.high, COVERAGE), number, of)
-    return Check(what, np.array([found.value]), low=low, estimate=estimate, centre=centre)
-
-
-def effects(runs: pd.DataFrame, arm: str, quantity: str) -> dict[str, np.ndarray]:
-    """By model, how far ``arm`` differs from the first arm in a quantity, for each seed. Raises NoEvidence."""
-    found = differences(runs, quantity)
-    found = found[found["arm"] == arm]
-    if found.empty:
-        raise NoEvidence(f"no runs of {arm} beside those of {baseline(runs)}")
-    return {str(model): rows[quantity].to_numpy() for model, rows in found.groupby("variant", sort=False)}
-
-
-def checks(
-    runs: pd.DataFrame, arms: Sequence[str], quantity: str, what: str, low: float = -np.inf, high: float = np.inf
-) -> list[Check]:
-    """A check for each arm and model on the difference from the first arm."""
-    return [
-        Check(f"{model}, {arm}: {what}", values, low, high)
-        for arm in arms
-        for model, values in effects(runs, arm, quantity).items()
-    ]
-
-
-@claim(
-    "T1",
-    where="Table 1",
-    statement=(
-        "Misalignment within the training length correlates with the loss on longer text, better than the training "
-        "loss."
-    ),
-    quantity=(
-        "Pearson's correlation, among models trained alike but for encoding and extension, of the log of perplexity "
-        "over four training lengths with the symmetric cross-entropy of equation 2, with its part beyond entropy, and "
-        "with the loss within the training length; intervals of 95 % over settings of the training, and over encodings"
-    ),
-    why=(
-        "0.76 is what the training loss reaches in the paper, by the columns of its table; misalignment is to reach "
-        "that, and more than the training loss here"
-    ),
-)
-def predicts(runs: pd.DataFrame) -> list[Check]:
-    what, y = {"sce": "misalignment", "excess": "misalignment beyond entropy"}, "loss_to_4x_within"
-    found = []
-    for (x, name), of in product(what.items(), ("settings", "encodings")):
-        by = WITNESSES[of]
-        value = correlation(runs, f"{x}_within", y, by)
-        found.append(estimated(runs, f"{name}, over {of}: correlation", value, of, low=TRAINING, centre=NO_OTHER))
-        value = lead(runs, f"{x}_within", "loss_1x_within", y, by)
-        found.append(estimated(runs, f"{name}, over {of}: less that of the training loss", value, of, low=0.0))
-    return found
-
-
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
-
-
 MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")
 LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 50 or 200 steps under PI, YaRN or EABF"
 
@@ -253,16 +170,6 @@ def equal_compute(runs: pd.DataFrame) -> list[Check]:
     return found
 
 
-def _recall(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int = 1) -> Mapping[str, np.ndarray]:
-    """By model, the change of the share of right answers for facts at ``depths``, for each seed."""
-    facts = by_depth(runs)
-    chosen = facts[facts["depth"].isin(depths) & (facts["length"] == multiple * runs["train_length"].iloc[0])]
-    if set(depths) - set(chosen["depth"]):
-        raise NoEvidence(f"no questions at depths {', '.join(map(str, depths))} in {multiple} training lengths")
-    keys = ["arm", "baseline", "variant", "seed"]
-    return effects(chosen.groupby(keys, sort=False, as_index=False)["accuracy"].mean(), arm, "accuracy")
-
-
 @claim(
     "N1",
     where="Table 7",
@@ -276,7 +183,7 @@ def _recall(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int
 def early_facts(runs: pd.DataFrame) -> list[Check]:
     return [
         Check(f"{model}: change at depth 0", values, low=-0.02)
-        for model, values in _recall(runs, "alpha 0.1", [0.0]).items()
+        for model, values in recall_effects(runs, "alpha 0.1", [0.0]).items()
     ]
 
 
@@ -292,7 +199,7 @@ def early_facts(runs: pd.DataFrame) -> list[Check]:
 def strong_forgets(runs: pd.DataFrame) -> list[Check]:
     return [
         Check(f"{model}: change at depths 0 and 0.25", values, high=0.0)
-        for model, values in _recall(runs, "alpha 0.5", [0.0, 0.25]).items()
+        for model, values in recall_effects(runs, "alpha 0.5", [0.0, 0.25]).items()
     ]
 
 
@@ -308,41 +215,6 @@ def strong_forgets(runs: pd.DataFrame) -> list[Check]:
 def longer_recall(runs: pd.DataFrame) -> list[Check]:
     depths = sorted(by_depth(runs)["depth"].unique())
     return [
-        Check(f"{model}: change at four training lengths", values, low=1e-9, centre=NO_OTHER)
-        for model, values in _recall(runs, "alpha 0.1", depths, 4).items()
+        Check(f"{model}: change at four training lengths", values, low=1e-9, centre=None)  # more than 0 has no scale
+        for model, values in recall_effects(runs, "alpha 0.1", depths, 4).items()
     ]
-
-
-@claim(
-    "S",
-    where="Sections 3 and 4",
-    statement=(
-        "On tasks with a number for an answer, models whose output distributions differ between training lengths err "
-        "more at five times the training length."
-    ),
-    quantity=(
-        "Spearman's correlation over models of the relative error at 5 l with the mean Wasserstein distance of the "
-        "outputs at two training lengths, in representation space and standard deviations; among models of one task "
-        "and map, of what either has beyond their mean; intervals of 95 % over independent trainings"
-    ),
-    why=(
-        "0.67, as for language models; among models of one task and map, whose targets are the same, 0.3, which 126 "
-        "models reach by chance once in a thousand times"
-    ),
-)
-def numbers(runs: pd.DataFrame) -> list[Check]:
-    by, x, y = WITNESSES["trainings"], "wasserstein_scaled", "error_5x"
-    found = {
-        "all tasks: rank correlation": (correlation(runs, x, y, by, spearman), TRAINING_BY_RANKS, NO_OTHER),
-        "all tasks: rank correlation less that of the targets' own misalignment": (
-            lead(runs, x, "targets_scaled", y, by, spearman),
-            0.0,
-            0.0,
-        ),
-        "among models of one task and map: rank correlation": (
-            correlation(runs, "wasserstein_within", "error_within", by, spearman),
-            0.3,
-            NO_OTHER,
-        ),
-    }
-    return [estimated(runs, what, value, "trainings", low, centre) for what, (value, low, centre) in found.items()]

@@ -1,8 +1,8 @@
 """Studies of what predicts a model's loss or error on longer texts: correlations over models, and their power."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from textwrap import fill
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,16 @@ from experiments.long_short_alignment.run_table import (
     MISALIGNMENTS,
     QUANTITIES,
     SCALAR_QUANTITIES,
+    WITHIN,
+    among_targets,
+    less_means,
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
+from synthlab.regression.baseline import constant_loss
 from synthlab.studies.figure_files import Drawn
+from synthlab.studies.fitting import fits
 
-WITHIN = "_within"
 HOW = {how.__name__: how for how in (pearson, spearman)}
 
 
@@ -48,15 +52,16 @@ class Correlations(Analysis):
         """With the ``setting`` of each model, all but its encoding or extension; columns ``..._within`` have the mean
         over the models of the same setting and seed subtracted."""
         runs = super().runs(records, names)
-        runs["setting"] = runs["variant"].str.partition(", ")[2]
+        return self.alone(runs.assign(setting=runs["variant"].str.partition(", ")[2]))
+
+    def alone(self, runs):
         columns = [name for name in dict.fromkeys([*QUANTITIES, *self.outcomes]) if name in runs]
-        within = runs[columns] - runs.groupby(["setting", "seed"])[columns].transform("mean")
-        return runs.join(within.add_suffix(WITHIN))
+        return less_means(runs, ["setting", "seed"], columns)
 
     def panels(self, runs, records):
         outcome = self.outcomes[0]
         drawn = runs.assign(series=runs["variant"].str.partition(",")[0])
-        columns = ["series", "variant", "group", "setting", "seed"]
+        columns = ["series", "variant", "group", "setting", "seed", *(name for name in runs if name == "fit")]
         among = {"": "", WITHIN: ", less its setting's mean"}
         labels = {name + kind: QUANTITIES[name] + told for name in QUANTITIES for kind, told in among.items()}
         return {
@@ -70,6 +75,9 @@ class Correlations(Analysis):
         }
 
     def tables(self, runs, records):
+        return {"correlations": _over_both(self, runs, self._correlations)}
+
+    def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
         predictors = [
             name
             for name in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
@@ -90,14 +98,14 @@ class Correlations(Analysis):
                 without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how, _ in rows
             ]
             parts.append(table)
-        return {"correlations": pd.concat(parts, ignore_index=True)}
+        return pd.concat(parts, ignore_index=True)
 
     def lines(self, tables):
         rows = tables["correlations"]
         own = [name + kind for kind in ("", WITHIN) for name in self.predictors]
         told = rows[rows["predictor"].isin(own) & rows["outcome"].str.startswith(self.outcomes[0])]
         last = tuple(self.predictors[-1] + kind for kind in ("", WITHIN))
-        others = told[~told["predictor"].isin(last) & (told["kind"] == "pearson")]
+        others = told[~told["predictor"].isin(last) & (told["kind"] == "pearson") & (told["over"] == "all")]
         return [
             *(_correlation_line(row) for row in told.itertuples()),
             *(_power_line(row, self.worth) for row in others.itertuples()),
@@ -119,21 +127,40 @@ class Scalar(Analysis):
     )
 
     def runs(self, records, names):
-        return scalar_table(records)
+        return self.alone(scalar_table(records))
+
+    def fits(self, runs, records, level):
+        """By the training loss, which has no regularizer: at most ``level`` times that of the best constant answer."""
+        levels = {record.config.id: level * constant_loss(cast(ScalarConfig, record.config)) for record in records}
+        return runs["id"].isin([record.config.id for record in records if fits(record, levels[record.config.id])])
+
+    def alone(self, runs):
+        return among_targets(runs)
 
     def panels(self, runs, records):
         rows, columns, labels = runs.assign(series=runs["task"]), ["series", "group", "seed"], SCALAR_QUANTITIES
         return {x: Drawn(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn}
 
     def tables(self, runs, records):
+        return {"correlations": _over_both(self, runs, self._correlations)}
+
+    def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
         pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
         parts = [correlations(rows, pairs) for rows in tasks.values()]
-        return {"correlations": pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")}
+        return pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")
 
     def lines(self, tables):
         rows = tables["correlations"]
         return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
+
+
+def _over_both(analysis: Analysis, runs: pd.DataFrame, table: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """``table`` of all ``runs`` and, if they say which fit, of those alone; its column ``over`` says of which."""
+    rows = {"all": runs}
+    if "fit" in runs:
+        rows["fit"] = analysis.alone(runs[runs["fit"]])
+    return pd.concat({over: table(these) for over, these in rows.items()}, names=["over", None]).reset_index("over")
 
 
 def correlations(
@@ -152,7 +179,8 @@ def correlations(
 
 def _correlation_line(row: Any) -> str:
     between = f"{row.predictor} and {row.outcome}: {row.kind}"
-    return f"{between} {Correlation(row.value, row.low, row.high)}, {row.models} models, {row.number} {row.of}"
+    models = f"{row.models} models{' that fit' if row.over == 'fit' else ''}"
+    return f"{between} {Correlation(row.value, row.low, row.high)}, {models}, {row.number} {row.of}"
 
 
 def _power_line(row: Any, lead: float) -> str:

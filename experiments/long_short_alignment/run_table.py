@@ -13,6 +13,9 @@ FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests 
 LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
 # The columns whose medians the terminal shows.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
+WITHIN = "_within"  # how columns are called that have the mean over models alike subtracted
+# The settings that decide what a run is tested on.
+TEXTS = ("language", "train_length", "test_length", "evaluation")
 # The columns of a record that are averaged over contexts, and what each mean is called: loss_1x, accuracy_4x, ...
 MEANS = {
     "loss": "loss",
@@ -102,11 +105,32 @@ def losses(record: Record) -> dict[str, float]:
     return means
 
 
+def fits(runs: pd.DataFrame, level: float) -> pd.Series:
+    """Whether each run fits: whether its loss within the training length, ``loss_1x``, is at most ``level`` nats above
+    the lowest that is known to be possible on its test texts. That is the loss of the Bayes-optimal predictor; where it
+    is not known, the lowest of all ``runs`` that are tested on these texts."""
+    texts = [name for name in runs if str(name).split(".")[0] in TEXTS]
+    lowest = runs.groupby(texts, dropna=False)["loss_1x"].transform("min")
+    if "perfect_loss_1x" in runs:
+        lowest = runs["perfect_loss_1x"].fillna(lowest)
+    return runs["loss_1x"] <= lowest + level
+
+
+def less_means(runs: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
+    """``runs`` with columns ``..._within``: those less their means over the runs that are alike in ``by``."""
+    within = (runs[columns] - runs.groupby(by)[columns].transform("mean")).add_suffix(WITHIN)
+    return runs.drop(columns=list(within), errors="ignore").join(within)
+
+
 def scalar_table(records: Iterable[Record]) -> pd.DataFrame:
-    """A row for each finished run on a regression task: its settings, misalignment and error. Columns ``..._within``
-    have the mean over the models of the same task, map and seed subtracted; those models are tested on the same
-    sequences and so have the same targets."""
-    runs = pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
+    """A row for each finished run on a regression task: its settings, misalignment and error."""
+    return pd.DataFrame([_scalar_row(record) for record in records if record.diverged_at is None])
+
+
+def among_targets(runs: pd.DataFrame) -> pd.DataFrame:
+    """Rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``, which have the mean over the models of
+    the same task, map and seed subtracted; those models are tested on the same sequences and so have the same
+    targets."""
     means = runs.groupby(["task", "outrep", "seed"])[["wasserstein_scaled", "error_5x"]].transform("mean")
     return runs.assign(
         wasserstein_within=runs["wasserstein_scaled"] - means["wasserstein_scaled"],
@@ -130,9 +154,13 @@ def _scalar_row(record: Record) -> dict[str, Any]:
 
 
 def summary_lines(runs: pd.DataFrame) -> list[str]:
-    """The medians over seeds of a few quantities, a row for each arm and model."""
+    """The medians over seeds of a few quantities, a row for each arm and model, and how many of its runs ``fit``."""
     columns = [name for name in SUMMARY if name in runs]
     if not columns:
         return []
-    medians = runs.groupby(["arm", "variant"], sort=False)[columns].median().reset_index()
+    alike = runs.groupby(["arm", "variant"], sort=False)
+    medians = alike[columns].median()
+    if "fit" in runs:
+        medians["fit"] = alike["fit"].agg(lambda fit: f"{fit.sum()} of {len(fit)}")
+    medians = medians.reset_index()
     return medians.to_string(index=False, float_format=lambda value: f"{value:.4g}").splitlines()

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from pydantic import PositiveFloat
+
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
 from experiments.long_short_alignment.predictions import Correlations, Scalar
 from experiments.long_short_alignment.run_table import Named, summary_lines
@@ -10,7 +12,7 @@ from synthlab.config.base import Config
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import NoEvidence
+from synthlab.studies.evidence import Fitting, NoEvidence
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
@@ -32,9 +34,11 @@ ANALYSES = Registry(
 
 
 class AlignmentStudy(Grid, Study):
-    """A grid of models, all of whose runs make one table, and the ``analysis`` of that."""
+    """A grid of models, all of whose runs make one table, and the ``analysis`` of that, which says what ``fit`` asks
+    for."""
 
     seeds: Seeds = 3
+    fit: PositiveFloat | None = None
     analysis: Annotated[dict[str, Any], NameOrMember]
 
     @property
@@ -65,7 +69,16 @@ class AlignmentStudy(Grid, Study):
         mine = _finished(plan, records)
         if not mine:
             raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
-        return {"": ANALYSES.build(self.analysis).runs(mine, self._names(plan))}
+        analysis: Analysis = ANALYSES.build(self.analysis)
+        runs = analysis.runs(mine, self._names(plan))
+        return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
+
+    def fitting(self, plan, records, evidence):
+        table = evidence[""]
+        if self.fit is None:
+            return {"": None}
+        runs, alone = sum(len(cell.best(records)[1]) for cell in plan.cells[""]), table[table["fit"]]
+        return {"": Fitting(runs, len(table), len(alone), ANALYSES.build(self.analysis).alone(alone))}
 
     def results(self, plan, records, evidence, kept):
         analysis: Analysis = ANALYSES.build(self.analysis)

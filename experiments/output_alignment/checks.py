@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.curves import in_words
+from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
-from synthlab.studies.verdicts import Check
 
 LEVEL = 1e-5  # NoPE's error on the mean task, by the paper (appendix F): what is less counts as no less
 NEAR = 100.0  # an error this many times smaller is "far under", one this many times larger "explodes"

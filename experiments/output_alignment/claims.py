@@ -12,8 +12,9 @@ from experiments.output_alignment.checks import (
     rise,
 )
 from synthlab.analysis.curves import in_words
+from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.verdicts import Check, Claims
+from synthlab.studies.verdicts import Claims
 
 FLAT = 10.0  # an error that stays within this factor is flat, one that grows by it rises
 ENCODINGS = ("nope", "alibi", "rope", "learned")  # the paper's

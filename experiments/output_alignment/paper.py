@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from synthlab.regression.config import RunConfig
 from synthlab.studies.figures import Figure
@@ -15,4 +16,10 @@ ABOUT = About(
     Path(__file__).parent / "deviations.yaml",
     "protocol=lab",
 )
-PAPER = Paper(ABOUT, "figure", Figure, RunConfig, CLAIMS, report="report.html", verdicts="claims.csv", between="")
+PAPER = Paper(
+    *(ABOUT, "figure", Figure, RunConfig),
+    claims=CLAIMS | mechanism.CLAIMS,
+    report="report.html",
+    verdicts="claims.csv",
+    between="",
+)

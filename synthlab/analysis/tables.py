@@ -191,8 +191,7 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
-    kept = record.weights is not None
-    run = {"id": record.config.id, "status": record.status, "weights": kept} | record.settings()
+    run = {"id": record.config.id, "status": record.status, "weights": bool(record.weights)} | record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})

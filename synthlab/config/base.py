@@ -127,6 +127,11 @@ class Config(BaseModel, ABC):
         return self.protocol.steps
 
     @property
+    def checkpoints(self) -> range:
+        """The points of the training curve, but for the last, at which an observer sees the model that is tested."""
+        return range(self.protocol.record_every, self.steps, self.protocol.record_every)
+
+    @property
     def symbols_tested(self) -> int:
         """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
         return 0

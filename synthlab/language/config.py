@@ -91,6 +91,14 @@ class LanguageConfig(Config):
         return self.protocol.steps + self.finetune.steps
 
     @property
+    def checkpoints(self) -> range:
+        """Under an extension those of the second training alone: the first is another model's, with another encoding,
+        which runs share. Steps count from the beginning of the first."""
+        if self.extension is None:
+            return super().checkpoints
+        return range(self.protocol.steps + self.protocol.record_every, self.steps, self.protocol.record_every)
+
+    @property
     def pretraining(self) -> str:
         """A key of the first training of a run with an extension: all settings that affect it."""
         later = {"extension", "finetune", "evaluation", "test_length"}

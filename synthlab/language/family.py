@@ -67,9 +67,9 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     return losses, pd.DataFrame([{"temperature": temperature} | others])
 
 
-def open_model(record: Record) -> TrainedLanguage:
-    """The trained model of a run on a language, under its extension if it has one."""
-    return TrainedLanguage(record)
+def open_model(record: Record, step: int | None = None) -> TrainedLanguage:
+    """The trained model of a run on a language, under its extension if it has one; or what it was after ``step``."""
+    return TrainedLanguage(record, step)
 
 
 def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:

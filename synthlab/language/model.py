@@ -1,5 +1,6 @@
 """The lab's Transformer as a language model: logits of the next token, after every token."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import torch
@@ -7,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
+from synthlab.models.encoding_base import Encoding
 from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import PackedTokens
 from synthlab.models.transformer import Decoder
@@ -30,9 +32,13 @@ class LanguageModel(Decoder):
         own = positions.unsqueeze(-1)
         keys = torch.cat((positions.unsqueeze(-2).expand(*positions.shape, -1), own), -1)
         tokens = PackedTokens(positions, causal_mask(x.shape[-1], x.device), self.encoding.bias(own, keys))
-        h = self.encoding.embed(gather_rows(self.token_embeddings, x), positions)
-        for block in self.blocks:
-            h = block(h, tokens, self.encoding)
+        return self.logits(x, [tokens] * len(self.blocks))
+
+    def logits(self, x: Int[Tensor, "E B T"], tokens: Sequence[PackedTokens]) -> Float[Tensor, "E B T V"]:
+        """Logits of the next token after each of ``x``; ``tokens`` says what they attend to in each block."""
+        h = self.encoding.embed(gather_rows(self.token_embeddings, x), tokens[0].positions)
+        for block, each in zip(self.blocks, tokens, strict=True):
+            h = block(h, each, self.encoding)
         return self.head(self.norm(h))
 
 
@@ -42,6 +48,25 @@ def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
     is the query's own token; it is masked here, since each token is among the first T keys."""
     before = torch.ones(length, length, dtype=torch.bool).tril()
     return torch.cat((before, torch.zeros(length, 1, dtype=torch.bool)), 1).to(device)
+
+
+def attended(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> PackedTokens:
+    """What the ``new`` last tokens of texts attend to: the tokens up to themselves, without padding. Padding attends to
+    itself as well, since attention to nothing is undefined.
+
+    Args:
+        encoding: The position encoding. Positions of a text count from its first token.
+        is_token: False for padding; of the tokens of the cache, then of the new ones.
+        new: The number of tokens after those of the cache.
+    """
+    total = is_token.shape[1]
+    positions = (is_token.cumsum(-1) - 1).clamp(min=0)[None]  # 1 B K
+    own = positions[..., total - new :, None]
+    keys = torch.cat((positions.unsqueeze(-2).expand(*own.shape[:-1], -1), own), -1)  # 1 B T K+1
+    causal = torch.ones(new, total, dtype=torch.bool, device=is_token.device).tril(total - new)
+    # The last column is each token's own, as in the packed layout.
+    mask = torch.cat((causal & is_token[:, None], ~is_token[:, total - new :, None]), -1)  # B T K+1
+    return PackedTokens(own.squeeze(-1), mask[:, None], encoding.bias(own, keys))
 
 
 MODELS = Registry("model", nn.Module, {"transformer": LanguageModel})

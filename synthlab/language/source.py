@@ -42,6 +42,10 @@ class Language(ABC):
         """The tokens of a text in writing. Raises InputError for languages that are not written."""
         raise InputError("sequences: texts of this language are not written; give tokens, an integer tensor [N, T]")
 
+    def decode(self, token: int) -> str:
+        """A token in writing; its number for languages that are not written."""
+        return str(token)
+
     def completed(self) -> dict[str, Any]:
         """Values for arguments that the config may leave open; with them, a config always describes the same texts."""
         return {}

@@ -69,6 +69,9 @@ class Text(Language):
         except UnicodeEncodeError:  # half of a pair of surrogates
             raise InputError(f"sequences: {text!r:.40}: must be text that UTF-8 can encode") from None
 
+    def decode(self, token):
+        return repr(bytes([token]))[2:-1]
+
     def completed(self):
         return {"digest": self.digest}
 

@@ -3,6 +3,8 @@
 from typing import cast
 
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_encoding
@@ -32,16 +34,30 @@ class TrainedLanguage(TrainedModel):
 
     def respond(self, x, lengths):
         """Positions that are drawn are drawn for each text alone."""
-        config, encoding = cast(LanguageConfig, self.record.config), encoding_of(self.module)
-        member, draws = Member(self.module, 0), stream(config.evaluation.seed, "evaluation_positions")
-        # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
-        positions = encoding.positions(lengths - 2, x.shape[1], draws) if encoding.draws_positions else None
+        member = Member(self.module, 0)
+        positions = self._positions(lengths, x.shape[1]) if encoding_of(self.module).draws_positions else None
         logits = [
             member(x[rows], None if positions is None else positions[rows])[torch.arange(len(rows)), lengths[rows] - 1]
             for rows in torch.arange(len(x)).split(ROWS)
         ]
-        output = torch.cat(logits)
+        return self._answered(torch.cat(logits))
+
+    def tokens(self, x):
+        return x, self._positions(torch.full((len(x),), x.shape[1]), x.shape[1])
+
+    def prediction(self, outputs):
+        return self._answered(outputs[:, -1])
+
+    def token_text(self, token):
+        return self._language().decode(token)
+
+    def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
         return Prediction(output.double().softmax(-1), output)
+
+    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"]:
+        draws = stream(cast(LanguageConfig, self.record.config).evaluation.seed, "evaluation_positions")
+        # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
+        return encoding_of(self.module).positions(lengths - 2, length, draws)
 
     def _language(self) -> Language:
         return LANGUAGES.build(cast(LanguageConfig, self.record.config).language)

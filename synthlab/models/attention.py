@@ -35,6 +35,8 @@ class Attention(nn.Module):
     def forward(self, h: Float[Tensor, "E b T D"], tokens: Tokens, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
         """The attention output of each query."""
         q, k, v = self.project(h, tokens, encoding)  # E B H Q d, E B H T d, E B H T d; or thrice E 1 H R d
+        if isinstance(tokens, PackedTokens) and tokens.extend is not None:
+            k, v = tokens.extend(k, v)
         logits = self.logits(q, k, tokens)  # E B H Q K; or E H R R
         weights = self.weights(logits, tokens)  # E B H Q K; or E B Q H R
         return tokens.mix(weights, v, self.output)  # E B Q D

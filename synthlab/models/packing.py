@@ -10,6 +10,7 @@ of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symb
 own column is masked.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,16 +33,19 @@ class PackedTokens(NamedTuple):
         mask: True where a query sees a key. The last of the K columns is the query's own token.
         bias: What the position encoding adds to the logits, or None.
         first_query: 0, or P in the last layer, where only the EOS tokens are read.
+        extend: From keys and values of these tokens to those of the whole text, where they continue one; else None. The
+            mask and the bias then have a row for each of these tokens, and a column for each key of the text.
     """
 
     positions: Int[Tensor, "#E #B T"]
-    mask: Bool[Tensor, "Q K"]
+    mask: Bool[Tensor, "*rows Q K"]
     bias: Float[Tensor, "#E #B H Q K"] | None
     first_query: int = 0
+    extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
 
     def only_readouts(self) -> "PackedTokens":
         """The same rows with the EOS tokens as the only queries."""
-        first = self.mask.shape[1] - 1
+        first = self.mask.shape[-1] - 1
         bias = None if self.bias is None else self.bias[..., first:, :]
         return PackedTokens(self.positions, self.mask[first:], bias, first)
 
@@ -49,22 +53,22 @@ class PackedTokens(NamedTuple):
         """The residual stream of the queries."""
         return h[:, :, self.first_query :]
 
-    def keys_seen(self) -> Int[Tensor, "Q 1"]:
+    def keys_seen(self) -> Int[Tensor, "*rows Q 1"]:
         """The number of keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
 
     def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
         """The inner products of each query and its keys."""
-        prefix = self.mask.shape[1] - 1
-        own = (q * k[..., self.first_query :, :]).sum(-1, keepdim=True)
+        prefix = self.mask.shape[-1] - 1
+        own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)
         return torch.cat((q @ k[..., :prefix, :].mT, own), -1)
 
     def mix(
         self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H T d"], output: Linear
     ) -> Float[Tensor, "E B Q D"]:
         """The weighted sum of each query's values, all heads through the ``output`` projection."""
-        prefix = self.mask.shape[1] - 1
-        heads = weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., self.first_query :, :]
+        prefix = self.mask.shape[-1] - 1
+        heads = weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., -weights.shape[-2] :, :]
         return output(heads.transpose(2, 3).flatten(-2))
 
 
@@ -77,6 +81,11 @@ def packed_tokens(
     own = positions.unsqueeze(-1)
     prefix = positions[..., None, : length + 1].expand(*positions.shape, -1)
     return PackedTokens(positions, packed_mask(length, x.device), encoding.bias(own, torch.cat((prefix, own), -1)))
+
+
+def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:
+    """The rows ``[BOS, x1..xL, EOS]``: whole sequences, not packed."""
+    return torch.cat((x.new_full((len(x), 1), BOS), x, x.new_full((len(x), 1), EOS)), -1)
 
 
 def pack(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:

@@ -54,6 +54,6 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
     return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
 
 
-def open_model(record: Record) -> TrainedRegression:
-    """The trained model of a run on a regression task."""
-    return TrainedRegression(record)
+def open_model(record: Record, step: int | None = None) -> TrainedRegression:
+    """The trained model of a run on a regression task, or what it was after ``step``."""
+    return TrainedRegression(record, step)

@@ -2,9 +2,14 @@
 
 from typing import cast
 
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
 from synthlab.errors import InputError
 from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
+from synthlab.models.packing import with_ends
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.evaluation import in_passes, rows_in_one_pass
@@ -25,10 +30,26 @@ class TrainedRegression(TrainedModel):
 
     def respond(self, x, lengths):
         """Positions that are drawn, are drawn as for the tests. Outputs are clipped and inverted as there."""
-        config, encoding, length = cast(RunConfig, self.record.config), encoding_of(self.module), x.shape[1]
-        draws = stream(config.test_seed, "evaluation_positions")
-        positions = encoding.positions(lengths, length + 2, draws) if encoding.draws_positions else None
-        outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(length))
-        output = outputs.gather(1, lengths[:, None] - 1).squeeze(1)
+        positions = self._positions(lengths, x.shape[1]) if encoding_of(self.module).draws_positions else None
+        outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
+        return self._decoded(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
+
+    def tokens(self, x):
+        """BOS, the symbols, EOS."""
+        return with_ends(x), self._positions(torch.full((len(x),), x.shape[1]), x.shape[1])
+
+    def prediction(self, outputs):
+        return self._decoded(outputs[:, -1, 0])
+
+    def token_text(self, token):
+        return ("0", "1", "BOS", "EOS")[token]
+
+    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"]:
+        draws = stream(cast(RunConfig, self.record.config).test_seed, "evaluation_positions")
+        return encoding_of(self.module).positions(lengths, length + 2, draws)
+
+    def _decoded(self, output: Float[Tensor, " N"]) -> Prediction:
+        """The answers, from outputs in representation space."""
+        config = cast(RunConfig, self.record.config)
         _, _, outrep = data(config)
         return Prediction(outrep.inverse(outrep.clip(output.double(), config.evaluation.largest)), output)

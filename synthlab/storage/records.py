@@ -1,7 +1,7 @@
 """What a run leaves behind: its numbers, or why there are none; and how either is written down.
 
 A record is a group of files: ``config.json``, ``metrics.csv`` (a row for each test length), ``training.csv`` (the
-training curve), for some kinds of runs ``outputs.csv``, ``weights.safetensors`` where weights are kept, and
+training curve), for some kinds of runs ``outputs.csv``, files of weights where these are kept (``checkpoints.py``), and
 ``status.json``, which holds the outcome, the environment, a checksum of each other file and one of itself.
 """
 
@@ -20,12 +20,13 @@ import pandas as pd
 
 from synthlab.config.base import Config, kind_of
 from synthlab.errors import OlderRecord, UnknownKind, in_one_line
+from synthlab.storage.checkpoints import is_weights, weights_name
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
 WHOLE = ("length", "step")  # columns of whole numbers
-STATUS, WEIGHTS = "status.json", "weights.safetensors"
+STATUS = "status.json"
 # Keys of status.json; records of before it had a checksum of itself are read too.
 KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
 
@@ -51,7 +52,8 @@ class Record:
         environment: What the run was made with, and when: versions, device, vector instructions, seconds.
         outputs: What a kind of run measures beside the test lengths, None for most: of a trained ``LinearAttention``
             the matrix M, a row for each last symbol, a column for each symbol attended to.
-        weights: What ``weights.safetensors`` holds, where weights were kept, else None.
+        weights: The steps after which the model's weights were kept, in order, each with a function that reads their
+            file. Empty where none were. ``list(record.weights)`` are the steps; nothing is read until it is asked for.
 
     Example:
         >>> import synthlab
@@ -69,7 +71,7 @@ class Record:
     diverged_at: int | None = None
     environment: dict[str, Any] = field(default_factory=dict)
     outputs: pd.DataFrame | None = None
-    weights: bytes | None = field(default=None, repr=False)
+    weights: Mapping[int, Callable[[], bytes]] = field(default_factory=dict, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -86,11 +88,12 @@ class Record:
         ``group.key`` (``encoding.base``)."""
         return flat(self.config.model_dump())
 
-    def model(self) -> "TrainedModel":
-        """The trained model, loaded where weights were kept, else trained again. On the machine that trained it that
-        gives the same model to the last bit; where the training curve differs, a warning says so. Raises InputError for
-        a run that diverged, and for weights that are not this run's."""
-        return self.config.family.open_model(self)
+    def model(self, step: int | None = None) -> "TrainedModel":
+        """The trained model, or the model as it was after ``step``, a point of the training curve. It is loaded where
+        weights were kept, else trained again up to there. On the machine that trained it that gives the same model to
+        the last bit; where the training curve differs, a warning says so. Raises InputError for a run that diverged,
+        for another step, and for weights that are damaged or not this run's."""
+        return self.config.family.open_model(self, step)
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,7 @@ def files_of(record: Record) -> dict[str, bytes]:
     if record.outputs is not None:
         texts["outputs.csv"] = record.outputs.to_csv(index=False)
     files = {name: text.encode() for name, text in texts.items()}
-    if record.weights is not None:
-        files[WEIGHTS] = record.weights
+    files |= {weights_name(step, record.config): read() for step, read in record.weights.items()}
     status = {
         "results_version": record.config.results_version,
         "status": record.status,
@@ -139,10 +141,11 @@ def files_of(record: Record) -> dict[str, bytes]:
 
 
 def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], bytes]) -> Record:
-    """The record called ``identity``, from its status and its files, which ``read`` reads by
+    """The record called ``identity``, without weights, from its status and its files, which ``read`` reads by
     name. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
-        files = {name: _checked(name, read(name), digest) for name, digest in status["sha256"].items()}
+        digests = {name: digest for name, digest in status["sha256"].items() if not is_weights(name)}
+        files = {name: checked(name, read(name), digest) for name, digest in digests.items()}
         return Record(
             config=_present_config(json.loads(files["config.json"]), status["results_version"], identity),
             metrics=_table(files["metrics.csv"]),
@@ -150,13 +153,13 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
             diverged_at=status["diverged_at"],
             environment=status["environment"],
             outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
-            weights=files.get(WEIGHTS),
         )
 
 
-def status_with(status: Mapping[str, Any], name: str, data: bytes) -> bytes:
-    """``status.json`` of a record that has one more file."""
-    return _with_checksum({**status, "sha256": {**status["sha256"], name: _digest(data)}})
+def status_with(status: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+    """``status.json`` of a record that has more ``files``."""
+    more = {name: _digest(data) for name, data in files.items()}
+    return _with_checksum({**status, "sha256": {**status["sha256"], **more}})
 
 
 def status_of(data: bytes) -> dict[str, Any]:
@@ -193,7 +196,7 @@ def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if files[STATUS] != _with_checksum(plain):
             raise Damaged(f"{STATUS} does not have its checksum")
-        trace = _checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
+        trace = checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
         config = _present_config(status["config"], status["results_version"], identity)
         return Failure(config, status["error"], trace.decode(), status["environment"])
 
@@ -222,7 +225,8 @@ def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Conf
     return config
 
 
-def _checked(name: str, data: bytes, digest: str) -> bytes:
+def checked(name: str, data: bytes, digest: str) -> bytes:
+    """What a file of a record holds; raises Damaged unless it has its checksum."""
     if _digest(data) != digest:
         raise Damaged(f"{name} does not have its checksum")
     return data

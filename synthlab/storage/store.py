@@ -8,22 +8,24 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.config.registry import unknown
-from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, in_one_line
+from synthlab.storage.checkpoints import checked_save, is_weights, step_of, steps_to_keep, weights_name
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
     GONE,
     STATUS,
-    WEIGHTS,
     Damaged,
     Failure,
     Record,
+    checked,
     damage_told,
     failure_files,
     failure_of,
@@ -35,7 +37,8 @@ from synthlab.storage.records import (
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 RESUMED = "finished runs are kept, the same command goes on from there"
-SAVED = ("weights",)  # what can be kept beside a record's numbers
+ANEW = "a sweep that asks for it trains it anew"
+WEIGHTS_ANEW = "a sweep that keeps weights, by save, trains it anew"
 STALE = 3600  # seconds after which something half-written must be an interrupted run's
 
 
@@ -43,14 +46,14 @@ class Store:
     """The records below one folder or address, by identity. Iterating reads them, without those that are older than
     the present results version of their kind.
 
-    With ``save="weights"`` trained models are to be kept, too: a finished run without weights is then not recorded yet.
+    With a ``save`` (``checkpoints.py``) weights are to be kept, too: a finished run without them is then not recorded
+    yet, and reading a record checks them. Without one they are read when they are asked for.
     Raises InputError for a root that cannot be, and for another ``save``.
     """
 
-    def __init__(self, root: Any, save: str | None = None):
-        if save is not None and save not in SAVED:
-            raise InputError(unknown("save", save, SAVED))
-        self.files, self.save = files_at(root), save
+    def __init__(self, root: Any, save: Any = None):
+        self.save = checked_save(save)
+        self.files = files_at(root)
         self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
 
     @property
@@ -105,11 +108,15 @@ class Store:
 
     def holds(self, config: Config) -> bool:
         """Whether this run has been recorded, with all that is to be kept of it; its numbers are not read."""
-        return self._has_record(config.id) and self._is_whole(config.id)
+        return self._has_record(config.id) and self._is_whole(config.id, config)
 
-    def recorded(self, identities: Set[str]) -> set[str]:
-        """Those of many runs that have been recorded, as ``holds`` says it of one."""
-        return {identity for identity in identities & set(self.ids()) if self._is_whole(identity)}
+    def recorded(self, asked: Mapping[str, Config]) -> set[str]:
+        """The identities of those of many runs, by identity, that have been recorded, as ``holds`` says it of one."""
+        return {identity for identity in asked.keys() & set(self.ids()) if self._is_whole(identity, asked[identity])}
+
+    def steps(self, config: Config) -> list[int]:
+        """The steps after which weights of this run are to be kept. Raises InputError if they cannot be."""
+        return steps_to_keep(self.save, config)
 
     def find(self, config: Config) -> Record | None:
         """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
@@ -125,7 +132,14 @@ class Store:
                 if self._has_record(identity):
                     raise Damaged(f"{STATUS} is missing") from None
                 raise InputError(f"{self.path(identity)}: there is no such record") from None
-            return record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+            record = record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+        names = sorted((step_of(name, record.config), name) for name in status["sha256"] if is_weights(name))
+        kept = {step: partial(self._weights, identity, name, status["sha256"][name]) for step, name in names}
+        # Of steps that this run's curve lacks no weights are kept: `steps` refuses them, reading passes them over.
+        asked = {*self.save, record.config.steps} if isinstance(self.save, list) else set(self.steps(record.config))
+        for step in kept.keys() & asked:
+            kept[step]()
+        return replace(record, weights=kept)
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
@@ -139,12 +153,13 @@ class Store:
         """Keep ``record``, whole or not at all. One that is already there stays as it is; if it lacks the weights that
         are to be kept, they are put beside it. Raises StoreError where it cannot be written, or where it has other
         numbers, or another outcome, than the one that lacks weights."""
-        if self._has_record(record.config.id):
-            if not self._is_whole(record.config.id):
-                self._add_weights(record.config.id, files_of(record))
+        identity = record.config.id
+        if self._has_record(identity):
+            if not self._is_whole(identity, record.config):
+                self._add_weights(identity, files_of(record))
             return
         with self.writing():
-            self.files.write_group(f"runs/{record.config.id}", files_of(record))
+            self.files.write_group(f"runs/{identity}", files_of(record))
 
     def write_failure(self, failure: Failure) -> None:
         """Keep why a run failed, in place of what was known before. Raises StoreError where it cannot be written, or
@@ -192,14 +207,15 @@ class Store:
         with listing(self.files):
             return self.files.holds_group(f"runs/{identity}", STATUS)
 
-    def _is_whole(self, identity: str) -> bool:
+    def _is_whole(self, identity: str, config: Config) -> bool:
         """Whether a record has the weights, if they are to be kept. A diverged run has none; what is damaged passes,
         since whoever reads it says so. Weights never leave a record, so that one found whole is not read again."""
         if self.save is None or identity in self._whole:
             return True
         try:
             status = self._status(identity)
-            if status["status"] == "diverged" or WEIGHTS in status["sha256"]:
+            needed = {weights_name(step, config) for step in self.steps(config)}
+            if status["status"] == "diverged" or needed <= status["sha256"].keys():
                 self._whole.add(identity)
                 return True
             if identity not in self._sound:  # damage in its numbers is to be found before it is trained again
@@ -218,21 +234,35 @@ class Store:
         so that the record is sound at any moment."""
         status = self._status(identity)
         again = status_of(files[STATUS])
-        numbers = {name: digest for name, digest in status["sha256"].items() if name.endswith(".csv")}
-        if again["status"] != status["status"] or not numbers.items() <= again["sha256"].items():
+        kept = {name for name in status["sha256"] if name.endswith(".csv") or (is_weights(name) and name in files)}
+        same = all(again["sha256"].get(name) == status["sha256"][name] for name in kept)
+        if again["status"] != status["status"] or not same:
             made, here = (_made_with(each["environment"]) for each in (status, again))
             raise StoreError(
                 f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
                 f"{here}); its weights cannot be kept beside them, give another results folder"
             )
-        if WEIGHTS not in files:
+        more = {name: data for name, data in files.items() if is_weights(name) and name not in status["sha256"]}
+        if not more:
             return
         with self.writing():
-            self.files.write(f"runs/{identity}/{WEIGHTS}", files[WEIGHTS])
-            self.files.write(f"runs/{identity}/{STATUS}", status_with(status, WEIGHTS, files[WEIGHTS]))
+            for name, data in more.items():
+                self.files.write(f"runs/{identity}/{name}", data)
+            self.files.write(f"runs/{identity}/{STATUS}", status_with(status, more))
+
+    def _weights(self, identity: str, name: str, digest: str) -> bytes:
+        """A file of weights of a record. Raises DamagedRecord, and InputError where the whole record is gone."""
+        with self._named(identity, anew=WEIGHTS_ANEW):
+            try:
+                data = self.files.read(f"runs/{identity}/{name}")
+            except GONE as error:
+                if self._has_record(identity):
+                    raise Damaged(in_one_line(error)) from None
+                raise InputError(f"{self.path(identity)}: the record is gone since it was read") from None
+            return checked(name, data, digest)
 
     @contextmanager
-    def _named(self, identity: str, folder: str = "runs") -> Iterator[None]:
+    def _named(self, identity: str, folder: str = "runs", anew: str = ANEW) -> Iterator[None]:
         """Name the record that cannot be read."""
         where = self.files.path(f"{folder}/{identity}")
         try:
@@ -240,7 +270,7 @@ class Store:
         except OlderRecord as error:
             raise OlderRecord(f"{where}: {error}") from None
         except (Damaged, *GONE) as error:
-            raise DamagedRecord(f"{where}: damaged record ({error}); a sweep that asks for it trains it anew") from None
+            raise DamagedRecord(f"{where}: damaged record ({error}); {anew}") from None
         except OSError as error:
             raise StoreError(f"{where}: cannot be read ({reason_of(error)})") from None
 

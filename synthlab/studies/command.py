@@ -21,7 +21,7 @@ from synthlab.studies.report import Picture, left_out_lines, verdict_lines, verd
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.training import Runs, train_in_rounds
-from synthlab.studies.verdicts import Verdict, judge
+from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.sweeps.runs import UNTRACKED
 from synthlab.sweeps.sweep import checked_workers
 from synthlab.sweeps.trackers import tracker_of
@@ -36,7 +36,7 @@ class Settings(BaseModel):
     replot: bool
     results: str
     device: str
-    save: str | None
+    save: Any
     seeds: Seeds | None
     first_seed: Seed
 
@@ -89,7 +89,8 @@ def _write_all(
         kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
         evidence = plan.study.evidence(plan, records)
         results = plan.study.results(plan, records, evidence, kept)
-        grids = [(grid.claims, evidence[key]) for key, grid in plan.study.grids.items()]
+        fitting = plan.study.fitting(plan, records, evidence)
+        grids = [Grounds(grid.claims, evidence[key], fitting[key]) for key, grid in plan.study.grids.items()]
         judged = judge(paper.claims.values(), plan.figure, grids)
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged

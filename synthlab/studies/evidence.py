@@ -1,7 +1,7 @@
 """What claims are judged on: the finished runs of one panel, by series, and what is measured on each of their seeds."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,16 @@ from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 from synthlab.studies.fitting import final_loss, fits
+
+
+class Fitting(NamedTuple):
+    """Of the ``runs`` of a grid, how many ``finished`` and how many ``fit``; and what claims are judged on over those
+    that fit alone."""
+
+    runs: int
+    finished: int
+    fit: int
+    given: Any
 
 
 class NoEvidence(LookupError):
@@ -31,10 +41,13 @@ class Evidence:
         """How many runs have not diverged."""
         return sum(map(len, self.records.values()))
 
-    def fitting(self) -> "Evidence":
-        """The runs that fit alone. There must be levels."""
-        assert self.levels is not None
-        return Evidence({name: [r for r in runs if fits(r, self.levels[name])] for name, runs in self.records.items()})
+    def fitting(self) -> Fitting | None:
+        """The runs that fit alone; None without levels."""
+        levels = self.levels
+        if levels is None:
+            return None
+        given = Evidence({name: [r for r in runs if fits(r, levels[name])] for name, runs in self.records.items()})
+        return Fitting(self.runs, self.finished, given.finished, given)
 
     def config(self, name: str) -> RunConfig:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""

@@ -71,6 +71,9 @@ class Figure(Study):
             found[key] = Evidence(series, levels if self.fit else None)
         return found
 
+    def fitting(self, plan, records, evidence):
+        return {key: each.fitting() for key, each in evidence.items()}
+
     def results(self, plan, records, evidence, kept):
         panels = {}
         for key, panel in self.panels.items():

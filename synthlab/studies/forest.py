@@ -15,8 +15,9 @@ import numpy as np
 from jinja2 import Template
 from matplotlib.ticker import MaxNLocator
 
+from synthlab.studies.checks import FACTORS, Answer, Check
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import FACTORS, Answer, Check, Verdict
+from synthlab.studies.verdicts import Verdict
 
 # All in pixels: where the axes begin and how wide they are, the room that is left at their ends, and heights.
 LEFT, WIDTH, MARGIN, ANSWER = 300, 430, 18, 110

@@ -2,17 +2,18 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
-from synthlab.analysis.curves import STYLES, SYMBOLS, band_note, draw_curves, draw_lines, seeds_note, style_of
-from synthlab.analysis.tables import curves, over_seeds, table
+from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines, style_of
+from synthlab.analysis.tables import curves, over_seeds
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.studies.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.grids import label
+from synthlab.studies.heat import Heat
+from synthlab.studies.inside import Inside
 from synthlab.studies.spread import Spread
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
@@ -137,54 +138,6 @@ class Powers(Plot):
         axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
 
 
-class Heat(Plot):
-    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
-
-    measures = "horizon"
-
-    def __init__(self, rows: str, columns: str):
-        self.rows, self.columns = rows, columns
-
-    def check(self, chosen, test_length):
-        for series in chosen:
-            if set(series) != {self.rows, self.columns} or self.rows == self.columns:
-                given = ", ".join(series)
-                raise InputError(f"rows={self.rows} columns={self.columns}: must be the two settings in vary ({given})")
-
-    def data(self, series, metric):
-        keys = [self.rows, self.columns]
-        runs = [one.counted(table(one.records)).assign(**{key: str(one.chosen[key]) for key in keys}) for one in series]
-        runs = pd.concat(runs).drop_duplicates("id").dropna(subset=["horizon"])
-        if runs.empty:
-            return runs
-        order = {key: list(dict.fromkeys(runs[key])) for key in keys}
-        drawn = over_seeds(runs, keys, "horizon").sort_values(
-            keys, key=lambda names: names.map(order[str(names.name)].index)
-        )
-        return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
-
-    def draw(self, axes, drawn):
-        rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
-        reached = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
-        longest = drawn["test_length"].max()
-        axes.pcolormesh(reached, cmap="cividis", vmin=0, vmax=longest, edgecolors="white", lw=1)
-        for (i, j), value in np.ndenumerate(reached):
-            text = "-" if np.isnan(value) else f"{longest}+" if value == longest else f"{value:g}"
-            colour = "black" if value > 0.6 * longest or np.isnan(value) else "white"
-            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour)
-        for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
-            axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
-        axes.tick_params(length=0)
-        axes.invert_yaxis()
-
-    def note(self, drawn):
-        longest = drawn["test_length"].max()
-        return (
-            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
-            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
-        )
-
-
 PLOTS = Registry(
     "plot",
     Plot,
@@ -194,6 +147,7 @@ PLOTS = Registry(
         "against": Against,
         "powers": Powers,
         "heat": Heat,
+        "inside": Inside,
         "spread": Spread,
     },
 )
@@ -203,7 +157,3 @@ def _losses(series: Series) -> list[pd.DataFrame]:
     """The training curve of each finished run."""
     finished = [record for record in series.records if record.diverged_at is None]
     return [r.training.assign(series=series.label, id=r.config.id) for r in finished]
-
-
-def _name(member: Any) -> str:
-    return STYLES[member].label if member in STYLES else str(member)

@@ -11,10 +11,11 @@ from omegaconf import OmegaConf
 from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
+from synthlab.studies.checks import FACTORS, Check, Witnesses
 from synthlab.studies.forest import forest
 from synthlab.studies.intervals import Interval
 from synthlab.studies.pages import template
-from synthlab.studies.verdicts import FACTORS, Check, Fit, Verdict, Witnesses
+from synthlab.studies.verdicts import Fit, Verdict
 
 OF_A_CHECK = [
     "median",

@@ -17,7 +17,7 @@ from synthlab.storage.records import Record
 from synthlab.studies.grids import Cell
 from synthlab.studies.seeds import LOOKS
 from synthlab.studies.study import Plan
-from synthlab.studies.verdicts import Claim, judge
+from synthlab.studies.verdicts import Claim, Grounds, judge
 
 
 class Open(NamedTuple):
@@ -58,7 +58,7 @@ def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, C
     evidence = plan.study.evidence(plan, records)
     for key, grid in plan.study.grids.items():
         by_label = {cell.label: cell for cell in plan.cells[key]}
-        for verdict in judge(claims.values(), plan.figure, [(grid.claims, evidence[key])]):
+        for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
             for check in (check for check in verdict.checks if not check.is_decided):
                 for name in check.series:
                     if name not in by_label:

@@ -13,6 +13,7 @@ from synthlab.config.base import MOST_SEEDS, Config
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
+from synthlab.studies.evidence import Fitting
 from synthlab.studies.figure_files import Drawn
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
@@ -89,6 +90,13 @@ class Study(BaseModel, ABC):
     @abstractmethod
     def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
         """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
+
+    @abstractmethod
+    def fitting(
+        self, plan: Plan, records: Mapping[str, Record], evidence: Mapping[str, Any]
+    ) -> Mapping[str, Fitting | None]:
+        """For each grid, the runs that fit; None where the study does not say which do. ``evidence`` is what the method
+        of that name returned."""
 
     @abstractmethod
     def results(

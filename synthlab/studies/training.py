@@ -23,7 +23,7 @@ class Runs(NamedTuple):
     workers: int
     device: str
     tracker: Followed
-    save: str | None
+    save: Any
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""
@@ -31,10 +31,14 @@ class Runs(NamedTuple):
         return Store(root, None if self.replot else self.save)
 
     def check(self, configs: Iterable[Config]) -> None:
-        """Raise InputError for runs that are missing where none is to be trained."""
-        if self.replot:
-            for kind, alike in _by_kind(configs).items():
-                all_recorded(alike, self.store(kind))
+        """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept
+        and cannot be."""
+        for kind, alike in _by_kind(configs).items():
+            store = self.store(kind)
+            if self.replot:
+                all_recorded(alike, store)
+            for config in alike:
+                store.steps(config)
 
     def missing(self, configs: Iterable[Config]) -> list[Config]:
         """Those that are to be trained."""

@@ -15,130 +15,12 @@ decides alone.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
-import numpy as np
-from jaxtyping import Float
+from synthlab.studies.checks import Check, Witnesses
+from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
 
-from synthlab.studies.evidence import Evidence, NoEvidence
-from synthlab.studies.intervals import FIRST, Estimate, Interval, median_interval
-
-FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
-Answer = Literal["holds", "fails", "undecided"]
 Given = TypeVar("Given")
-
-
-class Witnesses(NamedTuple):
-    """How many independent witnesses a verdict rests on, and what they are."""
-
-    number: int
-    of: str = "seeds"
-
-    def __str__(self) -> str:
-        return f"{self.number} {self.of.removesuffix('s') if self.number == 1 else self.of}"
-
-
-class Check(NamedTuple):
-    """Something measured on every seed, and the range [``low``, ``high``) in which its median must lie. More seeds of
-    ``series`` would decide it; of all series where that is empty.
-
-    A check of an ``estimate`` has that one's interval in place of the values', and no more seeds would decide it.
-
-    At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
-    level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
-    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None.
-    """
-
-    what: str
-    values: Float[np.ndarray, " seeds"]
-    low: float = -np.inf
-    high: float = np.inf
-    decisive: bool = False  # the claim does not hold, not even in part, if this check fails
-    series: tuple[str, ...] = ()
-    centre: float | None = 0.0
-    estimate: Estimate | None = None
-
-    @property
-    def median(self) -> float:
-        """Over seeds; NaN where no run is finished."""
-        return float(np.median(self.values)) if len(self.values) else np.nan
-
-    @property
-    def least(self) -> float:
-        """Over seeds."""
-        return float(np.min(self.values)) if len(self.values) else np.nan
-
-    @property
-    def greatest(self) -> float:
-        """Over seeds."""
-        return float(np.max(self.values)) if len(self.values) else np.nan
-
-    @property
-    def fulfilling(self) -> int:
-        """How many seeds have their own value in the range."""
-        return sum(map(self._inside, self.values))
-
-    @property
-    def interval(self) -> Interval:
-        """What covers the true median; see ``median_interval``. Of an estimate, what covers what is estimated."""
-        return self.estimate.interval if self.estimate else median_interval(self.values)
-
-    @property
-    def witnesses(self) -> "Witnesses":
-        """What the answer rests on."""
-        return Witnesses(*self.estimate[1:]) if self.estimate else Witnesses(len(self.values))
-
-    @property
-    def answer(self) -> Answer:
-        """Whether the interval lies in the range, beside it, or neither. What is NaN fails."""
-        low, high, _ = self.interval
-        if self._inside(low) and self._inside(high):
-            return "holds"
-        return "undecided" if high >= self.low and self._under(low) else "fails"
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether it holds or fails, and needs no confirmation. All five of five seeds lie on the wrong side once in 32
-        times if the median is at the threshold. So their answer must be the same at half and at twice the threshold."""
-        if self.answer == "undecided" or self.estimate is not None:
-            return self.answer != "undecided"
-        if len(self.values) == FIRST:
-            return self.scales and all(self.at(factor).answer == self.answer for factor in FACTORS.values())
-        return len(self.values) > FIRST
-
-    @property
-    def asks_for_seeds(self) -> bool:
-        """Whether more seeds may decide it."""
-        return self.estimate is None and not self.is_decided
-
-    @property
-    def holds(self) -> bool:
-        """Whether that is the answer."""
-        return self.answer == "holds"
-
-    @property
-    def thresholds(self) -> tuple[float, ...]:
-        """The ends of the range that are numbers."""
-        return tuple(float(bound) for bound in (self.low, self.high) if np.isfinite(bound))
-
-    def at(self, factor: float) -> "Check":
-        """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
-        centre = self.centre
-        if centre is None:
-            return self
-        low, high = (centre + factor * (bound - centre) for bound in (self.low, self.high))
-        return self._replace(low=low, high=high)
-
-    @property
-    def scales(self) -> bool:
-        """Whether there is a threshold that is half or twice as high."""
-        return self.at(2.0).thresholds != self.thresholds
-
-    def _inside(self, value: float) -> bool:
-        return bool(self.low <= value and self._under(value))
-
-    def _under(self, value: float) -> bool:
-        return bool(value < self.high or self.high == np.inf)
 
 
 class Fit(NamedTuple):
@@ -182,9 +64,18 @@ class Claims(dict[str, Claim[Given]]):
         return register
 
 
+class Grounds(NamedTuple):
+    """What the ``claims`` of a grid, by id, are judged on; ``fitting`` is None where the study does not say which runs
+    fit."""
+
+    claims: Sequence[str]
+    given: Any
+    fitting: Fitting | None = None
+
+
 class Verdict(NamedTuple):
     """A claim with the checks that decide it, made on the panels of one figure; ``missing`` says what could not be
-    checked. ``fit`` is None where no training loss is asked for."""
+    checked. ``fit`` is None where no loss is asked for."""
 
     claim: Claim[Any]
     figure: str
@@ -222,15 +113,14 @@ class Verdict(NamedTuple):
         return min((check.witnesses for check in open_ones or self.checks), default=Witnesses(0))
 
 
-def judge(claims: Iterable[Claim[Given]], figure: str, grids: Sequence[tuple[Sequence[str], Given]]) -> list[Verdict]:
-    """The verdicts on those ``claims`` that the grids of ``figure`` are evidence for: of each grid, the ids of its
-    claims and what they are judged on."""
+def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:
+    """The verdicts on those ``claims`` that the grids of ``figure`` are evidence for."""
     verdicts = []
     for claim in claims:
-        given = [given for names, given in grids if claim.id in names]
-        verdict = _verdict(claim, figure, given)
+        grounds = [grid for grid in grids if claim.id in grid.claims]
+        verdict = _verdict(claim, figure, [grid.given for grid in grounds])
         if verdict.checks or verdict.missing:
-            verdicts.append(verdict._replace(fit=_fit(claim, figure, given)))
+            verdicts.append(verdict._replace(fit=_fit(claim, figure, [grid.fitting for grid in grounds])))
     return verdicts
 
 
@@ -247,13 +137,11 @@ def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdic
     return Verdict(claim, figure, checks, missing)
 
 
-def _fit(claim: Claim[Any], figure: str, given: Sequence[Any]) -> Fit | None:
-    """How many of the runs fit, and the verdict over those, if all that is given says which do."""
-    evidence = [each for each in given if isinstance(each, Evidence) and each.levels is not None]
-    if len(evidence) < len(given):
+def _fit(claim: Claim[Any], figure: str, fitting: Sequence[Fitting | None]) -> Fit | None:
+    """How many of the runs fit, and the verdict over those, if all grids say which do."""
+    known = [each for each in fitting if each is not None]
+    if len(known) < len(fitting):
         return None
-    fitting = [each.fitting() for each in evidence]
-    runs, finished = sum(each.runs for each in evidence), sum(each.finished for each in evidence)
-    fit = sum(each.finished for each in fitting)
-    verdict = _verdict(claim, figure, fitting)
+    runs, finished, fit = (sum(numbers) for numbers in zip(*(each[:3] for each in known), strict=True))
+    verdict = _verdict(claim, figure, [each.given for each in known] if fit else [])
     return Fit(runs, runs - finished, fit, verdict.word, verdict.witnesses)

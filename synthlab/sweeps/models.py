@@ -7,19 +7,19 @@ from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import IDENTITY, Store
-from synthlab.sweeps.sweep import run
+from synthlab.sweeps.from_python import run
 from synthlab.training.trained import TrainedModel
 
 
 def train(**settings: Any) -> TrainedModel:
     """Train one model and return it, or open it where it is recorded.
 
-    It is ``synthlab.run`` with ``save="weights"``: it writes the record with the weights below ``results``, so that the
-    same call again trains nothing.
+    It is ``synthlab.run`` with ``save="weights"``, unless ``save`` asks for checkpoints, too: it writes the record with
+    the weights below ``results``, so that the same call again trains nothing.
 
     Args:
-        **settings: Those of ``synthlab.run``, but for ``seeds`` and ``save``: the keys of a run, such as
-            ``task="length"`` and ``seed=3``, and ``results``, ``progress``, ``device`` and ``retry``.
+        **settings: Those of ``synthlab.run``, but for ``seeds``: the keys of a run, such as ``task="length"`` and
+            ``seed=3``, and ``results``, ``progress``, ``device``, ``retry`` and ``save``.
 
     Returns:
         The trained model, with its record (``model.record``).
@@ -38,28 +38,38 @@ def train(**settings: Any) -> TrainedModel:
         >>> bool((again.predict(["0110"]).answer == model.predict(["0110"]).answer).all())
         True
     """
-    given = {"seeds": "one model has one; give seed", "save": "the weights are always kept; leave it out"}
-    refused = [f"{key}={shown(settings[key])}: {why}" for key, why in given.items() if key in settings]
+    refused = []
+    if "seeds" in settings:
+        refused.append(f"seeds={shown(settings['seeds'])}: one model has one; give seed")
+    if settings.setdefault("save", "weights") is None:
+        refused.append("save=null: the weights are always kept; leave it out")
     if refused:
         raise InputError(*refused)
-    (record,) = run(save="weights", **settings)
+    (record,) = run(**settings)
     return record.model()
 
 
-def load_model(record: Record | str, results: str | os.PathLike[str] = "results") -> TrainedModel:
+def load_model(
+    record: Record | str, results: str | os.PathLike[str] = "results", step: int | None = None
+) -> TrainedModel:
     """Open the trained model of a record: loaded where its weights were kept, else trained again.
 
     Args:
         record: A record, or the identity of one, as ``id`` in tables and the last part of what ``synthlab run`` prints.
         results: The folder of the records, or the address of an object store; of language models it is
             ``results/language``.
+        step: For the model as it was after this step, a point of the training curve. ``list(record.weights)`` lists the
+            steps whose weights were kept; for any other point the model is trained again up to there. A run with an
+            extension has two trainings: steps count from the start of the first, and only points of the second can be
+            opened. None: after the last step.
 
     Returns:
-        The trained model, with its record (``model.record``).
+        The trained model, with its record (``model.record``) and its step (``model.step``).
 
     Raises:
         InputError: ``record`` is neither, or there is no such record, or it is damaged, of another results version, or
-            of a run that diverged; or its weights are not those of this run. Nothing in a file of weights is executed.
+            of a run that diverged; or its weights are damaged, or not those of this run; or ``step`` is no such point.
+            Nothing in a file of weights is executed.
 
     Warns:
         UserWarning: The model was trained again, on another machine than the record's: its training curve differs.
@@ -71,9 +81,11 @@ def load_model(record: Record | str, results: str | os.PathLike[str] = "results"
         >>> model = synthlab.load_model(record.config.id)  # trained again
         >>> type(model.module).__name__, len(model.predict(["0110"]).answer)
         ('Transformer', 1)
+        >>> synthlab.load_model(record, step=1).step  # as it was after one step of training
+        1
     """
     if not isinstance(record, Record):
         if not isinstance(record, str) or not IDENTITY.fullmatch(record):
             raise InputError(f"record={record!r:.40}: must be a record, or the identity of one, 16 hexadecimal digits")
         record = Store(results).read(record)
-    return record.config.family.open_model(record)  # as Record.model does: a warning names the line that called
+    return record.config.family.open_model(record, step)  # as Record.model does: a warning names the line that called

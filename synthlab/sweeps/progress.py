@@ -5,10 +5,11 @@ import builtins
 import sys
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from synthlab.config.base import Config
 from synthlab.errors import InputError
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
@@ -34,11 +35,11 @@ class Count(NamedTuple):
 class Progress:
     """The line, from entering to leaving. Whoever trains the runs, here or elsewhere, it looks into the store.
 
-    ``asked`` are the identities of the sweep's runs, ``skipped`` how many of them were recorded before it began.
+    ``asked`` are the sweep's runs by identity, ``skipped`` how many of them were recorded before it began.
     """
 
-    def __init__(self, asked: Collection[str], store: Store, skipped: int, shown: bool = True):
-        self.asked, self.store, self.skipped, self.shown = frozenset(asked), store, skipped, shown
+    def __init__(self, asked: Mapping[str, Config], store: Store, skipped: int, shown: bool = True):
+        self.asked, self.store, self.skipped, self.shown = asked, store, skipped, shown
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._keep_up, daemon=True)
 
     def __enter__(self) -> "Progress":
@@ -61,9 +62,9 @@ class Progress:
         """How the runs stand now."""
         there = self.store.recorded(self.asked)
         recorded = len(there)
-        failed = len(self.asked.intersection(self.store.ids("failed")) - there)
+        failed = len((self.asked.keys() & set(self.store.ids("failed"))) - there)
         left = len(self.asked) - recorded - failed
-        share = Leases(self.store.files).share(self.asked - there) if left else 0.0
+        share = Leases(self.store.files).share(self.asked.keys() - there) if left else 0.0
         return Count(recorded - self.skipped, failed, self.skipped, left, share)
 
     def _keep_up(self) -> None:

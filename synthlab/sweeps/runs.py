@@ -37,7 +37,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
                 held.share = step / configs[0].steps
                 tracks.observe(step, losses)
 
-            records = execute_together(configs, observe, device, with_weights=store.save is not None)
+            records = execute_together(configs, observe, device, store.steps(configs[0]))
             _for_each(records, store.write)
             tracks.end(records)
     except StoreError:

@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, Generic, TypeVar
 
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
-from synthlab.config.composition import as_overrides, compose
 from synthlab.config.registry import shown, unknown
 from synthlab.errors import DamagedRecord, InputError, RunsFailed
-from synthlab.regression.construction import resolve
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.progress import Progress
 from synthlab.sweeps.ranking import failure_lines
 from synthlab.sweeps.runs import UNTRACKED, train_and_record
-from synthlab.sweeps.trackers import Followed, tracker_of
+from synthlab.sweeps.trackers import Followed
 from synthlab.sweeps.workers import in_subprocess, map_ensembles
 from synthlab.training.devices import find_device
 from synthlab.training.ensembles import plan_ensembles
@@ -30,7 +27,6 @@ from synthlab.training.execution import environment
 from synthlab.training.memory import check_trainable
 
 RETRIES = ("none", "failed")
-OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
 MOST_WORKERS = 1024
 FEW = 10  # runs
 POLL = 1.0  # seconds between two looks at what others train
@@ -62,9 +58,12 @@ class Sweep(Generic[Kept]):
 
     def prepare(self, retry: str = "none") -> None:
         """Read what is recorded, set damaged records aside, to be trained anew, and with ``retry="failed"`` forget
-        failures. Raises InputError for a store that cannot be written, unless nothing is missing."""
+        failures. Raises InputError for a store that cannot be written, unless nothing is missing, and for weights that
+        are to be kept and cannot be."""
         if retry not in RETRIES:
             raise InputError(unknown("retry", retry, RETRIES))
+        for config in self.asked.values():
+            self.store.steps(config)
         for identity in self._there():
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
@@ -147,7 +146,7 @@ class Sweep(Generic[Kept]):
             holds = self.store.holds if folder == "runs" else self.store.has_failed
             return {identity for identity, config in self.asked.items() if holds(config)}
         if folder == "runs":
-            return self.store.recorded(self.asked.keys())
+            return self.store.recorded(self.asked)
         return self.asked.keys() & set(self.store.ids(folder))
 
     def _failure(self, config: Config) -> Failure | None:
@@ -248,71 +247,3 @@ def ensure(
     if outcome.missing:
         raise RunsFailed(f"missing: {outcome.missing} of {len(sweep.asked)} runs were damaged or removed meanwhile")
     return Records(outcome.kept[config.id] for config in configs)
-
-
-def run(
-    seeds: int | Iterable[int] | None = None,
-    results: str | os.PathLike[str] = "results",
-    workers: int | None = 1,
-    progress: bool = True,
-    device: str = "cpu",
-    retry: str = "failed",
-    save: str | None = None,
-    **settings: Any,
-) -> Records:
-    """Train one model for each seed, or read what is recorded, and return the records.
-
-    Args:
-        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. What has a
-            seed of its own, as by ``test_seed=7``, is the same for all.
-        results: The folder of the records, or the address of an object store.
-        workers: How many processes train side by side, one thread each; None for one for each core. No number depends
-            on it, and a script needs no ``__main__`` guard for it.
-        progress: Whether to show a line that says how far it is.
-        device: ``cpu``, ``cuda`` or ``auto`` (cuda where there is one); numbers differ by rounding.
-        retry: ``failed``: runs that raised an error before are tried again; ``none``: they are not.
-        save: ``weights``: the weights of each trained model are kept beside its numbers, for ``Record.model``. A run
-            that is recorded without is trained again, and must give the same numbers. None: they are not kept.
-        **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
-            ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
-
-    Returns:
-        A record for each seed, in the order of the seeds.
-
-    Raises:
-        InputError: A setting, the folder or the device is refused, and nothing has been trained; or, with ``save``, a
-            run that is trained again gives other numbers than recorded, and both stay as they are.
-        RunsFailed: A run raised an error; all others are recorded.
-
-    Example:
-        >>> import synthlab
-        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
-        >>> records = synthlab.run(task="length", encoding="nope", seeds=2, protocol=short, progress=False)
-        >>> [(record.config.seed, record.status) for record in records]
-        [(0, 'finished'), (1, 'finished')]
-        >>> synthlab.run(task="lenght")
-        Traceback (most recent call last):
-        ...
-        synthlab.errors.InputError: task=lenght: unknown, did you mean length?; choose from length, mean, sum
-    """
-    if seeds is not None and "seed" in settings:
-        raise InputError(f"seeds={seeds}: give either seed or seeds")
-    launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
-    if launchers:
-        why = "only sweeps on the command line have launchers; leave it out"
-        raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
-    raw = compose(list(as_overrides(settings)))
-    config, tracker = resolve(raw), tracker_of(raw["tracker"])
-    if seeds is not None:
-        config.check_follows(raw, f"seeds={seeds}")
-    configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
-    return ensure(configs, Store(results, save), workers, progress, device, tracker, retry)
-
-
-def _seeds(seeds: Any) -> list[int]:
-    """The seeds that a number of seeds, or the seeds themselves, stand for."""
-    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
-    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
-    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
-        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
-    return [int(seed) for seed in chosen]

@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -16,7 +16,7 @@ from synthlab.storage.records import Record
 from synthlab.training.devices import find_device, one_thread
 from synthlab.training.loop import Observer, Training
 from synthlab.training.memory import check_trainable
-from synthlab.training.weights import weights_file
+from synthlab.training.weights import Checkpoints
 
 
 def execute(config: Config, observe: Observer | None = None, device: str = "cpu") -> Record:
@@ -25,17 +25,19 @@ def execute(config: Config, observe: Observer | None = None, device: str = "cpu"
 
 
 def execute_together(
-    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", with_weights: bool = False
+    configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
 ) -> list[Record]:
-    """Train runs of one shape as an ensemble, and evaluate each, on one thread. The records have the weights only if
-    they are to be kept.
+    """Train runs of one shape as an ensemble, and evaluate each, on one thread. The records have the weights after the
+    steps ``keep``; those of runs that diverged have none.
 
     A run's numbers depend on its config and the machine alone, not on the other members of its ensemble: on a CPU to
     the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
     with one_thread():
-        ensemble, trainings = fit(configs, observe, device)
+        ensemble = initialized(configs, device)
+        checkpoints = Checkpoints(ensemble, configs, keep)
+        trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
         trained = time.time()
         results = [
             family.evaluate_model(ensemble, index, config)
@@ -44,8 +46,7 @@ def execute_together(
             for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
         ]
     weights = [
-        weights_file(ensemble, index, configs) if with_weights and training.diverged_at is None else None
-        for index, training in enumerate(trainings)
+        checkpoints.of(index) if training.diverged_at is None else {} for index, training in enumerate(trainings)
     ]
     surroundings |= {
         "stacked": len(configs),
@@ -70,12 +71,16 @@ def fit(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """The trained models of runs of one shape, as one ensemble, and the training curve of each."""
+    ensemble = initialized(configs, device)
+    return ensemble, configs[0].family.train_models(ensemble, configs, observe, device)
+
+
+def initialized(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
+    """The models of runs of one shape before training, as one ensemble."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")
     check_trainable(configs, device)
-    family = configs[0].family
-    ensemble = family.build_models(configs).to(device)
-    return ensemble, family.train_models(ensemble, configs, observe, device)
+    return configs[0].family.build_models(configs).to(device)
 
 
 def curve(training: Training) -> pd.DataFrame:

@@ -46,7 +46,8 @@ class Family(Protocol[Run]):
         self, ensemble: nn.Module, /, configs: Sequence[Run], observe: Observer | None = None, device: str = "cpu"
     ) -> list[Training]:
         """Train freshly initialized models, in place; returns the training curve of each. ``observe`` is called at each
-        point of the curve and may inspect ``ensemble``, which then has the parameters of that step."""
+        point of the curve, and at those of ``Config.checkpoints`` may inspect ``ensemble``, which then has the
+        parameters of that step."""
         ...
 
     def evaluate_model(
@@ -56,6 +57,7 @@ class Family(Protocol[Run]):
         else is recorded for runs of this family, or None."""
         ...
 
-    def open_model(self, record: Record) -> TrainedModel:
-        """The trained model of a finished run, to be used. Raises InputError (see ``TrainedModel``)."""
+    def open_model(self, record: Record, step: int | None = None) -> TrainedModel:
+        """The trained model of a finished run, to be used, or the model as it was after ``step``. Raises InputError
+        (see ``TrainedModel``)."""
         ...

@@ -1,19 +1,31 @@
 """Trained models to hold: opened from a record, asked for answers, looked into, trained further."""
 
+import os
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from synthlab.config.registry import shown, unknown
 from synthlab.errors import InputError
+from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
+from synthlab.inspection.hooked import HookedTransformer
+from synthlab.inspection.interventions import Hook
+from synthlab.models.transformer import Decoder
+from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
 from synthlab.training.devices import one_thread
-from synthlab.training.execution import curve, fit
+from synthlab.training.execution import curve, initialized
+from synthlab.training.loop import Training
 from synthlab.training.weights import load_weights, weights_file
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Prediction(NamedTuple):
@@ -34,6 +46,8 @@ class TrainedModel(ABC):
 
     Attributes:
         record: The record of its run: config, errors by length, training curve.
+        step: After how many steps of training it is: all of the run's, unless another number was asked for. The
+            record's errors are those after the last.
         module: The model, a ``torch.nn.Module`` on the CPU that can be trained further. It is an ensemble of one: every
             parameter, input and output has a first dimension of size 1.
 
@@ -48,13 +62,17 @@ class TrainedModel(ABC):
         True
     """
 
-    def __init__(self, record: Record):
+    _hooked: HookedTransformer | None = None
+
+    def __init__(self, record: Record, step: int | None = None):
         config = record.config
         if record.diverged_at is not None:
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
+        self.step = config.steps if step is None else checked_step(step, config, f"step={shown(step)}")
         self.module = self.build()
-        load_weights(self.module, _trained_again(record) if record.weights is None else record.weights, config)
+        kept = record.weights.get(self.step)
+        load_weights(self.module, _trained_again(record, self.step) if kept is None else kept(), config, self.step)
 
     def build(self) -> nn.Module:
         """The model as training leaves it, but for its weights."""
@@ -72,6 +90,19 @@ class TrainedModel(ABC):
     def respond(self, x: Int[Tensor, "N L"], lengths: Int[Tensor, " N"]) -> Prediction:
         """What the model says of the first ``lengths`` symbols of each row; what follows them is padding."""
 
+    def tokens(self, x: Int[Tensor, "N L"]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N T"]]:
+        """The tokens of sequences as ``hooked`` takes them, and their positions. Like the next two, it is overridden
+        where models are decoders."""
+        raise NotImplementedError
+
+    def prediction(self, outputs: Float[Tensor, "N T V"]) -> Prediction:
+        """What the model says, from the outputs of ``hooked`` at every token."""
+        raise NotImplementedError
+
+    def token_text(self, token: int) -> str:
+        """A token in writing."""
+        raise NotImplementedError
+
     @torch.no_grad()
     def predict(self, sequences: Any) -> Prediction:
         """Answer for each sequence; BOS, EOS and positions are added as in training.
@@ -87,6 +118,152 @@ class TrainedModel(ABC):
             InputError: It is neither, or there is no sequence, or one is empty, too long for the encoding or of other
                 symbols.
         """
+        return self.respond(*self._symbols(sequences))
+
+    @property
+    def hooked(self) -> HookedTransformer:
+        """The model as a plain ``torch.nn.Module`` without a dimension of models, with a hook point at each place of
+        ``docs/inside.md``. Its parameters are views of those of ``module``. It is the same each time, unless ``module``
+        has moved: after ``module.double()``, ``module.to(device)`` and in a copy it is made anew, without hooks of
+        yours.
+
+        Raises:
+            InputError: The model is no decoder of the lab, such as that of the theory or one of your own.
+
+        Example:
+            >>> import torch, synthlab
+            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+            >>> tokens = torch.tensor([[2, 0, 1, 1, 0, 3]])  # BOS, the symbols, EOS
+            >>> model.hooked(tokens)[0, -1].allclose(model.predict(["0110"]).output)
+            True
+        """
+        if not isinstance(self.module, Decoder):
+            kind = type(self.module).__name__
+            raise InputError(f"model: {kind} has no layers with names to look into; a Transformer of the lab has")
+        made, embeddings = self._hooked, self.module.token_embeddings
+        if made is None or made.embed.weight.data_ptr() != embeddings.data_ptr():  # it shares no parameters any more
+            made = self._hooked = HookedTransformer(self.module)
+        return made
+
+    def run_with_cache(self, sequences: Any, hooks: Sequence[Hook] = ()) -> tuple[Prediction, Activations]:
+        """What the model says, and what it computes at each hook point on the way.
+
+        Args:
+            sequences: N sequences of one length, as for ``predict``.
+            hooks: Changes to make on the way: pairs of a name and a function, as ``synthlab.inspection`` makes them
+                (``zero_head``, ``replace_head``, ``patch``). The function is given the activation there and its hook
+                point, and returns what takes its place, or None.
+
+        Returns:
+            The answers; and the activations by name, which print as names with shapes.
+
+        Raises:
+            InputError: As of ``predict``; or the sequences differ in length, there is no such name, what a hook
+                returns does not fit, or the model has no layers to look into.
+
+        Example:
+            >>> import synthlab
+            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+            >>> prediction, activations = model.run_with_cache(["0110", "1111"])
+            >>> list(activations["blocks.0.attn.hook_pattern"].shape)  # sequences, heads, queries, keys
+            [2, 4, 6, 6]
+        """
+        hooked, tokens, positions = self._hooked_with_tokens(sequences)
+        outputs, values = run_with_cache(hooked, tokens, positions, hooks)
+        return self.prediction(outputs), Activations(
+            values, [list(map(self.token_text, row)) for row in tokens.tolist()]
+        )
+
+    def run_with_hooks(self, sequences: Any, hooks: Sequence[Hook]) -> Prediction:
+        """What the model says when ``hooks`` change what it computes.
+
+        Args:
+            sequences: N sequences of one length, as for ``predict``.
+            hooks: The changes, as for ``run_with_cache``.
+
+        Returns:
+            The answers, and what the model puts out.
+
+        Raises:
+            InputError: As of ``run_with_cache``.
+
+        Example:
+            >>> import synthlab
+            >>> from synthlab.inspection import zero_head
+            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+            >>> changed = model.run_with_hooks(["0110"], [zero_head(0, 2)])  # layer 0, head 2
+            >>> bool(changed.output == model.predict(["0110"]).output)
+            False
+        """
+        return self.prediction(run_with_hooks(*self._hooked_with_tokens(sequences), hooks))
+
+    def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw where each head attends on one sequence: a panel for each head, a row of panels for each layer.
+
+        Args:
+            sequence: A text, such as ``"0110"``; or its symbols, [1, L].
+            path: Where to save the picture; the suffix decides the format. None saves none.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InputError: As of ``run_with_cache``; or there are several sequences.
+
+        Example:
+            >>> import synthlab
+            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+            >>> figure = model.plot_attention("0110", path="attention.png")
+            >>> [axes.get_title() for axes in figure.axes[:2]]
+            ['layer 0, head 0', 'layer 0, head 1']
+        """
+        from synthlab.inspection.pictures import attention  # matplotlib is loaded when something is drawn
+
+        return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
+
+    def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw a metric of the record against length, the training lengths shaded.
+
+        Args:
+            metric: One of the record's, the first of them unless given: ``mse`` for tasks, ``loss`` for languages.
+            path: Where to save the picture; the suffix decides the format. None saves none.
+
+        Returns:
+            The figure.
+
+        Raises:
+            InputError: The record does not have the metric.
+
+        Example:
+            >>> import synthlab
+            >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+            >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+            >>> model.plot_error(path="error.png").axes[0].get_xlabel()
+            'sequence length'
+        """
+        from synthlab.inspection.pictures import by_length
+
+        config = self.record.config
+        known = {name: config.family.METRICS.get(name, name) for name in self.record.metrics.columns[1:]}
+        metric = next(iter(known)) if metric is None else metric
+        if metric not in known:
+            raise InputError(unknown("metric", metric, known))
+        return by_length(self.record.metrics, metric, known[metric], config.train_length, path)
+
+    def _hooked_with_tokens(self, sequences: Any) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"]]:
+        """What is run to look inside: the plain module, the tokens of sequences of one length, and their positions."""
+        x, lengths = self._symbols(sequences)
+        if len(lengths.unique()) != 1:
+            found = ", ".join(map(str, sorted(set(lengths.tolist()))))
+            raise InputError(f"sequences: have lengths {found}; must have one, to be looked into together")
+        return (self.hooked, *self.tokens(x))
+
+    def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+        """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
         x, lengths = _rows(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
@@ -94,7 +271,7 @@ class TrainedModel(ABC):
         if x.shape[1] > longest:
             encoding = self.record.config.encoding["name"]
             raise InputError(f"sequences: one has {x.shape[1]} symbols; encoding={encoding} takes {longest:g}")
-        return self.respond(x, lengths)
+        return x, lengths
 
     def _padded(self, texts: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
@@ -122,15 +299,34 @@ def _rows(x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
     return x.long(), torch.full((len(x),), x.shape[1])
 
 
-def _trained_again(record: Record) -> bytes:
-    """The weights of a record that has none."""
-    config = record.config
-    with one_thread():
-        ensemble, (training,) = fit([config])
-    if not curve(training).equals(record.training):
+class _Reached(Exception):
+    """The step up to which a model was to be trained again."""
+
+
+def _trained_again(record: Record, step: int) -> bytes:
+    """The weights after ``step`` of a record that has none of these."""
+    config, training = record.config, Training([], [], None)
+    ensemble, seen = initialized([config]), training
+
+    def observe(now: int, losses: list[float]) -> None:
+        seen.steps.append(now)
+        seen.losses.append(losses[0])
+        if now == step < config.steps:
+            raise _Reached
+
+    try:
+        with one_thread():
+            (training,) = config.family.train_models(ensemble, [config], observe)
+    except _Reached:
+        pass
+    else:
+        if step < config.steps:
+            raise InputError(f"record {config.id}: trained again, the run does not come to step {step}")
+    recorded = record.training[record.training["step"] <= step].reset_index(drop=True)
+    if not curve(training).equals(recorded):
         warnings.warn(
             f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
             f"of another machine or version of torch",
             stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
         )
-    return weights_file(ensemble, 0, [config])
+    return weights_file(ensemble, 0, [config], step)

@@ -1,25 +1,61 @@
 """The weights of one model as a file, in the format of safetensors: numbers and text, never code.
 
 The file holds the parameters of one model, an ensemble of one, under the names that its ``nn.Module`` has for them. Its
-metadata says which run they are of: ``run`` is JSON with the ``config`` and its ``results_version``.
+metadata says which run they are of: ``run`` is JSON with the ``config`` and its ``results_version``, and, for weights
+after another step than the last, with the ``step``.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
 from synthlab.config.base import Config, identity_of
 from synthlab.errors import InputError, in_one_line
-from synthlab.storage.records import WEIGHTS
+from synthlab.storage.checkpoints import weights_name
+from synthlab.training.loop import Observer
 
 SHOWN = 40  # letters of what a file says that a message repeats, escaped: it may hold anything
 # safetensors is imported where it is used: a run that keeps no weights starts without it.
 
 
-def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config]) -> bytes:
-    """The file of the model ``index`` of an ensemble, that of ``configs[index]``."""
+class Checkpoints:
+    """The weights of the models of an ensemble after each of ``steps``, taken as it trains."""
+
+    def __init__(self, ensemble: nn.Module, configs: Sequence[Config], steps: Collection[int]):
+        self.ensemble, self.configs, self.steps = ensemble, configs, frozenset(steps)
+        self._files: list[dict[int, bytes]] = [{} for _ in configs]
+
+    def observer(self, observe: Observer | None) -> Observer:
+        """An observer of the training that takes weights, and then calls ``observe``."""
+
+        def watch(step: int, losses: list[float]) -> None:
+            if step != self.configs[0].steps:  # the last are taken in the end: a model may be changed after training
+                self._take(step)
+            if observe is not None:
+                observe(step, losses)
+
+        return watch
+
+    def of(self, index: int) -> dict[int, Callable[[], bytes]]:
+        """The files of one trained model, as a record has them. Raises RuntimeError for a step that training did not
+        stop at to be observed."""
+        self._take(self.configs[0].steps)
+        missed = self.steps - self._files[index].keys()
+        if missed:  # of a family of others, or of steps that nobody checked
+            raise RuntimeError(f"step={min(missed)}: no weights to keep: train_models does not call observe there")
+        return {step: partial(bytes, file) for step, file in self._files[index].items()}  # unlike a lambda, pickled
+
+    def _take(self, step: int) -> None:
+        for index, files in enumerate(self._files):
+            if step in self.steps and step not in files:
+                files[step] = weights_file(self.ensemble, index, self.configs, step)
+
+
+def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config], step: int | None = None) -> bytes:
+    """The file of the model ``index`` of an ensemble, that of ``configs[index]``, after ``step``, or the last one."""
     from safetensors.torch import save
 
     config, learned = configs[index], {name for name, _ in ensemble.named_parameters(remove_duplicate=False)}
@@ -29,20 +65,23 @@ def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config]) -> 
         name: (values.chunk(len(configs))[index] if name in learned else values).detach().cpu().clone().contiguous()
         for name, values in ensemble.state_dict().items()
     }
-    run = {"results_version": config.results_version, "config": config.model_dump()}
+    run: dict[str, Any] = {"results_version": config.results_version, "config": config.model_dump()}
+    if step not in (None, config.steps):
+        run["step"] = step
     return save(tensors, {"run": json.dumps(run)})
 
 
-def load_weights(module: nn.Module, data: bytes, config: Config) -> None:
-    """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``.
+def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> None:
+    """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``, those after ``step``.
 
-    Raises InputError, in one line, for a file that cannot be read, is of another run or results version, does not
+    Raises InputError, in one line, for a file that cannot be read, is of another run, step or results version, does not
     fit the model, or has numbers that are not finite. Nothing in the file is executed.
     """
-    where = f"{WEIGHTS} of record {config.id}"
+    where = f"{weights_name(step, config)} of record {config.id}"
     tensors, run = _read(data, where)
     try:
         version, identity = run["results_version"], identity_of(run["config"], run["results_version"])
+        found_step = run.get("step", config.steps)
     except (TypeError, KeyError, RecursionError):
         raise InputError(f"{where}: does not say which run it is of; synthlab did not write it") from None
     if version != config.results_version:
@@ -50,6 +89,8 @@ def load_weights(module: nn.Module, data: bytes, config: Config) -> None:
         raise InputError(f"{where}: is of results version {told}; the present one is {config.results_version}")
     if identity != config.id:
         raise InputError(f"{where}: holds the weights of another run, {identity}")
+    if found_step != step:
+        raise InputError(f"{where}: holds the weights after another step, {found_step!r:.{SHOWN}}")
     expected, found = _layout(module.state_dict()), _layout(tensors)
     wrong = sorted(expected.items() ^ found.items())
     if wrong:

@@ -5,10 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from experiments.output_alignment import mechanism
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides
 from synthlab.output import say, tell
@@ -39,15 +37,6 @@ def test_what_nobody_can_read_is_dropped(make, monkeypatch):
         for _ in range(2):
             say("a line", "another")
             tell("a line")
-
-
-@needs_full
-def test_the_mechanism_ends_on_a_full_disk(monkeypatch):
-    monkeypatch.setattr(mechanism, "inverse_weights", lambda _: 2.0 + 3.0 * np.arange(1, 51)[None])
-    monkeypatch.setattr(sys, "argv", ["mechanism"])
-    with full() as out:
-        monkeypatch.setattr(sys, "stdout", out)
-        mechanism.main()
 
 
 @needs_full

@@ -23,6 +23,8 @@ import torch
 
 from experiments.reference import ROOT, pages
 from support.quick import QUICK
+from support.records import opened
+from support.small import small
 from synthlab import run
 from synthlab.config.composition import as_overrides, compose, quoted
 from synthlab.regression.construction import resolve
@@ -41,7 +43,7 @@ HYDRA = {
     "walkthrough": "walkthrough",
 }
 TABLES = ("collect", "compare")
-OTHERS = ("bench", "mechanism")  # take no settings
+OTHERS = ("bench",)  # takes no settings
 MODULES = {
     "synthlab": "run",
     "experiments": "figures",
@@ -102,11 +104,16 @@ def model(tokens):
 
 
 def hugging_face():
-    """What the page on alignment speaks of: a causal model, and texts to train and to test it on."""
+    """What the page on alignment speaks of: a causal model, texts for it, and a model of the lab."""
     transformers = pytest.importorskip("transformers")
     config = transformers.GPT2Config(vocab_size=16, n_positions=128, n_embd=16, n_layer=1, n_head=2)
     texts = torch.randint(16, (32, 96), generator=torch.Generator().manual_seed(0))
-    return {"model": transformers.GPT2LMHeadModel(config), "texts": texts, "held_out": texts[:8]}
+    return {
+        "model": transformers.GPT2LMHeadModel(config),
+        "texts": texts,
+        "held_out": texts[:8],
+        "trained": opened(small("encoding=rope")),
+    }
 
 
 GIVEN = {
@@ -127,7 +134,7 @@ GIVEN = {
 )
 def test_python_blocks_run(page, workplace, monkeypatch):
     quick = list(as_overrides(QUICK))
-    monkeypatch.setattr("synthlab.sweeps.sweep.compose", lambda overrides: compose([*quick, *overrides]))
+    monkeypatch.setattr("synthlab.sweeps.from_python.compose", lambda overrides: compose([*quick, *overrides]))
     names = GIVEN.get(page.name, dict)()
     write_files(page, workplace)
     for block in blocks(page, "python"):

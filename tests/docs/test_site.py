@@ -64,4 +64,4 @@ def test_every_page_is_in_the_sites_contents():
         line for block in re.findall(r"```\{toctree\}\n(.*?)```", index, flags=re.DOTALL) for line in block.split()
     }
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"index"}
-    assert pages <= listed
+    assert pages | {f"notebooks/{path.stem}" for path in (ROOT / "docs" / "notebooks").glob("*.ipynb")} <= listed

@@ -9,8 +9,10 @@ import pytest
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
 from synthlab.regression.outrep import OUTREPS
+from synthlab.studies.checks import Check
+from synthlab.studies.evidence import Evidence, NoEvidence
 from synthlab.studies.intervals import Interval
-from synthlab.studies.verdicts import Check, Evidence, NoEvidence, Verdict, judge
+from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 LENGTHS = np.arange(1, 51)
 BEYOND = np.maximum(LENGTHS - 10, 0)
@@ -30,7 +32,7 @@ def made(errors, seeds=3, losses=(0.1, 0.0001), **changed):
 
 
 def verdict(claim: str, **series) -> Verdict:
-    [found] = judge(CLAIMS.values(), "Figure 1", [([claim], Evidence(series))])
+    [found] = judge(CLAIMS.values(), "Figure 1", [Grounds([claim], Evidence(series))])
     return found
 
 

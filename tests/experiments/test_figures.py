@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import pytest
 from omegaconf import OmegaConf
@@ -15,12 +16,15 @@ from synthlab.analysis.record_list import Records
 from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
+from synthlab.regression.heads import Heads
+from synthlab.storage.records import Record
+from synthlab.studies import inside
 from synthlab.studies.figure_files import Drawn, Folder
 from synthlab.studies.grids import Cell
 from synthlab.studies.plots import PLOTS
 from synthlab.training.execution import execute
 
-ALONE = ("ablation", "maps", "recipe")  # drawn only where asked for by name
+ALONE = ("ablation", "maps", "mechanism", "recipe")  # drawn only where asked for by name
 OWN = """
 widths:
   title: Width and depth
@@ -73,7 +77,16 @@ def hasty(monkeypatch):
             store.write(replace(execute(RunConfig.checked(quick)), config=config))
         return Records(store.find(config) for config in configs)
 
+    def open_model(record):  # to be trained in full it would take minutes
+        return record
+
+    def heads_of(record):
+        return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(5))
+
     monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
+    monkeypatch.setattr(Record, "model", open_model)
+    monkeypatch.setattr(inside, "heads_of", heads_of)
+    monkeypatch.setattr(inside, "_measured", {})
 
 
 @pytest.mark.slow
@@ -141,7 +154,7 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, paper, powers"),
+        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, mechanism, paper"),
         (
             ["first_seed=9223372036854775805"],
             "first_seed=9223372036854775805: must be at most 92233720368547758",

@@ -7,9 +7,10 @@ import pytest
 from experiments import reference
 from experiments.output_alignment.claims import CLAIMS
 from experiments.reference import language_verdicts, verdicts
+from synthlab.studies.checks import Check
 from synthlab.studies.pages import template
 from synthlab.studies.report import verdict_table
-from synthlab.studies.verdicts import Check, Verdict
+from synthlab.studies.verdicts import Verdict
 
 HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
 FAILS = Check("f", np.array([2.0, 3.0, 4.0]), high=1.0)
@@ -33,14 +34,26 @@ def test_verdicts_are_told_with_what_their_checks_leave_open(tmp_path):
             "verdict": "undecided at 3 seeds",
             "others": {"half": "holds in part", "twice": "holds"},
             "rest": [open_check],
+            "answers": {"holds": 1, "fails": 0, "undecided": 1},
         },
         "1b": {
             "verdict": "holds in part",
             "others": {"half": "holds in part", "twice": "holds in part"},
             "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"],
+            "answers": {"holds": 1, "fails": 1, "undecided": 1},
         },
-        "1c": {"verdict": "holds (one run)", "others": {"half": "holds", "twice": "holds"}, "rest": []},
-        "q": {"verdict": "not judged", "others": {}, "rest": ["no runs of rope"]},
+        "1c": {
+            "verdict": "holds (one run)",
+            "others": {"half": "holds", "twice": "holds"},
+            "rest": [],
+            "answers": {"holds": 1, "fails": 0, "undecided": 0},
+        },
+        "q": {
+            "verdict": "not judged",
+            "others": {},
+            "rest": ["no runs of rope"],
+            "answers": dict.fromkeys(("holds", "fails", "undecided"), 0),
+        },
     }
 
 

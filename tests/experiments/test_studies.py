@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.long_short_alignment.analyses import by_depth, differences
+from experiments.long_short_alignment.arms import by_depth, differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations
@@ -23,7 +23,7 @@ from synthlab.storage.records import Record
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan, Results
-from synthlab.studies.verdicts import Verdict, judge
+from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = PAPER.studies(compose(["study=all"], name="language")["study"])
@@ -64,7 +64,7 @@ def shown(plan: Plan, records: dict[str, Record]) -> Results:
 
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
-    return judge(CLAIMS.values(), "by hand", [(EVERY[study].claims, runs)])
+    return judge(CLAIMS.values(), "by hand", [Grounds(EVERY[study].claims, runs)])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from synthlab.errors import InputError, StoreError
-from synthlab.storage.files import Folder, Objects, files_at, write_whole
+from synthlab.storage.files import Folder, files_at, write_whole
 from synthlab.storage.leases import Leases
+from synthlab.storage.objects import Objects
 from synthlab.storage.store import Store
 
 GROUP = {"a.csv": b"1", "b.csv": b"2", "status.json": b"{}"}

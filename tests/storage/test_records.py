@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.records import CONFIG, record, unmeasured
+from support.records import CONFIG, final_weights, record, unmeasured, with_weights
 from synthlab import load_records
 from synthlab.analysis.record_list import Records
 from synthlab.errors import InputError
@@ -93,7 +93,7 @@ def test_a_half_written_record_is_none(tmp_path):
 @settings(max_examples=20)
 @given(data=st.data())
 def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
-    store, kept = Store(tmp_path_factory.mktemp("store")), replace(record(), weights=b"\x08\x00numbers")
+    store, kept = Store(tmp_path_factory.mktemp("store")), with_weights(record(), b"\x08\x00numbers")
     store.write(kept)
     path = store.runs / kept.config.id / name
     whole = path.read_bytes()
@@ -104,7 +104,7 @@ def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
         flipped = bytes([whole[at] ^ 1 << data.draw(st.integers(0, 7))])
         path.write_bytes(whole[:at] + flipped + whole[at + 1 :])
     with pytest.raises(InputError, match="damaged record") as caught:
-        store.read(kept.config.id)
+        final_weights(store.read(kept.config.id))
     assert str(store.runs / kept.config.id) in str(caught.value)
     assert len(caught.value.lines) == 1
     assert "\n" not in caught.value.lines[0]

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.output_alignment.claims import CLAIMS
+from synthlab.studies.checks import Check
 from synthlab.studies.forest import LEFT, MARGIN, WIDTH, Axis, forest
-from synthlab.studies.verdicts import Check, Verdict
+from synthlab.studies.verdicts import Verdict
 
 START, MIDDLE, END = LEFT + MARGIN, LEFT + WIDTH / 2, LEFT + WIDTH - MARGIN
 

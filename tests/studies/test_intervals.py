@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 import pytest
 
+from synthlab.studies.checks import Check
 from synthlab.studies.intervals import COVERAGE, FIRST, boundary, may_spend, median_interval
-from synthlab.studies.verdicts import Check
 
 # By the number of seeds: k, and on one side the sequences of right and wrong values that have crossed.
 BY_HAND = {

@@ -10,6 +10,7 @@ from experiments.output_alignment.paper import ABOUT
 from support.quick import QUICK
 from support.records import record
 from synthlab.config.composition import as_overrides
+from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.intervals import Estimate, Interval
 from synthlab.studies.report import (
     Picture,
@@ -22,7 +23,7 @@ from synthlab.studies.report import (
     wanted,
     write_report,
 )
-from synthlab.studies.verdicts import Check, Fit, Verdict, Witnesses
+from synthlab.studies.verdicts import Fit, Verdict
 
 CHECKS = [
     Check("a <b> & c", np.array([1.5, 0.5, 2.5]), high=0.5),

@@ -15,11 +15,12 @@ from support.records import record
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
+from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.rounds import next_round, undecided
 from synthlab.studies.study import Plan
-from synthlab.studies.verdicts import Check, Claims
+from synthlab.studies.verdicts import Claims
 
 CLAIMS, BLANK = Claims[Evidence](), record()
 OVERRIDES = Overrides("figure", RunConfig, composed(), {})

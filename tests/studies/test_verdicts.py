@@ -6,8 +6,9 @@ import pytest
 
 from experiments.output_alignment.claims import CLAIMS
 from support.records import record
+from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.verdicts import Check, Claims, Fit, Verdict, Witnesses, judge
+from synthlab.studies.verdicts import Claims, Fit, Grounds, Verdict, judge
 
 INFINITY = float("inf")
 
@@ -66,7 +67,8 @@ def trained(seed: int, loss: float, error: float):
 
 
 def fit_of(levels, **series) -> Fit | None:
-    [verdict] = judge(SMALL.values(), "Figure 1", [(["small"], Evidence(series, levels))])
+    evidence = Evidence(series, levels)
+    [verdict] = judge(SMALL.values(), "Figure 1", [Grounds(["small"], evidence, evidence.fitting())])
     return verdict.fit
 
 
@@ -82,5 +84,7 @@ def test_a_verdict_is_judged_on_the_runs_that_fit_alone_too():
 
 def test_runs_of_several_panels_are_counted_together():
     first, second = (Evidence({"a": [trained(seed, 0.1, 0.5)]}, {"a": level}) for seed, level in ((0, 0.1), (1, 0.01)))
-    [verdict] = judge(SMALL.values(), "Figure 1", [(["small"], first), (["small"], second), ([], first)])
+    claims = (["small"], ["small"], [])
+    grounds = [Grounds(names, each, each.fitting()) for names, each in zip(claims, (first, second, first), strict=True)]
+    [verdict] = judge(SMALL.values(), "Figure 1", grounds)
     assert verdict.fit == Fit(2, 0, 1, "not judged", Witnesses(1))

@@ -1,14 +1,18 @@
 """Records made up for tests."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from support.configs import config
+from synthlab.config.base import Config
 from synthlab.metrics import METRICS
 from synthlab.regression.construction import resolve
 from synthlab.storage.records import Record
+from synthlab.training.execution import execute_together
+from synthlab.training.trained import TrainedModel
 
 CONFIG = config("task=length", "outrep=log")
 
@@ -26,6 +30,23 @@ def record(seed: int = 0, diverged_at: int | None = None, scale: float = 1.0, **
         diverged_at=diverged_at,
         environment={"torch": "2"},
     )
+
+
+def with_weights(kept: Record, data: bytes | None, step: int | None = None) -> Record:
+    """The record with weights made up, those after ``step`` or the last, beside those it has; None: without any."""
+    more = {} if data is None else {step or kept.config.steps: partial(bytes, data)}
+    return replace(kept, weights={**kept.weights, **more} if more else {})
+
+
+def final_weights(kept: Record) -> bytes:
+    """The weights after the last step."""
+    return kept.weights[kept.config.steps]()
+
+
+def opened(config: Config) -> TrainedModel:
+    """The trained model of a run that is recorded nowhere."""
+    [record] = execute_together([config], keep=[config.steps])
+    return record.model()
 
 
 def made(value: float, seeds=(0, 1, 2), **changed) -> list:

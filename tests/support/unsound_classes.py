@@ -5,7 +5,7 @@ import torch
 from synthlab.models.encoding_base import Encoding
 from synthlab.regression.outrep import REALS, Identity, OutRep
 from synthlab.regression.tasks import Length
-from synthlab.sweeps.trackers import Tracker
+from synthlab.sweeps.tracker_base import Tracker
 
 
 class NoneSpan(Length):

@@ -12,7 +12,7 @@ from synthlab.models.encodings import Dims
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
-from synthlab.sweeps.trackers import Track, Tracker
+from synthlab.sweeps.tracker_base import Track, Tracker
 
 
 class Broken(Task):

@@ -24,7 +24,8 @@ from synthlab.errors import InputError
 from synthlab.metrics import METRICS, horizon
 from synthlab.regression.construction import resolve
 from synthlab.storage.records import Record
-from synthlab.sweeps.trackers import TRACKERS, Followed, Track, Tracker, outcome, tracker_of
+from synthlab.sweeps.tracker_base import Track, Tracker, outcome
+from synthlab.sweeps.trackers import TRACKERS, Followed, tracker_of
 from synthlab.training.execution import execute_together
 
 SETTINGS = {
@@ -195,7 +196,10 @@ def test_the_outcome_is_in_a_few_numbers():
             {"folder": "x"},
             "tracker={'folder': 'x'}: must be a mapping with a name; choose from none, wandb, tensorboard",
         ),
-        ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.Tracker"),
+        (
+            {"name": "builtins:dict"},
+            "tracker=builtins:dict: must be a subclass of synthlab.sweeps.tracker_base.Tracker",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(config, line):
@@ -235,7 +239,7 @@ def test_a_tracker_keeps_its_files_in_the_results_folder(name, folder):
 
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
 def test_a_folder_of_another_machine_is_refused(name, monkeypatch):
-    monkeypatch.setattr("synthlab.sweeps.trackers.require", lambda *_, **__: None)
+    monkeypatch.setattr(f"synthlab.sweeps.{name}_tracker.require", lambda *_, **__: None)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, "folder": "s3://lab/results", **SETTINGS[name]})
     assert refused.value.lines == ("tracker.folder=s3://lab/results: must be a folder of this machine; name one",)

@@ -1,6 +1,7 @@
 """``save=weights``: which runs are trained for it, and what becomes of records that have none."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -11,11 +12,11 @@ import synthlab
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import config
 from support.quick import QUICK
-from support.records import record
+from support.records import final_weights, record, with_weights
 from support.small import small
 from synthlab.collect import collect
-from synthlab.errors import InputError, StoreError
-from synthlab.storage.records import WEIGHTS
+from synthlab.errors import DamagedRecord, InputError, StoreError
+from synthlab.storage.checkpoints import WEIGHTS
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, Sweep, ensure
 
@@ -23,17 +24,47 @@ EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", 
 
 
 def test_weights_are_written_and_read_like_the_other_files(tmp_path):
-    store, kept = Store(tmp_path), replace(record(), weights=b"\x00\xff numbers")
+    store, kept = Store(tmp_path), with_weights(record(), b"\x00\xff numbers")
     store.write(kept)
-    assert store.read(kept.config.id).weights == kept.weights
+    assert final_weights(store.read(kept.config.id)) == final_weights(kept)
     folder = store.runs / kept.config.id
     assert WEIGHTS in json.loads((folder / "status.json").read_text())["sha256"]
     (folder / WEIGHTS).write_bytes(b"\x00\xfe numbers")
-    with pytest.raises(InputError, match="damaged record .weights.safetensors does not have its checksum"):
-        store.read(kept.config.id)
+    line = (
+        rf"^{folder}: damaged record .weights.safetensors does not have its checksum.; a sweep that keeps weights, by"
+    )
+    for broken in (final_weights, lambda found: Store(tmp_path, "weights").read(found.config.id)):
+        with pytest.raises(DamagedRecord, match=line):
+            broken(store.read(kept.config.id))
     (folder / WEIGHTS).unlink()
-    with pytest.raises(InputError, match="damaged record"):
-        store.read(kept.config.id)
+    with pytest.raises(DamagedRecord, match=r"damaged record .*weights.safetensors") as caught:
+        store.read(kept.config.id).model()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_whose_curve_lacks_a_step_that_is_to_be_kept_is_read_with_the_others(tmp_path):
+    other = with_weights(record(1), b"numbers")
+    for each in (record(0), other):
+        Store(tmp_path).write(each)
+    asking = Store(tmp_path, [3])  # points of the curve are even
+    assert {each.config.seed for each in asking} == {0, 1}
+    with pytest.raises(InputError, match=r"^save=\[3\]: must be a point of the training curve"):
+        asking.steps(other.config)
+    (asking.runs / other.config.id / WEIGHTS).write_bytes(b"others")
+    with pytest.raises(DamagedRecord, match="does not have its checksum"):
+        asking.read(other.config.id)
+
+
+def test_weights_of_a_record_that_is_gone_are_not_called_damaged(tmp_path):
+    store, kept = Store(tmp_path), with_weights(record(), b"numbers")
+    store.write(kept)
+    found = store.read(kept.config.id)
+    shutil.rmtree(store.runs / kept.config.id)
+    with pytest.raises(
+        InputError, match=f"^{store.path(kept.config.id)}: the record is gone since it was read$"
+    ) as caught:
+        found.model()
+    assert not isinstance(caught.value, DamagedRecord)
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://weights/results"])
@@ -42,22 +73,22 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
     kept = record()
     store.write(kept)
     assert not store.holds(kept.config)
-    assert store.recorded({kept.config.id}) == set()
+    assert store.recorded({kept.config.id: kept.config}) == set()
     with pytest.raises(StoreError, match="this run gives other numbers .recorded with torch 2 ") as caught:
-        store.write(replace(record(scale=1 + 1e-15), weights=b"numbers"))
+        store.write(with_weights(record(scale=1 + 1e-15), b"numbers"))
     assert f"runs/{kept.config.id}: " in str(caught.value)
     assert "\n" not in str(caught.value)
     with pytest.raises(StoreError, match="this run gives other numbers"):
         store.write(record(diverged_at=3))
     store.write(kept)  # without weights there is nothing to add
-    assert store.read(kept.config.id).weights is None
-    store.write(replace(kept, weights=b"numbers", environment={"torch": "3"}))
+    assert not store.read(kept.config.id).weights
+    store.write(replace(with_weights(kept, b"numbers"), environment={"torch": "3"}))
     assert store.holds(kept.config)
-    assert store.recorded({kept.config.id, "0" * 16}) == {kept.config.id}
+    assert store.recorded({kept.config.id: kept.config, "0" * 16: record(9).config}) == {kept.config.id}
     found = store.read(kept.config.id)
-    assert (found.weights, found.environment) == (b"numbers", kept.environment)
-    store.write(replace(kept, weights=b"others"))  # it stays as it is
-    assert store.read(kept.config.id).weights == b"numbers"
+    assert (final_weights(found), found.environment) == (b"numbers", kept.environment)
+    store.write(with_weights(kept, b"others"))  # it stays as it is
+    assert final_weights(store.read(kept.config.id)) == b"numbers"
 
 
 @pytest.mark.parametrize("runs", [2, FEW + 1])
@@ -75,7 +106,7 @@ def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
     kept = list(sweep.end().kept.values())
     assert sweep.outcome.missing == 0
     assert (store.runs / configs[0].id / "status.json").stat().st_mtime_ns == untouched
-    assert [each.weights is not None for each in kept] == [True] * runs + [False]
+    assert [bool(each.weights) for each in kept] == [True] * runs + [False]
     for one, other in zip(plain, kept, strict=True):
         assert one.metrics.equals(other.metrics)
         assert one.environment == other.environment
@@ -90,7 +121,7 @@ def test_other_numbers_end_the_sweep_in_one_line_and_leave_the_record(tmp_path):
     with pytest.raises(StoreError, match="gives other numbers"):
         synthlab.run(**QUICK, results=tmp_path / "other", progress=False, save="weights")
     left = Store(tmp_path / "other")
-    assert left.read(made.config.id).weights is None
+    assert not left.read(made.config.id).weights
     assert list(left.ids("failed")) == []
     synthlab.run(**QUICK, results=tmp_path / "other", progress=False)  # without weights it is as good as before
 
@@ -120,7 +151,7 @@ def test_damaged_records_without_weights_are_set_aside_and_trained_anew(tmp_path
     numbers.write_bytes(numbers.read_bytes()[:100])
     with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{configs[0].id}-"):
         again = ensure(configs, Store(tmp_path, "weights"), progress=False)
-    assert all(each.weights is not None for each in again)
+    assert all(each.weights for each in again)
     assert again[0].metrics.equals(plain[0].metrics)
 
 
@@ -136,20 +167,20 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
         ensure(broken, Store(tmp_path, "weights"), progress=False)
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))
     flag.unlink()
-    assert all(each.weights is not None for each in ensure(broken, Store(tmp_path, "weights"), progress=False))
+    assert all(each.weights for each in ensure(broken, Store(tmp_path, "weights"), progress=False))
 
 
 def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
-    store, kept = Store(tmp_path, "weights"), replace(record(), weights=b"numbers")
+    store, kept = Store(tmp_path, "weights"), with_weights(record(), b"numbers")
     store.write(kept)
     assert store.holds(kept.config)
     monkeypatch.setattr(store.files, "read", lambda path: pytest.fail(f"{path} was read"))
     assert store.holds(kept.config)
-    assert store.recorded({kept.config.id}) == {kept.config.id}
+    assert store.recorded({kept.config.id: kept.config}) == {kept.config.id}
     store.set_aside(kept.config.id)
     assert not store.holds(kept.config)
     monkeypatch.undo()
-    Store(tmp_path).write(replace(kept, weights=None))
+    Store(tmp_path).write(with_weights(kept, None))
     assert not store.holds(kept.config)
 
 
@@ -157,7 +188,7 @@ def test_runs_of_other_families_are_kept_too(tmp_path):
     runs = [small("language=hidden_markov", f"seed={seed}") for seed in (0, 1)]
     runs.append(ScalarConfig.of(config("model.width=8")))
     for made in ensure(runs, Store(tmp_path, "weights"), progress=False):
-        again = replace(made, weights=None).model().module.state_dict()
+        again = with_weights(made, None).model().module.state_dict()
         loaded = made.model().module.state_dict()
         assert all(torch.equal(values, again[name]) for name, values in loaded.items())
 
@@ -165,7 +196,7 @@ def test_runs_of_other_families_are_kept_too(tmp_path):
 def test_tables_say_which_runs_have_weights(tmp_path):
     store = Store(tmp_path / "results")
     store.write(record(0))
-    store.write(replace(record(1), weights=b"numbers"))
+    store.write(with_weights(record(1), b"numbers"))
     found = collect(store.root, tmp_path / "runs.csv", where="weights=true")
     assert found.runs == 1
     table = synthlab.load_records(store.root)
@@ -173,11 +204,15 @@ def test_tables_say_which_runs_have_weights(tmp_path):
 
 
 def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
-    with pytest.raises(InputError, match="save=wieghts: unknown, did you mean weights.; choose from weights"):
+    allowed = "choose from weights, checkpoints, or give a list of steps"
+    with pytest.raises(InputError, match=f"save=wieghts: unknown, did you mean weights.; {allowed}"):
         synthlab.run(results=tmp_path, save="wieghts")
+    for odd in (5, True, [], [1.5], [True], {"weights": 1}):
+        with pytest.raises(InputError, match="^save=.*: must be weights or checkpoints, or a list of steps such as"):
+            synthlab.run(results=tmp_path, save=odd)
     for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("figure='1'",))):
         outcome = invoke(program, *quick, *more, "save=all")
-        assert (outcome.status, outcome.err) == (2, "error: save=all: unknown; choose from weights\n")
+        assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")
     assert not (tmp_path / "runs").exists()
 
 

@@ -17,6 +17,7 @@ from torch import nn
 import synthlab
 from support.configs import config
 from support.quick import QUICK
+from support.records import final_weights, with_weights
 from support.small import small
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
@@ -47,7 +48,7 @@ LANGUAGES = [
 
 
 def kept(*configs) -> list[Record]:
-    return execute_together(configs, with_weights=True)
+    return execute_together(configs, keep=[configs[0].steps])
 
 
 def tiny(*overrides: str) -> Record:
@@ -63,9 +64,9 @@ def same(a: TrainedModel, b: TrainedModel) -> bool:
 @pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
 def test_a_members_weights_are_those_that_training_it_alone_gives_to_the_last_bit(overrides):
     record = tiny(*overrides)
-    again = replace(record, weights=None).model()
+    again = with_weights(record, None).model()
     assert same(record.model(), again)
-    assert again.record.weights is None
+    assert not again.record.weights
     untrained = record.config.family.build_models([record.config]).state_dict()
     assert any(not torch.equal(values, untrained[name]) for name, values in again.module.state_dict().items())
 
@@ -141,7 +142,7 @@ def test_the_module_is_one_to_train_further():
 def test_language_models_are_kept_and_trained_again_alike(overrides):
     record = kept(small(*overrides))[0]
     model = record.model()
-    assert same(model, replace(record, weights=None).model())
+    assert same(model, with_weights(record, None).model())
     tokens = torch.tensor([[3, 1, 0, 2, 5], [1, 1, 2, 0, 4]])
     answer, output = model.predict(tokens)
     torch.testing.assert_close(answer.sum(-1), torch.ones(2, dtype=torch.float64))
@@ -191,7 +192,7 @@ def test_the_warning_names_the_line_that_asked_for_the_model(tmp_path):
 def test_a_run_that_diverged_has_no_model():
     explosive = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
     record = kept(config(*explosive))[0]
-    assert record.weights is None
+    assert not record.weights
     with pytest.raises(InputError, match=r"record .*: the run diverged at step \d+: there is no model"):
         record.model()
 
@@ -199,11 +200,11 @@ def test_a_run_that_diverged_has_no_model():
 def test_a_file_is_read_with_safetensors_alone(tmp_path):
     record = tiny("encoding=alibi")
     path = tmp_path / "weights.safetensors"
-    path.write_bytes(record.weights)
+    path.write_bytes(final_weights(record))
     with safe_open(path, "pt") as file:
         assert RunConfig.checked(json.loads(file.metadata()["run"])["config"]) == record.config
         assert torch.equal(file.get_tensor("head.2.weight"), record.model().module.head[2].weight)
-    assert tiny("encoding=alibi").weights == record.weights  # the same bytes
+    assert final_weights(tiny("encoding=alibi")) == final_weights(record)  # the same bytes
 
 
 RECORD = tiny("encoding=learned", "encoding.table=20")
@@ -213,14 +214,15 @@ OTHER = tiny("encoding=learned", "encoding.table=21")
 @settings(max_examples=100)
 @given(st.data())
 def test_any_damage_to_a_file_gives_numbers_or_one_line(data):
-    whole, header = RECORD.weights, int.from_bytes(RECORD.weights[:8], "little")
+    whole = final_weights(RECORD)
+    header = int.from_bytes(whole[:8], "little")
     if data.draw(st.booleans()):
         damaged = whole[: data.draw(st.integers(0, len(whole) - 1))]
     else:
         at = data.draw(st.integers(0, header + 7))
         damaged = whole[:at] + data.draw(st.binary(min_size=1, max_size=3)) + whole[at + 1 :]
     try:
-        replace(RECORD, weights=damaged).model()
+        with_weights(RECORD, damaged).model()
     except InputError as error:
         assert "weights.safetensors" in str(error)
         assert "\n" not in str(error)
@@ -235,7 +237,7 @@ def written(header: dict) -> bytes:
 def test_foreign_files_are_refused_by_name(monkeypatch):
     def refused(weights: bytes, message: str):
         with pytest.raises(InputError, match=message) as caught:
-            replace(RECORD, weights=weights).model()
+            with_weights(RECORD, weights).model()
         assert str(caught.value).startswith(f"weights.safetensors of record {RECORD.config.id}: ")
         assert str(caught.value).isprintable()
         assert len(str(caught.value)) < 250
@@ -243,8 +245,8 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
     module, run = RECORD.model().module, RECORD.config
     refused(b"", "cannot be read")
     refused(b"\x80\x04cos\nsystem\n(S'true'\ntR.", "cannot be read")  # a pickle
-    refused(RECORD.weights[:-1], "cannot be read")
-    refused(OTHER.weights, f"holds the weights of another run, {OTHER.config.id}")
+    refused(final_weights(RECORD)[:-1], "cannot be read")
+    refused(final_weights(OTHER), f"holds the weights of another run, {OTHER.config.id}")
     refused(weights_file(OTHER.model().module, 0, [run]), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
@@ -272,7 +274,7 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
     monkeypatch.setattr(RunConfig, "results_version", 99)
     later = config(*TINY)
     with pytest.raises(InputError, match=r"is of results version 4; the present one is 99"):
-        load_weights(later.family.build_models([later]), RECORD.weights, later)
+        load_weights(later.family.build_models([later]), final_weights(RECORD), later, later.steps)
 
 
 def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
@@ -283,7 +285,7 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
         assert same(model, first)
         assert isinstance(model, synthlab.TrainedModel)
     assert (tmp_path / "runs" / first.record.config.id / "status.json").stat().st_mtime_ns == made
-    assert same(synthlab.load_model(replace(first.record, weights=None)), first)
+    assert same(synthlab.load_model(with_weights(first.record, None)), first)
     with pytest.raises(InputError, match="seeds=3: one model has one; give seed"):
         synthlab.train(**asked, seeds=3)
     with pytest.raises(InputError, match="save=null: the weights are always kept"):
@@ -300,10 +302,11 @@ def test_damaged_records_and_those_of_another_version_are_not_opened(tmp_path, m
     model = synthlab.train(**QUICK, results=tmp_path, progress=False)
     identity = model.record.config.id  # which depends on the version
     path = tmp_path / "runs" / identity / "weights.safetensors"
-    path.write_bytes(model.record.weights[:-1])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
     with pytest.raises(InputError, match=r"damaged record \(weights.safetensors does not have its checksum\)"):
         synthlab.load_model(identity, tmp_path)
-    path.write_bytes(model.record.weights)
+    path.write_bytes(whole)
     monkeypatch.setattr(RunConfig, "results_version", 99)
     with pytest.raises(InputError, match="it is of results version 4; the present one is 99"):
         synthlab.load_model(identity, tmp_path)

@@ -1,0 +1,69 @@
+"""The arms of a study: what each run measured, and how it differs from the arm that the others are held against."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from synthlab.storage.records import Record
+from synthlab.studies.evidence import NoEvidence
+
+BIN = 8  # tokens seen that share a point of a curve: single ones differ by the noise of the test texts
+
+
+def baseline(runs: pd.DataFrame) -> str:
+    """The arm that the others are held against. Raises NoEvidence where none of its runs is finished."""
+    arms = runs.loc[runs["baseline"], "arm"]
+    if arms.empty:
+        raise NoEvidence("no finished run of the arm that the others are held against")
+    return arms.iloc[0]
+
+
+def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
+    NoEvidence where there is none at all."""
+    keys = ["variant", "seed"]
+    compared = runs[["arm", *keys, quantity, *_fit(runs)]].assign(series=runs["variant"])
+    return less_baseline(compared, keys, quantity, baseline(runs))
+
+
+def less_baseline(rows: pd.DataFrame, keys: list[str], quantity: str, first: str) -> pd.DataFrame:
+    """``rows`` with ``quantity`` less that of the arm ``first`` where the ``keys`` agree, those for which it is there.
+    If the rows say whether their run ``fit``, a change does if both runs do."""
+    base = rows[rows["arm"] == first].set_index(keys).reindex(pd.MultiIndex.from_frame(rows[keys]))
+    changed = {quantity: rows[quantity].to_numpy() - base[quantity].to_numpy()}
+    if "fit" in rows:
+        changed["fit"] = rows["fit"].to_numpy() & base["fit"].eq(True).to_numpy()
+    return rows.assign(**changed).dropna(subset=[quantity])
+
+
+def _fit(runs: pd.DataFrame) -> list[str]:
+    """The column that says which runs fit, if it is there."""
+    return ["fit"] if "fit" in runs else []
+
+
+def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+    """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
+    by_id, parts = {record.config.id: record for record in records}, []
+    for row in runs.itertuples():
+        losses = by_id[str(row.id)].metrics
+        means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
+        kept = {name: getattr(row, name) for name in ("arm", "variant", "seed", "train_length", *_fit(runs))}
+        parts.append(means.assign(**kept))
+    return pd.concat(parts, ignore_index=True)
+
+
+def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
+    """Shares of right answers: a row for each run, text length and depth."""
+    columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
+    return pd.concat(
+        [
+            runs[["arm", "baseline", "variant", "seed", "train_length", *_fit(runs)]].assign(
+                length=int(length),
+                depth=float(depth),
+                accuracy=runs[f"accuracy@{length}@{depth}"],
+                answer_loss=runs[f"answer_loss@{length}@{depth}"],
+            )
+            for _, length, depth in columns
+        ],
+        ignore_index=True,
+    )

@@ -1,0 +1,143 @@
+"""Changes to what a model computes: hooks for ``TrainedModel.run_with_hooks`` and ``run_with_cache``.
+
+A hook is a pair of a name and a function, which is given the activation there and its hook point, and returns what
+takes its place, or None to leave it. These make such pairs; any function of one's own will do.
+"""
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.inspection.hooked import full_name
+
+Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
+HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
+
+
+def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
+    """Silence a head: what it reads from the values is replaced by 0.
+
+    Args:
+        layer: The block, from 0.
+        head: The head, from 0.
+        tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given.
+
+    Returns:
+        A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a head or tokens that there are not.
+
+    Example:
+        >>> import synthlab
+        >>> from synthlab.inspection import zero_head
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+        >>> _, activations = model.run_with_cache(["0110"], hooks=[zero_head(0, 1)])
+        >>> activations["z", 0][0, :, 1].abs().max().item()
+        0.0
+    """
+    return replace_head(layer, head, 0.0, tokens)
+
+
+def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
+    """Replace what a head reads from the values.
+
+    Args:
+        layer: The block, from 0.
+        head: The head, from 0.
+        values: What takes its place, of a shape that broadcasts to [N, T, d]: N sequences, T tokens that are replaced,
+            head width d; to [N, d] where ``tokens`` is one index. For mean ablation, the mean over other sequences:
+            ``activations["z", layer][:, :, head].mean(0)``.
+        tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given.
+
+    Returns:
+        A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a head or tokens that there are not,
+        and for values that do not fit.
+
+    Example:
+        >>> import synthlab
+        >>> from synthlab.inspection import replace_head
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+        >>> _, activations = model.run_with_cache(["0110"], hooks=[replace_head(0, 1, 0.5, tokens=-1)])  # at EOS
+        >>> activations["z", 0][0, -1, 1].unique().tolist(), 0.5 in activations["z", 0][0, :-1, 1]
+        ([0.5], False)
+    """
+
+    def replace(z: Tensor, point: Any) -> Tensor:
+        if not isinstance(head, Integral) or isinstance(head, bool) or not 0 <= head < z.shape[2]:
+            raise InputError(f"head={in_short(head)}: must be an integer from 0 to {z.shape[2] - 1} at {point.name}")
+        z, places = z.clone(), _places(tokens, z.shape[1], point.name)
+        fitting = z[:, places, head]
+        try:
+            z[:, places, head] = torch.as_tensor(values, dtype=z.dtype, device=z.device).expand_as(fitting)
+        except (RuntimeError, TypeError, ValueError):
+            given = f" of shape {list(values.shape)}" if isinstance(values, Tensor) else f"={in_short(values)}"
+            must = f"must be numbers that broadcast to {list(fitting.shape)}"
+            raise InputError(f"values{given} at {point.name}: {must}") from None
+        return z
+
+    return (f"blocks.{layer}.attn.hook_z", replace)
+
+
+def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) -> Hook:
+    """Replace an activation by that of other sequences (activation patching).
+
+    Args:
+        source: The activations of the other sequences, as many and as long, from ``run_with_cache``.
+        name: The name of the activation, such as ``blocks.0.hook_resid_post``, or its short form ``("resid_post", 0)``.
+        tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given. Scores and patterns have
+            no dimension of tokens and are patched everywhere.
+
+    Returns:
+        A hook at ``name``. Applied, it raises InputError where the shapes differ, and for tokens that there are not.
+
+    Raises:
+        InputError: ``source`` has no such activation; ``tokens`` are given for scores or a pattern.
+
+    Example:
+        >>> import synthlab
+        >>> from synthlab.inspection import patch
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> model = synthlab.train(task="sum", protocol=short, progress=False)
+        >>> other, activations = model.run_with_cache(["1111"])
+        >>> everything = patch(activations, "blocks.0.hook_resid_post", -1)  # -1 is EOS, whose output is the answer
+        >>> bool(model.run_with_hooks(["0000"], [everything]).output == other.output)
+        True
+    """
+    full = name if isinstance(name, str) and name in source else full_name(name, source)
+    values = source[full]
+    if full.endswith(HEADS_SECOND) and not (isinstance(tokens, slice) and tokens == slice(None)):
+        raise InputError(f"tokens={in_short(tokens)}: must be left out at {full}, which is [N, heads, queries, keys]")
+
+    def replace(activation: Tensor, point: Any) -> Tensor:
+        if activation.shape != values.shape:
+            raise InputError(
+                f"patch at {point.name}: the source has shape {list(values.shape)}; must be {list(activation.shape)}"
+            )
+        activation, places = activation.clone(), _places(tokens, activation.shape[1], point.name)
+        activation[:, places] = values.to(activation)[:, places]
+        return activation
+
+    return (full, replace)
+
+
+def in_short(value: Any) -> str:
+    """A value as an error shows it: in one line of 40 characters or fewer."""
+    return f"{' '.join(repr(value).split()):.40}"
+
+
+def _places(tokens: Any, count: int, name: str) -> Tensor:
+    """The indices, from 0, of the ``count`` tokens that are meant by ``tokens``: of one index, a tensor without
+    dimensions. Raises InputError."""
+    try:
+        places = torch.as_tensor(np.array(np.arange(count)[tokens]))
+    except (IndexError, TypeError, ValueError):
+        places = None
+    if places is None or places.dim() > 1:
+        allowed = f"must be an index from {-count} to {count - 1}, or a slice or list of such"
+        raise InputError(f"tokens={in_short(tokens)}: {allowed}, at {name}")
+    return places

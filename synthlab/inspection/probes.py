@@ -1,0 +1,68 @@
+"""Linear probes: what can be read from activations by a linear map (Alain and Bengio, 2017)."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from synthlab.errors import InputError
+
+
+class Probe(NamedTuple):
+    """A linear map from activations to a number, as ``fit_probe`` fits it.
+
+    Attributes:
+        weight: The coefficient of each feature.
+        offset: What is added.
+    """
+
+    weight: Float[Tensor, " D"]
+    offset: float
+
+    def predict(self, features: Float[Tensor, "N D"]) -> Float[Tensor, " N"]:
+        """What the probe reads from each row, in double precision."""
+        return features.double() @ self.weight + self.offset
+
+    def r2(self, features: Float[Tensor, "N D"], targets: Float[Tensor, " N"]) -> float:
+        """The fraction of the variance of ``targets`` that the probe explains: 1 for all of it, 0 for no more than
+        their mean, negative for less. NaN where the targets are all the same."""
+        targets = targets.double()
+        residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
+        return float(1 - residual / total) if total else float("nan")
+
+
+def fit_probe(features: Tensor, targets: Tensor) -> Probe:
+    """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients.
+
+    To be held against anything, score it on other sequences than those it is fitted to (``Probe.r2``).
+
+    Args:
+        features: Activations [N, D], a row for each sequence, such as ``activations["resid_post", 0][:, -1]``.
+        targets: The number to be read from each row, [N].
+
+    Returns:
+        The probe.
+
+    Raises:
+        InputError: They are no rows and as many numbers, one or more; or not all are finite.
+
+    Example:
+        >>> import torch
+        >>> from synthlab.inspection import fit_probe
+        >>> features = torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 5.0], [3.0, 1.0]])
+        >>> probe = fit_probe(features, 2 * features[:, 0] + 1)
+        >>> [round(value, 6) for value in probe.weight.tolist()], round(probe.offset, 6)
+        ([2.0, 0.0], 1.0)
+    """
+    if features.dim() != 2 or targets.shape != features.shape[:1] or not features.numel():
+        raise InputError(
+            f"features: of shape {list(features.shape)} for targets {list(targets.shape)}; must be [N, D], [N]"
+        )
+    features, targets = features.double().cpu(), targets.double().cpu()
+    if not (features.isfinite().all() and targets.isfinite().all()):
+        raise InputError("features: not all numbers are finite, or not all targets are")
+    # Centred, so that the smallest coefficients are sought of the slopes alone.
+    middle, mean = features.mean(0), targets.mean()
+    weight = torch.linalg.lstsq(features - middle, (targets - mean)[:, None], driver="gelsd").solution.squeeze(1)
+    return Probe(weight, float(mean - middle @ weight))

@@ -1,0 +1,113 @@
+"""Which heads of a trained model its answer rests on: ablation at EOS, and the weight of BOS.
+
+All of it is measured on the first of the run's own test sequences, cut to each length k: ``[BOS, x1..xk, EOS]``. A head
+is ablated by replacing what it reads at EOS by its mean over the training lengths. One half of the sequences chooses
+the head, the other says what its loss does.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.inspection.interventions import Hook, replace_head
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import data
+from synthlab.regression.evaluation import test_sequences
+from synthlab.regression.trained import TrainedRegression
+
+SEQUENCES = 64  # of each length: half of them choose the head
+REACH = 2  # training lengths that a line must be continued by at least
+Place = tuple[int, int]  # layer and head
+
+
+class Heads(NamedTuple):
+    """What is measured of one model. *Unexplained* is a fraction of the variance of the mapped targets over the
+    training lengths; the main head is the one without which the output leaves the most unexplained.
+
+    Attributes:
+        layer: The layer of the main head.
+        head: The main head.
+        unexplained: What the output leaves unexplained.
+        lost: By how much more is unexplained without the main head.
+        lost_next: The same without the head that comes second.
+        alone: What is unexplained without every head but the main one.
+        line_error: The relative error, at the test length, of a line fitted to 1/w at the training lengths; w is the
+            weight that the main head gives BOS at EOS, averaged over sequences. NaN where lengths are tested up to less
+            than ``REACH`` times the training length, and where a w is not above 0.
+    """
+
+    layer: int
+    head: int
+    unexplained: float
+    lost: float
+    lost_next: float
+    alone: float
+    line_error: float
+
+
+def heads_of(model: TrainedRegression) -> Heads:
+    """Measure one model. Raises InputError for a model without heads, or one trained on fewer than two lengths or
+    tested on fewer than trained on."""
+    config = cast(RunConfig, model.record.config)
+    if not 2 <= config.train_length <= config.test_length:
+        raise InputError(
+            f"train_length={config.train_length}: must be from 2 to test_length={config.test_length}, for heads to be "
+            f"measured"
+        )
+    x = test_sequences(data(config)[1], config.evaluation.sequences, config.test_length, config.test_seed)[:SEQUENCES]
+    choosing, reporting = x[::2], x[1::2]
+    means = _means(model, x[:, : config.train_length])
+    hooks = {(i, j): replace_head(i, j, means[i, j], tokens=-1) for i, j in np.ndindex(*means.shape[:2])}
+    damage = {place: _unexplained(model, choosing, [hook]) for place, hook in hooks.items()}
+    main, *others = sorted(damage, key=damage.__getitem__, reverse=True)
+    unexplained = _unexplained(model, reporting, [])
+    return Heads(
+        layer=main[0],
+        head=main[1],
+        unexplained=unexplained,
+        lost=_unexplained(model, reporting, [hooks[main]]) - unexplained,
+        lost_next=_unexplained(model, reporting, [hooks[others[0]]]) - unexplained if others else 0.0,
+        alone=_unexplained(model, reporting, [hooks[place] for place in others]),
+        line_error=line_error(_bos_weights(model, x, main), config.train_length),
+    )
+
+
+def line_error(weights: Sequence[float], train_length: int) -> float:
+    """The relative error, at the last length, of a line fitted to 1 / ``weights`` at lengths 1..``train_length``. NaN
+    where there are less than ``REACH`` times as many lengths, or a weight is not above 0."""
+    if len(weights) < REACH * train_length or min(weights) <= 0:
+        return float("nan")
+    inverse = 1 / np.asarray(weights)
+    slope, offset = np.polyfit(np.arange(1, train_length + 1), inverse[:train_length], 1)
+    return float(abs((slope * len(inverse) + offset) / inverse[-1] - 1))
+
+
+def _means(model: TrainedRegression, x: Int[Tensor, "N L"]) -> Float[Tensor, "layers H d"]:
+    """What each head reads at EOS, averaged over lengths and sequences."""
+    layers, sums = range(len(model.hooked.blocks)), []
+    for k in range(1, x.shape[1] + 1):
+        _, inside = model.run_with_cache(x[:, :k])
+        sums.append(torch.stack([inside["z", layer][:, -1].mean(0) for layer in layers]))
+    return torch.stack(sums).mean(0)
+
+
+def _bos_weights(model: TrainedRegression, x: Int[Tensor, "N L"], main: Place) -> list[float]:
+    """The weight that a head gives BOS at EOS, at each length, averaged over sequences."""
+    layer, head = main
+    prefixes = (x[:, :k] for k in range(1, x.shape[1] + 1))
+    return [model.run_with_cache(each)[1]["pattern", layer][:, head, -1, 0].mean().item() for each in prefixes]
+
+
+def _unexplained(model: TrainedRegression, x: Int[Tensor, "N L"], hooks: Sequence[Hook]) -> float:
+    """The fraction of the variance of the mapped targets that outputs leave, under ``hooks``, at training lengths."""
+    config = cast(RunConfig, model.record.config)
+    task, _, outrep = data(config)
+    lengths = range(1, config.train_length + 1)
+    outputs = torch.stack([model.run_with_hooks(x[:, :k], hooks).output for k in lengths], 1).double()
+    targets = outrep.forward(task.targets(x)[:, : config.train_length].double())
+    return float((outputs - targets).square().mean() / targets.var(correction=0))

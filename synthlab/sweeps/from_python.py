@@ -1,0 +1,87 @@
+"""``synthlab.run``: runs from a script or a notebook."""
+
+import os
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+from synthlab.analysis.record_list import Records
+from synthlab.config.composition import as_overrides, compose
+from synthlab.config.registry import shown
+from synthlab.errors import InputError
+from synthlab.regression.construction import resolve
+from synthlab.storage.store import Store
+from synthlab.sweeps.sweep import ensure
+from synthlab.sweeps.trackers import tracker_of
+
+OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
+
+
+def run(
+    seeds: int | Iterable[int] | None = None,
+    results: str | os.PathLike[str] = "results",
+    workers: int | None = 1,
+    progress: bool = True,
+    device: str = "cpu",
+    retry: str = "failed",
+    save: str | Sequence[int] | None = None,
+    **settings: Any,
+) -> Records:
+    """Train one model for each seed, or read what is recorded, and return the records.
+
+    Args:
+        seeds: How many seeds, counted from 0, or the seeds themselves; None for the one of ``seed``. What has a
+            seed of its own, as by ``test_seed=7``, is the same for all.
+        results: The folder of the records, or the address of an object store.
+        workers: How many processes train side by side, one thread each; None for one for each core. No number depends
+            on it, and a script needs no ``__main__`` guard for it.
+        progress: Whether to show a line that says how far it is.
+        device: ``cpu``, ``cuda`` or ``auto`` (cuda where there is one); numbers differ by rounding.
+        retry: ``failed``: runs that raised an error before are tried again; ``none``: they are not.
+        save: ``weights``: the weights of each trained model are kept beside its numbers, for ``Record.model``.
+            ``checkpoints``: those after the first, second, fourth, eighth, ... point of the training curve, too.
+            Steps, such as ``[100, 1000]``: those after these points of the curve, too. A run that is recorded without
+            is trained again, and must give the same numbers. None: they are not kept.
+        **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
+            ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
+
+    Returns:
+        A record for each seed, in the order of the seeds.
+
+    Raises:
+        InputError: A setting, the folder or the device is refused, and nothing has been trained; or, with ``save``, a
+            run that is trained again gives other numbers than recorded, and both stay as they are.
+        RunsFailed: A run raised an error; all others are recorded.
+
+    Example:
+        >>> import synthlab
+        >>> short = {"steps": 2, "batch": 4, "record_every": 1}  # 2 training steps, to be quick
+        >>> records = synthlab.run(task="length", encoding="nope", seeds=2, protocol=short, progress=False)
+        >>> [(record.config.seed, record.status) for record in records]
+        [(0, 'finished'), (1, 'finished')]
+        >>> synthlab.run(task="lenght")
+        Traceback (most recent call last):
+        ...
+        synthlab.errors.InputError: task=lenght: unknown, did you mean length?; choose from length, mean, sum
+    """
+    if seeds is not None and "seed" in settings:
+        raise InputError(f"seeds={seeds}: give either seed or seeds")
+    launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
+    if launchers:
+        why = "only sweeps on the command line have launchers; leave it out"
+        raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
+    raw = compose(list(as_overrides(settings)))
+    config, tracker = resolve(raw), tracker_of(raw["tracker"])
+    if seeds is not None:
+        config.check_follows(raw, f"seeds={seeds}")
+    configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
+    return ensure(configs, Store(results, save), workers, progress, device, tracker, retry)
+
+
+def _seeds(seeds: Any) -> list[int]:
+    """The seeds that a number of seeds, or the seeds themselves, stand for."""
+    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
+    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
+    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
+        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    return [int(seed) for seed in chosen]

@@ -1,0 +1,115 @@
+"""What a tracker is, and what it is told of a run that is over."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+from synthlab.analysis.tables import horizon_of
+from synthlab.config.base import Config
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+
+
+class Track(ABC):
+    """One run that is followed; see ``Tracker``."""
+
+    @abstractmethod
+    def point(self, step: int, loss: float) -> None:
+        """Take a point of the training curve. There are no more of a run that has diverged.
+
+        Args:
+            step: The training step, from 1.
+            loss: The mean loss over the steps since the point before, up to this one; finite.
+        """
+
+    @abstractmethod
+    def end(self, record: Record | None, error: str | None = None) -> None:
+        """The run is over. Nothing comes after it.
+
+        Args:
+            record: The run's record; None where it failed.
+            error: In one line, why there is no record.
+        """
+
+
+class Tracker(ABC):
+    """What runs are followed in while they train. No number depends on it, and one that fails costs no run.
+
+    The constructor's keyword arguments are the keys of the config group ``tracker``. It opens nothing: trackers are
+    pickled on their way to workers.
+
+    Attributes:
+        at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
+
+    Example:
+        >>> import synthlab
+        >>> class Say(synthlab.Tracker):
+        ...     def begin(self, config):
+        ...         print(f"seed {config.seed} begins")
+        ...         return SayTrack()
+        >>> class SayTrack(synthlab.Track):
+        ...     def point(self, step, loss):
+        ...         print(f"step {step}")
+        ...     def end(self, record, error=None):
+        ...         print(error or record.status)
+        >>> from synthlab.sweeps.trackers import Followed
+        >>> records = synthlab.run(task="sum", seed=5, protocol={"steps": 2, "record_every": 1}, progress=False)
+        >>> with Followed("say", Say()).following([records[0].config]) as tracks:
+        ...     tracks.observe(1, [0.5])
+        ...     tracks.end(records)
+        seed 5 begins
+        step 1
+        finished
+    """
+
+    at_once = 1
+
+    @abstractmethod
+    def begin(self, config: Config) -> Track:
+        """Follow a run that is about to train. Runs that train side by side are followed at the same time.
+
+        Args:
+            config: The run's config. A run that was interrupted, or whose record was removed, begins again under the
+                same ``config.id``.
+
+        Returns:
+            What takes the run's points, and its end.
+        """
+
+
+class NoTracker(Tracker, Track):
+    """Follows nothing."""
+
+    def begin(self, config):
+        return self
+
+    def point(self, step, loss):
+        pass
+
+    def end(self, record, error=None):
+        pass
+
+
+def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:
+    """What a run amounts to: ``status``, then ``horizon``, if it has one, and each metric at the last test length
+    (``last_mse``, ...) where it finished, ``diverged_at`` where it diverged, ``error`` where it failed."""
+    if record is None:
+        return {"status": "failed", "error": str(error)}
+    if record.diverged_at is not None:
+        return {"status": record.status, "diverged_at": record.diverged_at}
+    last = {f"last_{name}": float(record.metrics[name].iloc[-1]) for name in record.metrics if name != "length"}
+    return {"status": record.status, **horizon_of(record), **last}
+
+
+def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
+    """Each test length, and the metrics there by tag."""
+    if record is not None:
+        for row in record.metrics.to_dict("records"):
+            yield int(row["length"]), {f"test/{name}": value for name, value in row.items() if name != "length"}
+
+
+def local(folder: str) -> str:
+    """The folder that a tracker writes to. Raises InputError for an address."""
+    if "://" in folder:
+        raise InputError(f"tracker.folder={folder}: must be a folder of this machine; name one")
+    return folder

@@ -1,0 +1,116 @@
+"""Which runs of a study fit, and what its tables and verdicts say of those alone."""
+
+from dataclasses import replace
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.paper import PAPER
+from experiments.long_short_alignment.predictions import Correlations, Scalar
+from experiments.long_short_alignment.run_table import fits, summary_lines
+from experiments.long_short_alignment.scalar import ScalarConfig
+from support.records import record
+from support.small import SMALL
+from synthlab.config.composition import compose
+from synthlab.language.config import LanguageConfig
+from synthlab.regression.baseline import constant_loss
+from synthlab.storage.records import Record
+from synthlab.studies.checks import Witnesses
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Fit, Grounds, judge
+from synthlab.training.execution import execute
+
+OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "language=hidden_markov"]}
+ARMS = {"alpha 0": {"alignment.alpha": 0.0}, "alpha 0.1": {"alignment.alpha": 0.1, "alignment.windows": 2}}
+
+
+def test_a_run_is_held_against_the_best_of_its_texts():
+    runs = pd.DataFrame({"language": ["text", "text", "code"], "train_length": 8, "loss_1x": [2.0, 2.6, 3.0]})
+    assert fits(runs, 0.5).tolist() == [True, False, True]
+    assert fits(runs, 0.7).all()
+    assert fits(runs.assign(**{"language.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
+
+
+def test_where_the_optimal_predictor_is_known_it_is_what_counts():
+    runs = pd.DataFrame({"language": ["recall", "recall", "text"], "loss_1x": [2.0, 2.6, 3.0]})
+    known = runs.assign(perfect_loss_1x=[1.4, 1.4, None])
+    assert fits(known, 0.5).tolist() == [False, False, True]
+    assert fits(known, 1.0).tolist() == [True, False, True]
+
+
+@cache
+def planned() -> tuple[Plan, dict[str, Record]]:
+    """Two arms with two seeds each, of which only the runs of the first seed are as good as can be; and a third seed,
+    under which one run diverged."""
+    raw = compose(["study=grid", *OVERRIDES.values()], name="language")
+    spec = {"title": "t", "fit": 0.1, "arms": ARMS, "claims": ["A1"], "seeds": 3}
+    spec |= {"analysis": {"name": "effect", "label": "x", "quantities": ["loss_4x"]}}
+    plan = PAPER.studies({"s": spec})["s"].plan("s", Overrides("study", LanguageConfig, raw, OVERRIDES))
+    records = {config.id: execute(config) for config in plan.configs}
+    for key, one in records.items():
+        perfect = one.metrics.assign(loss=one.metrics["perfect"] + one.config.seed)
+        records[key] = replace(one, metrics=perfect)
+    lost = plan.configs[-1].id
+    records[lost] = replace(records[lost], diverged_at=3)
+    return plan, records
+
+
+def test_a_study_counts_the_runs_that_fit_and_gives_its_numbers_over_them():
+    plan, records = planned()
+    evidence = plan.study.evidence(plan, records)
+    results = plan.study.results(plan, records, evidence, lambda _: None)
+    table = results.tables["runs"]
+    assert table.groupby("seed")["fit"].all().to_dict() == {0: True, 1: False, 2: False}
+    drawn = results.panels["loss_4x"].data.set_index("arm")
+    assert drawn.loc["alpha 0.1", ["seeds", "fit"]].tolist() == [2, 1]
+    assert drawn.loc["alpha 0.1", "median_fit"] == pytest.approx(0)
+    assert [line.split()[-3:] for line in summary_lines(table)[1:]] == [["1", "of", "3"], ["1", "of", "2"]]
+
+
+def test_a_verdict_on_a_study_says_how_many_runs_fit_and_what_it_is_over_those():
+    plan, records = planned()
+    evidence = plan.study.evidence(plan, records)[""]
+    fitting = plan.study.fitting(plan, records, {"": evidence})[""]
+    assert (fitting.runs, fitting.finished, fitting.fit) == (6, 5, 2)
+    both = [evidence, fitting.given]
+    both = [pd.concat([rows, rows[rows["arm"] != "alpha 0"].assign(arm="alpha 0.3")]) for rows in both]
+    grounds = Grounds(["A1"], both[0], fitting._replace(given=both[1]))
+    [verdict] = judge(CLAIMS.values(), "by hand", [grounds])
+    assert verdict.fit == Fit(6, 1, 2, "does not hold", Witnesses(1))
+    [none] = judge(CLAIMS.values(), "by hand", [grounds._replace(fitting=fitting._replace(fit=0))])
+    assert none.fit == Fit(6, 1, 0, "not judged", Witnesses(0))
+
+
+def test_a_study_without_a_level_counts_none():
+    plan, records = planned()
+    silent = plan._replace(study=plan.study.model_copy(update={"fit": None}))
+    evidence = silent.study.evidence(silent, records)
+    assert "fit" not in evidence[""]
+    assert silent.study.fitting(silent, records, evidence) == {"": None}
+
+
+def test_models_that_fit_are_compared_with_the_mean_of_those_alone():
+    rows = pd.DataFrame({"setting": "s", "seed": 0, "sce": [1.0, 2.0, 6.0], "loss_to_4x": [1.0, 3.0, 8.0]})
+    rows = rows.assign(variant=["a", "b", "c"], encoding=["a", "b", "c"], fit=[True, True, False])
+    analysis = Correlations(["loss_to_4x"], ["sce"], 0.2)
+    among = analysis.alone(rows)
+    assert among["sce_within"].tolist() == [-2, -1, 3]
+    assert analysis.alone(among[among["fit"]])["sce_within"].tolist() == [-0.5, 0.5]
+    table = analysis.tables(among, [])["correlations"]
+    assert table.groupby("over")["models"].unique().map(list).to_dict() == {"all": [3], "fit": [2]}
+    lines = analysis.lines({"correlations": table})
+    assert any("2 models that fit" in line for line in lines)
+
+
+def test_numbers_fit_by_their_training_loss():
+    best, other = (ScalarConfig.of(record(seed).config) for seed in (0, 1))
+    level = constant_loss(best)
+    runs = [
+        replace(record(), config=config, training=pd.DataFrame({"step": [10], "loss": [factor * level]}))
+        for config, factor in ((best, 0.9e-4), (other, 1.1e-4))
+    ]
+    table = pd.DataFrame({"id": [run.config.id for run in runs]})
+    assert Scalar().fits(table, runs, 1e-4).tolist() == [True, False]

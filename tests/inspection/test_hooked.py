@@ -1,0 +1,141 @@
+"""The plain module computes what the ensemble computes, and its hook points see what their names say."""
+
+import math
+from functools import partial
+
+import pytest
+import torch
+
+from support.models import KINDS, LENGTH, NORMS, build, model, symbols
+from synthlab.errors import InputError
+from synthlab.inspection.activations import added_logits, run_with_cache
+from synthlab.inspection.hooked import HookedTransformer
+from synthlab.language.model import LanguageModel
+from synthlab.models.encodings import ENCODINGS, alibi_slopes
+from synthlab.models.packing import with_ends
+from synthlab.rng import stream
+
+TOKENS = with_ends(symbols()[0])
+SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
+
+
+def language_model(encoding: str, vocabulary: int = 11) -> LanguageModel:
+    sizes = {"width": 16, "depth": 2, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
+    return LanguageModel(partial(build, encoding), [stream(0, "initial")], vocabulary, **sizes, init_scale=1.0)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_plain_module_computes_what_the_packed_ensemble_does(name, norm, kind):
+    net = model(name, norm=norm, attention=kind).double()
+    expected = net(symbols())[0]
+    for k in (1, 2, LENGTH):
+        output = HookedTransformer(net)(with_ends(symbols()[0, :, :k]))[:, -1, 0]
+        torch.testing.assert_close(output, expected[:, k - 1], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_positions_of_ones_own_reach_the_plain_module(name):
+    net = model(name).double()
+    positions = torch.arange(LENGTH + 2).expand(5, -1) * 2
+    expected = net(symbols(), positions[None])[0, :, -1]
+    torch.testing.assert_close(HookedTransformer(net)(TOKENS, positions)[:, -1, 0], expected, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_a_language_model_is_plain_too(name):
+    net = language_model(name).double()
+    tokens = torch.randint(0, 11, (3, 8), generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(HookedTransformer(net)(tokens), net(tokens[None])[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "rope" else pytest.param(name, marks=pytest.mark.slow) for name in ENCODINGS]
+)
+def test_the_plain_module_can_be_exported(name):
+    net = HookedTransformer(model(name))
+    exported = torch.export.export(net, (TOKENS,)).module()
+    torch.testing.assert_close(exported(TOKENS), net(TOKENS))
+
+
+def test_parameters_are_shared_with_the_ensemble():
+    net = model("learned", norm="post")
+    plain = HookedTransformer(net)
+    assert sum(each.numel() for each in plain.parameters()) == sum(each.numel() for each in net.parameters())
+    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
+    before = net(symbols()).detach()
+    plain(TOKENS).square().sum().backward()
+    optimizer.step()
+    after = net(symbols())
+    assert not torch.allclose(before, after)
+    torch.testing.assert_close(plain(TOKENS)[:, -1, 0], after[0, :, -1])
+
+
+def test_an_ensemble_of_several_is_refused():
+    with pytest.raises(InputError, match="^model: an ensemble of 3; must be an ensemble of one$"):
+        HookedTransformer(model(models=3))
+
+
+def inside(net, tokens=TOKENS):
+    output, values = run_with_cache(HookedTransformer(net), tokens)
+    return output, values, net.blocks[0]
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_each_point_follows_from_those_before_it(name):
+    output, values, block = inside(model(name))
+    at = {point.removeprefix("blocks.0."): found for point, found in values.items()}
+    close = torch.testing.assert_close
+    close(at["hook_resid_pre"], at["hook_embed"] + at["hook_pos_embed"])
+    content = torch.einsum("bqhd,bkhd->bhqk", at["attn.hook_q"], at["attn.hook_k"]) / math.sqrt(4)
+    close(at["attn.hook_unmasked_scores"], content + at["attn.hook_position_scores"])
+    close(at["attn.hook_attn_scores"], at["attn.hook_unmasked_scores"].masked_fill(~SEEN, -math.inf))
+    close(at["attn.hook_pattern"], at["attn.hook_attn_scores"].softmax(-1))
+    close(at["attn.hook_z"], torch.einsum("bhqk,bkhd->bqhd", at["attn.hook_pattern"], at["attn.hook_v"]))
+    per_head = at["attn.hook_z"][..., 1, :] @ block.attention.output.weight[0].unflatten(0, (4, -1))[1]
+    close(at["attn.hook_result"][..., 1, :], per_head.detach())
+    close(at["hook_attn_out"], (at["attn.hook_result"].sum(-2) + block.attention.output.bias[0]).detach())
+    close(at["hook_resid_mid"], at["hook_resid_pre"] + at["hook_attn_out"])
+    close(at["mlp.hook_post"], torch.nn.functional.gelu(at["mlp.hook_pre"]))
+    close(at["hook_resid_post"], at["hook_resid_mid"] + at["hook_mlp_out"])
+    close(values["blocks.1.hook_resid_pre"], at["hook_resid_post"])
+    assert torch.equal(values["hook_out"], output)
+
+
+def test_attention_scores_of_linear_attention_are_its_weights():
+    _, values, _ = inside(model("nope", attention="linear"))
+    pattern = values["blocks.0.attn.hook_pattern"]
+    assert (pattern[..., ~SEEN] == 0).all()
+    products = torch.einsum("bqhd,bkhd->bhqk", values["blocks.0.attn.hook_q"], values["blocks.0.attn.hook_k"])
+    seen = torch.arange(1, LENGTH + 3).unsqueeze(-1)
+    torch.testing.assert_close(pattern[..., SEEN], (products / seen)[..., SEEN])
+
+
+def test_nope_adds_nothing_anywhere():
+    _, values, _ = inside(model("nope"))
+    assert not values["hook_pos_embed"].any()
+    assert not values["blocks.1.attn.hook_position_scores"].any()
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_an_encoding_adds_only_to_what_a_token_sees(name):
+    added = added_logits(model(name), TOKENS)
+    assert added.shape == (5, 4, LENGTH + 2, LENGTH + 2)
+    assert added[..., SEEN].isfinite().all()
+    assert (added[..., ~SEEN] == -math.inf).all()
+    assert (added[..., SEEN].abs().max() > 0) == (name != "nope")
+
+
+def test_alibi_adds_its_slope_for_each_step_of_distance():
+    place = torch.arange(LENGTH + 2)
+    expected = (alibi_slopes(4)[:, None, None] * (place - place[:, None])).expand(5, -1, -1, -1)
+    net = model("alibi")
+    scores = inside(net)[1]["blocks.1.attn.hook_position_scores"]
+    for found in (scores, added_logits(net, TOKENS)):
+        torch.testing.assert_close(found[..., SEEN], expected[..., SEEN])
+
+
+def test_rope_adds_nothing_where_a_token_sees_itself():
+    added = added_logits(model("rope"), TOKENS)
+    torch.testing.assert_close(added.diagonal(dim1=-2, dim2=-1), torch.zeros(5, 4, LENGTH + 2), atol=1e-5, rtol=0)

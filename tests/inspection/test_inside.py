@@ -1,0 +1,150 @@
+"""What a trained model computes inside, asked of the model."""
+
+import copy
+
+import pytest
+import torch
+
+import synthlab
+from support.configs import config
+from support.records import opened
+from support.small import small
+from synthlab.errors import InputError
+from synthlab.inspection import Activations, zero_head
+from synthlab.models.encodings import ENCODINGS
+from synthlab.training.trained import TrainedModel
+
+TINY = ("model.width=8", "model.heads=2", "model.depth=2", "protocol.steps=2", "protocol.record_every=1")
+
+
+def trained(*overrides: str) -> TrainedModel:
+    return opened(config(*TINY, *overrides))
+
+
+def language(*overrides: str) -> TrainedModel:
+    return opened(small(*overrides))
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_looking_inside_leaves_the_answers_as_they_are(name):
+    model = trained(f"encoding={name}", "task=length", "outrep=rsqrt")
+    expected, (prediction, activations) = model.predict(["0110", "1111"]), model.run_with_cache(["0110", "1111"])
+    torch.testing.assert_close(prediction.answer, expected.answer, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(prediction.output, expected.output, rtol=1e-4, atol=1e-5)
+    assert activations.tokens == [["BOS", *"0110", "EOS"], ["BOS", *"1111", "EOS"]]
+    assert torch.equal(activations["hook_out"][:, -1, 0], prediction.output)
+
+
+def test_of_language_models_the_same():
+    for overrides in (["language=hidden_markov"], ["language=recall", "encoding=randomized"]):
+        model = language(*overrides)
+        tokens = torch.tensor([[3, 1, 0, 2, 5]])
+        prediction, activations = model.run_with_cache(tokens)
+        torch.testing.assert_close(prediction.output, model.predict(tokens).output)
+        assert activations.tokens == [["3", "1", "0", "2", "5"]]
+        assert activations["pattern", 0].shape[-2:] == (5, 5)
+
+
+def test_text_is_shown_as_it_is_written():
+    model = language("language=text")
+    assert [model.token_text(byte) for byte in b"a \n"] == ["a", " ", "\\n"]
+
+
+def test_activations_are_found_by_short_names_and_print_their_shapes():
+    _, activations = trained().run_with_cache(["0110"])
+    assert activations["pattern", 1] is activations["blocks.1.attn.hook_pattern"]
+    assert activations["post", 0] is activations["blocks.0.mlp.hook_post"]
+    assert activations["resid_post", 1].shape == (1, 6, 8)
+    lines = repr(activations).splitlines()
+    assert len(lines) == len(activations)
+    assert lines[0].split(maxsplit=1) == ["hook_embed", "[1, 6, 8]"]
+    for name in ("pattern", ("pattern", 7), ("nothing", 0), ("pattern",), 3, ("pattern", 0, 1)):
+        with pytest.raises(InputError, match=r"name=.*: unknown") as caught:
+            activations[name]
+        assert "\n" not in str(caught.value)
+    assert "nothing" not in activations
+
+
+def test_hooks_change_answers():
+    model = trained("task=sum")
+    plain = model.predict(["0110"]).output
+    silenced = model.run_with_hooks(["0110"], [zero_head(0, 0), zero_head(0, 1)]).output
+    assert not torch.allclose(plain, silenced)
+    torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, plain)
+    torch.testing.assert_close(model.predict(["0110"]).output, plain)
+
+
+def test_the_plain_module_follows_the_model_when_it_moves():
+    model = trained("task=sum")
+    plain = model.hooked
+    assert model.hooked is plain
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        twin.module.token_embeddings.zero_()
+    assert not twin.hooked.embed.weight.any()
+    assert model.hooked is plain
+    assert plain.embed.weight.any()
+    model.module.double()
+    assert model.hooked.embed.weight.dtype == torch.double
+    torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
+
+
+def test_running_with_hooks_keeps_no_activations(monkeypatch):
+    model, kept = trained("task=sum"), []
+    monkeypatch.setattr(torch.Tensor, "clone", lambda values: kept.append(values) or values * 1)
+    model.run_with_cache(["0110"])
+    assert kept
+    kept.clear()
+    model.run_with_hooks(["0110"], [("hook_embed", lambda values, _: values * 2)])
+    assert not kept
+
+
+@pytest.mark.parametrize(
+    ("sequences", "message"),
+    [
+        (["01", "011"], "sequences: have lengths 2, 3; must have one"),
+        (["012"], "must be made of 0 and 1"),
+        ([], "must be one or more"),
+    ],
+)
+def test_sequences_that_cannot_be_looked_into_are_refused(sequences, message):
+    with pytest.raises(InputError, match=message):
+        trained().run_with_cache(sequences)
+
+
+def test_models_without_layers_are_refused():
+    model = opened(config("model=linear", "protocol.steps=2", "task=mean"))
+    with pytest.raises(InputError, match="model: LinearAttention has no layers with names to look into"):
+        model.run_with_cache(["01"])
+
+
+def test_pictures_in_one_line(tmp_path):
+    model = trained("task=sum")
+    figure = model.plot_attention("0110", tmp_path / "attention.png")
+    panels = [axes for axes in figure.axes if axes.get_title()]
+    assert [axes.get_title() for axes in panels] == [f"layer {i}, head {j}" for i in (0, 1) for j in (0, 1)]
+    assert [label.get_text() for label in panels[-1].get_xticklabels()] == ["BOS", *"0110", "EOS"]
+    pattern = model.run_with_cache(["0110"])[1]["pattern", 1][0, 1]
+    assert torch.equal(torch.tensor(panels[-1].images[0].get_array().data), pattern)
+    error = model.plot_error(path=tmp_path / "error.pdf")
+    assert error.axes[0].lines[0].get_ydata().tolist() == model.record.metrics["mse"].tolist()
+    assert {path.name for path in tmp_path.iterdir()} == {"attention.png", "error.pdf"}
+    bias = model.plot_error("bias")
+    assert bias.axes[0].get_ylabel() == "mean of prediction - target, original scale"
+    with pytest.raises(InputError, match="metric=errors: unknown"):
+        model.plot_error("errors")
+    with pytest.raises(InputError, match="sequence: there are 2; must be one"):
+        model.plot_attention(torch.tensor([[0, 1], [1, 1]]))
+    assert language("language=hidden_markov").plot_error().axes[0].lines[0].get_ydata().size
+
+
+def test_long_sequences_have_labels_that_do_not_run_together():
+    figure = trained("encoding=alibi").plot_attention("01" * 40)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        str(place) for place in range(0, 82, 10)
+    ]
+
+
+def test_the_names_are_exported():
+    assert isinstance(trained().run_with_cache(["0"])[1], Activations)
+    assert synthlab.TrainedModel is TrainedModel

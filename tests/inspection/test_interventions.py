@@ -1,0 +1,182 @@
+"""Changes to what a model computes, and what can be read from it."""
+
+import math
+
+import pytest
+import torch
+
+from support.models import model, symbols
+from synthlab.errors import InputError
+from synthlab.inspection import fit_probe, patch, replace_head, zero_head
+from synthlab.inspection.activations import hooked, run_with_cache
+from synthlab.inspection.hooked import HookedTransformer
+from synthlab.models.packing import with_ends
+
+TOKENS = with_ends(symbols()[0])
+OTHER = 1 - symbols()[0]
+EMBEDDED = {"hook_embed": torch.zeros(5, 11, 16)}
+
+
+def outputs(net, hooks, tokens=TOKENS):
+    return run_with_cache(HookedTransformer(net), tokens, hooks=hooks)[0]
+
+
+def test_a_silenced_head_is_one_without_output_weights():
+    net = model("rope")
+    silenced = outputs(net, [zero_head(1, 2)])
+    assert not torch.allclose(silenced, outputs(net, []))
+    with torch.no_grad():
+        net.blocks[1].attention.output.weight[0].unflatten(0, (4, -1))[2] = 0
+    torch.testing.assert_close(silenced, outputs(net, []))
+
+
+def test_a_head_is_replaced_by_numbers_that_broadcast():
+    net = model("rope")
+    _, values = run_with_cache(HookedTransformer(net), TOKENS)
+    z = values["blocks.0.attn.hook_z"][:, :, 1]
+    torch.testing.assert_close(outputs(net, [replace_head(0, 1, z)]), outputs(net, []))
+    _, changed = run_with_cache(HookedTransformer(net), TOKENS, hooks=[replace_head(0, 1, z.mean(0))])
+    torch.testing.assert_close(changed["blocks.0.attn.hook_z"][:, :, 1], z.mean(0).expand_as(z))
+    torch.testing.assert_close(changed["blocks.0.attn.hook_z"][:, :, 0], values["blocks.0.attn.hook_z"][:, :, 0])
+
+
+@pytest.mark.parametrize("tokens", [-1, [0, 3], slice(2, 5)], ids=str)
+def test_a_head_is_replaced_at_some_tokens_alone(tokens):
+    net = HookedTransformer(model("rope"))
+    z = run_with_cache(net, TOKENS)[1]["blocks.0.attn.hook_z"]
+    values = torch.arange(20.0).view(5, 4) if isinstance(tokens, int) else 3.0
+    expected, silent = z.clone(), z.clone()
+    expected[:, tokens, 1], silent[:, tokens, 1] = values, 0
+    for hook, found in ((replace_head(0, 1, values, tokens), expected), (zero_head(0, 1, tokens), silent)):
+        assert torch.equal(run_with_cache(net, TOKENS, hooks=[hook])[1]["blocks.0.attn.hook_z"], found)
+
+
+def test_scores_and_patterns_are_patched_everywhere_or_not_at_all():
+    net = HookedTransformer(model("rope"))
+    _, source = run_with_cache(net, with_ends(OTHER))
+    for name in ("pattern", "attn_scores", "unmasked_scores", "position_scores"):
+        full = f"blocks.1.attn.hook_{name}"
+        with pytest.raises(InputError, match=f"^tokens=-1: must be left out at {full}, which is"):
+            patch(source, full, -1)
+        _, values = run_with_cache(net, TOKENS, hooks=[patch(source, full)])
+        assert torch.equal(values[full], source[full])
+
+
+def test_what_is_patched_has_a_short_name_too():
+    source = {"blocks.0.attn.hook_z": torch.zeros(1)}
+    assert patch(source, ("z", 0))[0] == "blocks.0.attn.hook_z"
+    for name in (("z", 1), "z", ["z", 0]):
+        with pytest.raises(InputError, match=r"^name=.*: unknown.*; choose from blocks.0.attn.hook_z$"):
+            patch(source, name)
+
+
+def test_what_is_kept_stays_as_it_was_when_a_later_hook_edits_in_place():
+    net = HookedTransformer(model("rope"))
+    plain = run_with_cache(net, TOKENS)[1]
+    _, values = run_with_cache(net, TOKENS, hooks=[("blocks.1.hook_resid_pre", lambda h, _: h.zero_())])
+    assert not values["blocks.1.hook_resid_pre"].any()
+    assert torch.equal(values["blocks.0.hook_resid_post"], plain["blocks.0.hook_resid_post"])
+
+
+@pytest.mark.parametrize("hooks", [3, None, "hook_embed"])
+def test_hooks_that_are_no_list_are_refused(hooks):
+    with pytest.raises(InputError, match="^hooks=.*: must be a list of pairs of a name and a function$"):
+        outputs(model(), hooks)
+
+
+def test_patching_one_token_changes_what_sees_it():
+    net = HookedTransformer(model("rope"))
+    _, source = run_with_cache(net, with_ends(OTHER))
+    plain, _ = run_with_cache(net, TOKENS)
+    patched, values = run_with_cache(net, TOKENS, hooks=[patch(source, "blocks.0.hook_resid_post", 4)])
+    assert torch.equal(patched[:, :4], plain[:, :4])  # causal
+    assert ((patched[:, 4:] - plain[:, 4:]).abs() > 0).all()
+    stream = values["blocks.0.hook_resid_post"]
+    assert torch.equal(stream[:, 4], source["blocks.0.hook_resid_post"][:, 4])
+
+
+def test_patching_everything_gives_the_other_answer():
+    net = HookedTransformer(model("alibi"))
+    other, source = run_with_cache(net, with_ends(OTHER))
+    patched, _ = run_with_cache(net, TOKENS, hooks=[patch(source, "blocks.1.hook_resid_post")])
+    assert torch.equal(patched, other)
+
+
+def test_hooks_are_gone_afterwards_even_after_an_error():
+    net = HookedTransformer(model())
+    plain = net(TOKENS)
+    with pytest.raises(InputError, match="head=4: must be an integer from 0 to 3 at blocks.0.attn.hook_z"):
+        run_with_cache(net, TOKENS, hooks=[zero_head(0, 4)])
+    with hooked(net, [("hook_out", lambda values, _: values * 0)]):
+        assert not net(TOKENS).any()
+    torch.testing.assert_close(net(TOKENS), plain)
+    assert not any(point._forward_hooks for point in net.hook_points().values())
+
+
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        (zero_head(2, 0), "name=blocks.2.attn.hook_z: unknown"),
+        (zero_head(0, -1), "head=-1: must be an integer from 0 to 3"),
+        (
+            replace_head(0, 0, torch.zeros(7, 3)),
+            r"values of shape \[7, 3\] at .*: must .* to \[5, 11, 4\]",
+        ),
+        (
+            ("hook_embed", lambda values, _: values[:1]),
+            r"hook at hook_embed: gives \[1, 11, 16\] of .*; must be",
+        ),
+        (("hook_embed", lambda values, _: 3), "hook at hook_embed: gives int; must be a tensor"),
+        (("hook_embed", lambda values, _: values.double()), r"gives \[5, 11, 16\] of torch.float64; must be a tensor"),
+        (patch({"hook_embed": torch.zeros(1, 2, 3)}, "hook_embed"), r"patch at hook_embed: the source has shape"),
+        (patch(EMBEDDED, "hook_embed", 99), "tokens=99: must be an index from -11 to 10, or a slice or list of such"),
+        (patch(EMBEDDED, "hook_embed", [0.5]), r"tokens=\[0.5\]: must be an index"),
+        (patch(EMBEDDED, "hook_embed", None), "tokens=None: must be an index"),
+        (zero_head(0, 0.5), "head=0.5: must be an integer from 0 to 3"),
+        (zero_head(0, True), "head=True: must be an integer from 0 to 3"),
+        (zero_head(0, 0, -12), "tokens=-12: must be an index from -11 to 10"),
+        (
+            replace_head(0, 0, [[1.0, 2.0], [3.0]]),
+            r"values=\[\[1.0, 2.0\], \[3.0\]\] at .*: must be numbers",
+        ),
+        (
+            replace_head(0, 0, torch.zeros(11, 4), -1),
+            r"values of shape \[11, 4\] at .*: must .* to \[5, 4\]",
+        ),
+        (3, "hooks: 3 is none; must be pairs of a name and a function"),
+        (("hook_embed", None), r"hooks: \('hook_embed', None\) is none"),
+        ((0, print), r"hooks: \(0, <built-in function print>\) is none"),
+        (("hook_embed", print, print), "is none; must be pairs"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(hook, message):
+    with pytest.raises(InputError, match=message) as caught:
+        outputs(model(), [hook])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_probe_by_hand():
+    # y = 1 + 2 a: the slope by least squares of (0, 1), (1, 3), (2, 5), and b, a copy of a, shares it.
+    features = torch.tensor([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])
+    probe = fit_probe(features, torch.tensor([1.0, 3.0, 5.0]))
+    assert probe.weight.tolist() == pytest.approx([1.0, 1.0])
+    assert probe.offset == pytest.approx(1.0)
+    assert probe.r2(features, torch.tensor([1.0, 3.0, 5.0])) == pytest.approx(1.0)
+    # Residuals 0, 0, 3 of variance around 4: 1 - 9 / (9 + 1 + 16).
+    assert probe.r2(features, torch.tensor([1.0, 3.0, 8.0])) == pytest.approx(1 - 9 / 26)
+    assert math.isnan(probe.r2(features[:1], torch.tensor([4.0])))
+
+
+@pytest.mark.parametrize(
+    ("features", "targets", "message"),
+    [
+        (torch.zeros(3), torch.zeros(3), r"of shape \[3\] for targets \[3\]"),
+        (torch.zeros(3, 2), torch.zeros(2), r"must be \[N, D\], \[N\]"),
+        (torch.zeros(0, 2), torch.zeros(0), r"must be \[N, D\], \[N\]"),
+        (torch.full((2, 2), math.nan), torch.zeros(2), "not all numbers are finite"),
+        (torch.zeros(2, 2), torch.tensor([1.0, math.inf]), "not all numbers are finite"),
+    ],
+)
+def test_probes_refuse_what_is_no_table(features, targets, message):
+    with pytest.raises(InputError, match=message):
+        fit_probe(features, targets)

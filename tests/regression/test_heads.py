@@ -1,0 +1,91 @@
+"""What is measured of the heads of trained models."""
+
+import math
+
+import pytest
+import torch
+
+from support.configs import composed, config
+from support.records import opened
+from synthlab.errors import InputError
+from synthlab.inspection import replace_head
+from synthlab.regression.construction import resolve
+from synthlab.regression.heads import heads_of, line_error
+from synthlab.training.trained import TrainedModel
+
+TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1", "task=length")
+FAR = ("train_length=3", "test_length=6")
+
+
+def trained(*overrides: str) -> TrainedModel:
+    return opened(config(*TINY, *FAR, *overrides))
+
+
+def test_the_line_through_the_training_lengths_by_hand():
+    weights = [1 / (2.0 + 3.0 * k) for k in range(1, 51)]
+    assert line_error(weights, 10) == pytest.approx(0.0, abs=1e-12)
+    assert line_error([*weights[:-1], 1 / 304.0], 10) == pytest.approx(0.5)  # the line says 152
+    assert line_error([*weights[:10], *[1.0] * 40], 10) == pytest.approx(151.0)  # what lies beyond has no say
+    assert math.isnan(line_error(weights, 26))  # it would not be continued
+    assert math.isnan(line_error([*weights[:-1], 0.0], 10))
+
+
+def test_without_positions_the_weight_of_bos_is_a_line_even_untrained():
+    model = trained("encoding=nope")
+    with torch.no_grad():
+        model.module.blocks[0].attention.queries.weight.zero_()  # then zeros and ones count alike: w = 1 / (k + 2)
+        model.module.blocks[0].attention.queries.bias.zero_()
+    assert heads_of(model).line_error == pytest.approx(0.0, abs=1e-5)
+    assert heads_of(trained("encoding=rope")).line_error > 0.01
+
+
+def test_of_a_model_that_has_learnt_nothing_nothing_is_lost():
+    found = heads_of(trained("encoding=rope"))
+    assert found.unexplained > 0.5
+    assert abs(found.lost) < 0.5
+    assert found.alone > 0.5  # nor is one head enough for most
+
+
+def test_a_head_that_the_output_does_not_read_is_never_missed():
+    model = trained("encoding=nope")
+    with torch.no_grad():
+        model.module.blocks[0].attention.output.weight[0].unflatten(0, (2, -1))[0] = 0
+    found = heads_of(model)
+    without_it = found.lost if found.head == 0 else found.alone - found.unexplained
+    assert without_it == pytest.approx(0.0, abs=1e-5)
+
+
+def test_of_one_head_none_comes_second_and_all_is_lost():
+    model = trained("encoding=nope", "model.heads=1")
+    found = heads_of(model)
+    assert found.alone == found.unexplained
+    assert found.lost_next == 0.0
+    # Without it the answer is the same for all sequences.
+    hook = replace_head(0, 0, 0.25, tokens=-1)
+    outputs = [model.run_with_hooks([text], [hook]).output for text in ("0", "01", "111")]
+    assert torch.cat(outputs).std() == pytest.approx(0.0, abs=1e-6)
+
+
+def test_deeper_models_are_ablated_at_eos_alone():
+    model = trained("model.depth=2", "encoding=rope")
+    found = heads_of(model)
+    assert (found.layer, found.head) in [(i, j) for i in (0, 1) for j in (0, 1)]
+    _, plain = model.run_with_cache(["0110"])
+    _, ablated = model.run_with_cache(["0110"], [replace_head(0, 1, 7.0, tokens=-1)])
+    stream, changed = plain["resid_post", 0], ablated["resid_post", 0]
+    assert torch.equal(stream[:, :-1], changed[:, :-1])
+    assert not torch.allclose(stream[:, -1], changed[:, -1])
+
+
+@pytest.mark.parametrize("lengths", [("train_length=1", "test_length=12"), ("train_length=10", "test_length=5")])
+def test_what_cannot_be_measured_is_refused(lengths):
+    with pytest.raises(InputError, match=r"train_length=\d+: must be from 2 to test_length=\d+"):
+        heads_of(trained(*lengths))
+
+
+@pytest.mark.slow
+def test_of_a_trained_model_much_is_lost_with_its_main_head():
+    found = heads_of(opened(resolve(composed("task=length", "encoding=nope", "outrep=reciprocal"))))
+    assert found.line_error < 0.05
+    assert found.unexplained < 1e-3
+    assert found.lost > max(found.lost_next, 0.05)
