@@ -27,9 +27,13 @@ class Gone(Exception):
 
 
 class Worker:
-    """Starts a process. It ends with ``close``, or with this process."""
+    """Starts a process. It ends with ``close``, or with this process.
 
-    def __init__(self) -> None:
+    ``grace`` is the time in seconds that it has to stop by itself; then it is killed.
+    """
+
+    def __init__(self, grace: float = GRACE) -> None:
+        self._grace = grace
         # A fresh interpreter: a fork of a process that has run torch may hang.
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
@@ -48,7 +52,7 @@ class Worker:
     def send(self, request: Request) -> None:
         """Send a request. Raises Gone."""
         if isinstance(request, Stop):
-            self._deadline = time.monotonic() + GRACE
+            self._deadline = time.monotonic() + self._grace
         try:
             self._connection.send(request)
         except OSError:

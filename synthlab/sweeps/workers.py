@@ -1,6 +1,7 @@
 """Worker processes."""
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -36,7 +37,12 @@ def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -
 
 def _watched(work: Callable[[list[Config]], Done], configs: list[Config], parent: int) -> Done:
     leave_with(parent)
-    return work(configs)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return work(configs)
+    finally:
+        # Between two ensembles there is nothing to unwind: Ctrl-C ends the worker without joblib's traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @cache

@@ -21,7 +21,7 @@ ENDLESS = {"task": "length", "protocol.steps": 10**6}
 
 @pytest.fixture(scope="module")
 def shared():
-    worker = Worker()
+    worker = Worker(grace=PATIENCE)  # on a machine with much else to do 0.6 s may be too short
     yield worker
     worker.close()
 
