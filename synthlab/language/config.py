@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import BaseModel, Field, PositiveFloat, SerializerFunctionWrapHandler, model_serializer
 
 from synthlab.alignment.windows import extra_range, min_context
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
+# Fields that came later, and the name of the member that each had before: a run with that one has none, and so the
+# identity that it had.
+LATER = {"positions": "contiguous"}
 
 
 class Alignment(BaseModel):
@@ -58,6 +61,7 @@ class LanguageConfig(Config):
     language: Member
     encoding: Member
     extension: Member | None
+    positions: Member | None = None
     model: Member
     protocol: Protocol
     alignment: Alignment
@@ -66,6 +70,10 @@ class LanguageConfig(Config):
     test_length: Length
     seed: Seed
     evaluation: Evaluation
+
+    @model_serializer(mode="wrap")
+    def _without_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in serialize(self).items() if key not in LATER or value is not None}
 
     @property
     def family(self) -> "Family[LanguageConfig]":
@@ -83,7 +91,8 @@ class LanguageConfig(Config):
     def shape(self) -> str:
         # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump()]
+        later = [getattr(self, field) for field in LATER]
+        parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
     @property
@@ -104,6 +113,8 @@ class LanguageConfig(Config):
         later = {"extension", "finetune", "evaluation", "test_length"}
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
+        if self.finetune.steps:
+            later |= LATER.keys()
         return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property

@@ -8,13 +8,14 @@ from torch import nn
 
 from synthlab.alignment.windows import both_contexts, min_context
 from synthlab.errors import InputError
-from synthlab.language.config import LanguageConfig
+from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.model import MODELS
 from synthlab.language.source import Language
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.rope import RoPE
+from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 
 LONGEST = 20_000  # tokens of a text for recall
@@ -36,7 +37,17 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         known = {"trained": config.train_length, "base": config.encoding.get("base")}
         unset = {key for key, value in config.extension.items() if value is None}
         parts["extension"] = config.extension | {key: known[key] for key in unset & known.keys()}
-    kinds = {"language": LANGUAGES, "encoding": ENCODINGS, "extension": ENCODINGS, "model": MODELS}
+    for field, before in LATER.items():
+        member = getattr(config, field)
+        if member is not None and member.get("name") != before:
+            parts[field] = member
+    kinds = {
+        "language": LANGUAGES,
+        "encoding": ENCODINGS,
+        "extension": ENCODINGS,
+        "model": MODELS,
+        "positions": SAMPLERS,
+    }
     for field, member in parts.items():
         try:
             members[field] = kinds[field].complete(member, field)
@@ -46,9 +57,10 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         raise InputError(*problems)
     language = LANGUAGES.build(members["language"])
     members["language"] = members["language"] | language.completed()
-    config = LanguageConfig.checked(config.model_dump() | {"extension": None} | members)
+    config = LanguageConfig.checked(config.model_dump() | dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
     _check_encodings(config)
+    _check_positions(config)
     build_models([config])
     _check_texts(config, language)
     return config
@@ -102,6 +114,22 @@ def _check_encodings(config: LanguageConfig) -> None:
         raise InputError(
             f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
             f"extension=rope for none"
+        )
+
+
+def _check_positions(config: LanguageConfig) -> None:
+    """Refuse a sampler beside an encoding that draws positions itself, and one that goes beyond its positions."""
+    if config.positions is None:
+        return
+    field = "encoding" if config.extension is None else "extension"
+    encoding, name = build_encoding(config, field), config.positions["name"]
+    if encoding.draws_positions:
+        raise InputError(f"positions={name}: {field}={getattr(config, field)['name']} draws positions itself")
+    reach = SAMPLERS.build(config.positions).reach(config.finetune.length or config.train_length)
+    if encoding.longest() + 2 < reach:
+        raise InputError(
+            f"positions={name}: gives positions up to {reach - 1}; {field}={getattr(config, field)['name']} has "
+            f"{encoding.longest() + 2}"
         )
 
 

@@ -23,9 +23,9 @@ __all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
-    """The objective of the first training: with the regularizer, unless there is a second training, which then has
-    it."""
-    return WindowLoss(ensemble, configs, configs[0].train_length, aligned=not configs[0].finetune.steps, device=device)
+    """The objective of the first training: with the regularizer and the sampler of positions, unless there is a second
+    training, which then has them."""
+    return WindowLoss(ensemble, configs, configs[0].train_length, last=not configs[0].finetune.steps, device=device)
 
 
 def train_models(

@@ -10,24 +10,27 @@ from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.encoding_base import Encoding, encoding_of
+from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 
 
 class WindowLoss:
     """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens. Model e is trained with the
-    settings of ``configs[e]``, and with the regularizer if ``aligned``."""
+    settings of ``configs[e]``; the regularizer and the sampler of positions belong to the ``last`` training."""
 
     def __init__(
         self,
         model: nn.Module,
         configs: Sequence[LanguageConfig],
         length: int,
-        aligned: bool = True,
+        last: bool = True,
         phase: str = "",
         device: torch.device | str = "cpu",
     ):
         self.model, self.configs, self.length, self.device = model, configs, length, device
-        self.windows = configs[0].alignment.windows if aligned else 1
+        self.windows = configs[0].alignment.windows if last else 1
+        sampler = configs[0].positions if last else None
+        self.sampler = None if sampler is None else SAMPLERS.build(sampler)
         self.language = LANGUAGES.build(configs[0].language)
         self.texts, self.places, self.offsets = (
             [stream(config.seed, f"{name}{phase}") for config in configs]
@@ -62,8 +65,14 @@ class WindowLoss:
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
 
     def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
-        """Random positions of both windows of each text, which are ``extra`` tokens apart and share one draw; None if
-        the encoding draws none."""
+        """The positions of both windows of each text, which are ``extra`` tokens apart: those of the sampler, the same
+        for both; or random ones, of one draw for both, if the encoding draws them; else None."""
+        if self.sampler is not None:
+            sampled = [
+                self.sampler.positions(len(text), self.length, places)
+                for text, places in zip(tokens, self.places, strict=True)
+            ]
+            return (torch.stack(sampled).to(self.device),) * 2
         encoding = encoding_of(self.model)
         if not encoding.draws_positions:
             return None, None

@@ -1,0 +1,1 @@
+"""Samplers of position ids: the positions that tokens are given in training, so that longer texts are not new."""
