@@ -68,11 +68,10 @@ class WindowLoss:
         """The positions of both windows of each text, which are ``extra`` tokens apart: those of the sampler, the same
         for both; or random ones, of one draw for both, if the encoding draws them; else None."""
         if self.sampler is not None:
-            sampled = [
-                self.sampler.positions(len(text), self.length, places)
-                for text, places in zip(tokens, self.places, strict=True)
-            ]
-            return (torch.stack(sampled).to(self.device),) * 2
+            rows = tokens.shape[1]
+            drawn = [self.sampler.positions(rows, self.length, places) for places in self.places]
+            sampled = torch.stack(drawn).to(self.device)
+            return sampled, sampled
         encoding = encoding_of(self.model)
         if not encoding.draws_positions:
             return None, None
