@@ -1,7 +1,6 @@
 """Trained models to hold: opened from a record, asked for answers, looked into, trained further."""
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,10 +18,9 @@ from synthlab.inspection.interventions import Hook
 from synthlab.models.transformer import Decoder
 from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
-from synthlab.training.devices import one_thread
-from synthlab.training.execution import curve, initialized
-from synthlab.training.loop import Training
-from synthlab.training.weights import load_weights, weights_file
+from synthlab.training.retraining import train_again
+from synthlab.training.sequences import listed_texts, rows_of_symbols
+from synthlab.training.weights import load_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +70,7 @@ class TrainedModel(ABC):
         self.step = config.steps if step is None else checked_step(step, config, f"step={shown(step)}")
         self.module = self.build()
         kept = record.weights.get(self.step)
-        load_weights(self.module, _trained_again(record, self.step) if kept is None else kept(), config, self.step)
+        load_weights(self.module, train_again(record, self.step) if kept is None else kept(), config, self.step)
 
     def build(self) -> nn.Module:
         """The model as training leaves it, but for its weights."""
@@ -264,7 +262,7 @@ class TrainedModel(ABC):
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
-        x, lengths = _rows(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
+        x, lengths = rows_of_symbols(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
             raise InputError(f"sequences: have symbols from {x.min()} to {x.max()}; must be 0 to {symbols - 1}")
@@ -275,58 +273,8 @@ class TrainedModel(ABC):
 
     def _padded(self, texts: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
-        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in _texts(texts)]
+        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in listed_texts(texts)]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
             raise InputError("sequences: there must be one or more, of one symbol or more")
         return pad_sequence(rows, batch_first=True), lengths
-
-
-def _texts(sequences: Any) -> list[str]:
-    try:
-        texts: list[Any] = [None] if isinstance(sequences, str) else list(sequences)
-    except TypeError:  # it has no items
-        texts = [None]
-    if not all(isinstance(text, str) for text in texts):
-        told = " ".join(repr(sequences).split())
-        raise InputError(f"sequences={told:.40}: must be a list of texts or an integer tensor [N, L]")
-    return texts
-
-
-def _rows(x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
-    if x.dim() != 2 or not x.numel() or x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
-        raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
-    return x.long(), torch.full((len(x),), x.shape[1])
-
-
-class _Reached(Exception):
-    """The step up to which a model was to be trained again."""
-
-
-def _trained_again(record: Record, step: int) -> bytes:
-    """The weights after ``step`` of a record that has none of these."""
-    config, training = record.config, Training([], [], None)
-    ensemble, seen = initialized([config]), training
-
-    def observe(now: int, losses: list[float]) -> None:
-        seen.steps.append(now)
-        seen.losses.append(losses[0])
-        if now == step < config.steps:
-            raise _Reached
-
-    try:
-        with one_thread():
-            (training,) = config.family.train_models(ensemble, [config], observe)
-    except _Reached:
-        pass
-    else:
-        if step < config.steps:
-            raise InputError(f"record {config.id}: trained again, the run does not come to step {step}")
-    recorded = record.training[record.training["step"] <= step].reset_index(drop=True)
-    if not curve(training).equals(recorded):
-        warnings.warn(
-            f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
-            f"of another machine or version of torch",
-            stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
-        )
-    return weights_file(ensemble, 0, [config], step)

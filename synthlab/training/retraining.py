@@ -1,0 +1,44 @@
+"""Trained models whose weights were not kept: their training, again."""
+
+import warnings
+
+from synthlab.errors import InputError
+from synthlab.storage.records import Record
+from synthlab.training.devices import one_thread
+from synthlab.training.execution import curve, initialized
+from synthlab.training.loop import Training
+from synthlab.training.weights import weights_file
+
+
+class _Reached(Exception):
+    """The step up to which a model was to be trained again."""
+
+
+def train_again(record: Record, step: int) -> bytes:
+    """The weights after ``step`` of a record that has none of these: what a file of them would hold. Warns, on behalf
+    of the caller of ``Record.model`` or ``load_model``, where the training curve is another than recorded."""
+    config, training = record.config, Training([], [], None)
+    ensemble, seen = initialized([config]), training
+
+    def observe(now: int, losses: list[float]) -> None:
+        seen.steps.append(now)
+        seen.losses.append(losses[0])
+        if now == step < config.steps:
+            raise _Reached
+
+    try:
+        with one_thread():
+            (training,) = config.family.train_models(ensemble, [config], observe)
+    except _Reached:
+        pass
+    else:
+        if step < config.steps:
+            raise InputError(f"record {config.id}: trained again, the run does not come to step {step}")
+    recorded = record.training[record.training["step"] <= step].reset_index(drop=True)
+    if not curve(training).equals(recorded):
+        warnings.warn(
+            f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
+            f"of another machine or version of torch",
+            stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
+        )
+    return weights_file(ensemble, 0, [config], step)

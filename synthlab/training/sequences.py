@@ -1,0 +1,28 @@
+"""Sequences as users give them to a trained model: a list of texts, or a tensor of symbols."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+
+
+def listed_texts(sequences: Any) -> list[str]:
+    """The sequences, given as texts. Raises InputError for what is no iterable of texts, or one text alone."""
+    try:
+        texts: list[Any] = [None] if isinstance(sequences, str) else list(sequences)
+    except TypeError:  # it has no items
+        texts = [None]
+    if not all(isinstance(text, str) for text in texts):
+        told = " ".join(repr(sequences).split())
+        raise InputError(f"sequences={told:.40}: must be a list of texts or an integer tensor [N, L]")
+    return texts
+
+
+def rows_of_symbols(x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+    """The sequences, given as a tensor, and their lengths. Raises InputError for what holds no integers [N, L]."""
+    if x.dim() != 2 or not x.numel() or x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
+        raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
+    return x.long(), torch.full((len(x),), x.shape[1])
