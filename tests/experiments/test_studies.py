@@ -85,7 +85,7 @@ def test_table_1_is_over_25_trainings_or_more_and_studies_share_runs():
 
 
 def test_the_seeds_are_the_command_line_s_or_the_study_s():
-    assert (EVERY["finetune"].seeds, EVERY["recall"].seeds) == (5, 3)
+    assert (EVERY["finetune"].seeds, study().seeds) == (5, 3)
     assert [config.seed for config in study(seeds=4).plan("s", asked()).configs] == [0, 1, 2, 3]
     assert [config.seed for config in study(seeds=4).plan("s", asked(), 2).configs] == [0, 1]
 
