@@ -54,18 +54,24 @@ def _cleared(folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, what the checks that do not
-    hold, or ``rest``, measured, and by answer how many checks have it."""
+    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, how many runs ``fit``, what
+    the checks that do not hold, or ``rest``, measured, and by answer how many checks have it."""
     checks = _checks(folder / "claims.csv")
     return {
-        str(claim): {"verdict": _told(rows), "others": _others(rows), "rest": _rest(rows), "answers": _answers(rows)}
+        str(claim): {
+            "verdict": _told(rows),
+            "others": _others(rows),
+            "fit": _fit(rows),
+            "rest": _rest(rows),
+            "answers": _answers(rows),
+        }
         for claim, rows in checks.groupby("claim")
     }
 
 
 def language_verdicts(folder: Path) -> list[dict[str, Any]]:
     """Of each claim about language models: what the paper ``says``, the ``verdict``, that at ``others`` of its
-    thresholds, and by answer how many of its checks have it."""
+    thresholds, how many runs ``fit``, and by answer how many of its checks have it."""
     checks = pd.concat([_checks(path) for path in sorted(folder.glob("*_claims.csv"))])
     return [
         {
@@ -73,6 +79,7 @@ def language_verdicts(folder: Path) -> list[dict[str, Any]]:
             "says": rows["says"].iloc[0],
             "verdict": _told(rows),
             "others": _others(rows),
+            "fit": _fit(rows),
             "answers": _answers(rows),
         }
         for claim, rows in checks.groupby("claim")
@@ -104,6 +111,15 @@ def _others(rows: pd.DataFrame) -> dict[str, str]:
     return {} if words.isna().any() else dict(zip(FACTORS, words, strict=True))
 
 
+def _fit(rows: pd.DataFrame) -> str:
+    """How many of the runs fit, with the verdict over those where it is another; empty where nothing is asked for."""
+    row = rows.reindex(columns=["runs", "fit", "verdict", "verdict_fit"]).iloc[0]  # older tables do not say
+    if pd.isna(row["fit"]):
+        return ""
+    other = "" if row["verdict_fit"] == row["verdict"] else f": {row['verdict_fit']}"
+    return f"{row['fit']:.0f} of {row['runs']:.0f}{other}"
+
+
 def _rest(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
     records = cast(list[dict[str, Any]], rows.to_dict("records"))
@@ -119,7 +135,13 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     inside = verdicts(REFERENCE / "mechanism")
     accounts = [{"id": id, "says": claim.statement, **inside[id]} for id, claim in mechanism.CLAIMS.items()]
     lines = [
-        {"id": row["claim"].id, "says": row["claim"].statement, "verdict": row["lab"]["verdict"]} for row in claims
+        {
+            "id": row["claim"].id,
+            "says": row["claim"].statement,
+            "verdict": row["lab"]["verdict"],
+            "fit": row["lab"]["fit"],
+        }
+        for row in claims
     ]
     return {
         "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OURS)],
