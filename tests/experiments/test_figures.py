@@ -238,6 +238,7 @@ def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figur
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_path):
     changes = ["train_length=6", "figure.widths.panels.main.fixed.task=length"]
     assert invoke("experiments", *own_figure, "seeds=1", *changes).status == 0

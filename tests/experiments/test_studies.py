@@ -79,6 +79,7 @@ def test_every_study_of_the_configs_can_be_planned(name):
     assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
 
 
+@pytest.mark.slow
 def test_table_1_is_over_25_trainings_or_more_and_studies_share_runs():
     assert len({named.group for named in names(plan("table1")).values()}) >= 25
     assert set(names(plan("within"))) < set(names(plan("finetune")))

@@ -175,6 +175,7 @@ def command(invoke, quick, tmp_path, monkeypatch):
     return call
 
 
+@pytest.mark.slow
 def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_path, monkeypatch):
     first = command()
     assert first.status == 0, first.err

@@ -96,7 +96,7 @@ def test_the_model_of_theorem_1_has_checkpoints():
     assert torch.equal(values(kept.model(4)), values(with_weights(kept, None).model(4)))
 
 
-@pytest.mark.parametrize("runs", [1, FEW + 1])
+@pytest.mark.parametrize("runs", [1, pytest.param(FEW + 1, marks=pytest.mark.slow)])
 def test_checkpoints_join_weights_that_were_kept_before(tmp_path, runs):
     configs = [config(*CURVE, f"seed={seed}") for seed in range(runs)]
     plain = ensure(configs, Store(tmp_path), progress=False)
