@@ -76,7 +76,7 @@ def _filled(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, An
 
 def _window(config: LanguageConfig) -> int:
     """The tokens of a window of the last training."""
-    return config.finetune.length or config.train_length
+    return (config.finetune.steps and config.finetune.length) or config.train_length
 
 
 def _check_alignment(config: LanguageConfig) -> None:

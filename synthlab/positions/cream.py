@@ -37,6 +37,7 @@ class Cream(Stretched):
 
     Example:
         >>> import torch
+        >>> from synthlab.positions.cream import Cream
         >>> cream = Cream(factor=4, sigma=3.0, continuity=4, shared=1, limits="clamped", text=None)
         >>> drawn = cream.positions(1, 64, torch.Generator().manual_seed(0))[0]
         >>> drawn[:16].tolist() == list(range(16)), drawn[-16:].tolist() == list(range(240, 256))

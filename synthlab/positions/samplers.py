@@ -25,6 +25,7 @@ class Offset(Stretched):
 
     Example:
         >>> import torch
+        >>> from synthlab.positions.samplers import Offset
         >>> drawn = Offset(factor=4).positions(1, 8, torch.Generator().manual_seed(0))
         >>> drawn.diff().tolist()
         [[1, 1, 1, 1, 1, 1, 1]]
@@ -41,6 +42,7 @@ class RandPos(Stretched):
 
     Example:
         >>> import torch
+        >>> from synthlab.positions.samplers import RandPos
         >>> RandPos(factor=1).positions(1, 3, torch.Generator()).tolist()
         [[0, 1, 2]]
     """
@@ -64,6 +66,7 @@ class PoSE(Stretched):
 
     Example:
         >>> import torch
+        >>> from synthlab.positions.samplers import PoSE
         >>> drawn = PoSE(factor=4, text=None).positions(1, 8, torch.Generator().manual_seed(0))
         >>> bool((drawn.diff() == 1).sum() >= 6)
         True
@@ -101,6 +104,7 @@ class ClexPositions(Stretched):
 
     Example:
         >>> import torch
+        >>> from synthlab.positions.samplers import ClexPositions
         >>> ClexPositions(factor=1).positions(2, 4, torch.Generator()).tolist()
         [[0, 1, 2, 3], [0, 1, 2, 3]]
     """

@@ -95,7 +95,7 @@ def test_settings_that_do_not_fit_are_refused_in_one_line():
         (("positions=cream", "positions.limits=cut"), "positions.limits=cut: must be 'clamped' or 'renormalized'"),
         (("positions=cream", "positions.sigma=0"), "positions.sigma=0: must be greater than 0"),
         (
-            ("positions=randpos", "positions.factor=5", "encoding=learned", "encoding.positions=36"),
+            ("positions=randpos", "positions.factor=5", "encoding=learned", "encoding.table=36"),
             "positions=randpos: gives positions up to 39; encoding=learned has 36",
         ),
         (
