@@ -119,9 +119,8 @@ class PositionCollator(TrainerCallback):
     def on_train_begin(self, args, state, control, **kwargs):
         self.trainer, self.sampler, self.process = True, copy.deepcopy(self.untouched), args.process_index
         # The trainer collates texts for training and for evaluation in the same way, and says nowhere which it does.
-        loader = getattr(
-            kwargs["train_dataloader"], "base_dataloader", kwargs["train_dataloader"]
-        )  # within accelerate's
+        outer = kwargs["train_dataloader"]
+        loader = getattr(outer, "base_dataloader", outer)  # accelerate's loader reads from this one
         loader.collate_fn = partial(self._placed, loader.collate_fn)
 
     def on_epoch_begin(self, args, state, control, **kwargs):
