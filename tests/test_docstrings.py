@@ -31,6 +31,12 @@ CLASSES = [
     "synthlab:OutRep",
     "synthlab:Interval",
     "synthlab:Tracker",
+    "synthlab.positions.sampler_base:PositionSampler",
+    "synthlab.positions.cream:Cream",
+    "synthlab.positions.samplers:Offset",
+    "synthlab.positions.samplers:RandPos",
+    "synthlab.positions.samplers:PoSE",
+    "synthlab.positions.samplers:ClexPositions",
 ]
 METHODS = [
     "synthlab:TrainedModel.hooked",

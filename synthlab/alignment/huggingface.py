@@ -50,13 +50,15 @@ def huggingface_loss(
     labels: Tensor | None = None,
     attention_mask: Tensor | None = None,
     distance: Distance = "sce",
+    position_ids: Int[Tensor, "B length"] | None = None,
 ) -> AlignedLoss:
     """``regularizer.aligned_loss`` of a causal model, in its current mode, on texts of ``length`` + l_extra tokens.
 
     The training part is the model's own loss, in nats, over all tokens of both windows whose label is not -100; the
     labels, [B, T], are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a
-    model wrapped for several devices runs forward once for each backward pass. Raises InputError for texts no longer
-    than a window, for texts so long that the windows do not overlap enough, and for padding.
+    model wrapped for several devices runs forward once for each backward pass. ``position_ids``, if given, are the
+    positions of both windows of each text. Raises InputError for texts no longer than a window, for texts so long that
+    the windows do not overlap enough, for padding, and for positions of another shape.
     """
     if input_ids.shape[1] <= length:
         raise InputError(f"input_ids: have {input_ids.shape[1]} tokens each; must be more than length={length}")
@@ -65,9 +67,19 @@ def huggingface_loss(
     labels = input_ids if labels is None else labels
     if labels.shape != input_ids.shape:
         raise InputError(f"labels: have shape {tuple(labels.shape)}; must have input_ids', {tuple(input_ids.shape)}")
+    placed: dict[str, Tensor] = {}
+    if position_ids is not None:
+        if position_ids.shape != (len(input_ids), length):
+            raise InputError(
+                f"position_ids: have shape {tuple(position_ids.shape)}; must have {(len(input_ids), length)}, the "
+                f"positions of a window of length={length} for each text"
+            )
+        # Without a mask Transformers takes each jump of positions for the beginning of another text.
+        placed = {"position_ids": position_ids.repeat(2, 1)}
+        placed["attention_mask"] = torch.ones_like(placed["position_ids"])
     early, late = both_contexts(length, input_ids.shape[1] - length, min_context(length, context))
     tokens, targets = (torch.cat((text[:, :length], text[:, -length:])) for text in (input_ids, labels))
-    outputs = model(input_ids=tokens, labels=targets, use_cache=False, return_dict=True)
+    outputs = model(input_ids=tokens, labels=targets, use_cache=False, return_dict=True, **placed)
     if outputs.logits is None:
         raise InputError("model: gives no logits along with its loss, as with Liger kernels; must give both")
     first, second = outputs.logits.float().chunk(2)
@@ -126,10 +138,11 @@ class AlignedTrainer(Trainer):
     """A ``transformers.Trainer`` that minimizes ``huggingface_loss``.
 
     Batches are texts without padding, ``input_ids`` [B, T] and optionally ``labels``; T is at least ``length`` plus the
-    maximal l_extra. Each step samples l_extra and the start of the ``length`` + l_extra tokens that it trains on. The
-    samples depend only on ``alignment.seed`` and the step, so a resumed run makes the same ones. ``training`` and
-    ``misalignment`` are logged beside ``loss``, which is training + alpha * misalignment. Batches whose gradients are
-    accumulated have equal weights.
+    maximal l_extra. ``position_ids`` [B, ``length``], if a batch has them, are those of both windows of each text
+    (``synthlab.positions.huggingface.PositionCollator``). Each step samples l_extra and the start of the ``length`` +
+    l_extra tokens that it trains on. The samples depend only on ``alignment.seed`` and the step, so a resumed run makes
+    the same ones. ``training`` and ``misalignment`` are logged beside ``loss``, which is training + alpha *
+    misalignment. Batches whose gradients are accumulated have equal weights.
 
     Evaluation is Trainer's own: cross-entropy of whole texts. Raises InputError for texts that are too short or padded,
     and for settings that would replace the loss.
@@ -177,8 +190,10 @@ class AlignedTrainer(Trainer):
 
     def _sample(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The part of a batch that a step trains on: ``length`` + l_extra tokens of each text."""
-        if unknown := sorted(set(inputs) - {"input_ids", "labels", "attention_mask"}):
-            raise InputError(f"batch: has {', '.join(unknown)}; may have labels and attention_mask beside input_ids")
+        if unknown := sorted(set(inputs) - {"input_ids", "labels", "attention_mask", "position_ids"}):
+            raise InputError(
+                f"batch: has {', '.join(unknown)}; may have labels, attention_mask and position_ids beside input_ids"
+            )
         tokens, (minimal, maximal) = inputs["input_ids"].shape[1], self.alignment.extras
         if tokens < self.alignment.length + maximal:
             raise InputError(
@@ -187,7 +202,8 @@ class AlignedTrainer(Trainer):
             )
         needed = self.alignment.length + draw_extra(minimal, maximal, self._draws.generator)
         start = int(torch.randint(tokens - needed + 1, (), generator=self._draws.generator))
-        return {name: rows[:, start : start + needed] for name, rows in inputs.items()}
+        place = slice(start, start + needed)
+        return {name: rows if name == "position_ids" else rows[:, place] for name, rows in inputs.items()}
 
 
 class _Draws(TrainerCallback):

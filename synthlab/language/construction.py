@@ -1,5 +1,6 @@
 """Build the language model of a config, and check the config before anything runs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -35,12 +36,13 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
             raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
         # Defaults of the extension, from the model that it extends.
         known = {"trained": config.train_length, "base": config.encoding.get("base")}
-        unset = {key for key, value in config.extension.items() if value is None}
-        parts["extension"] = config.extension | {key: known[key] for key in unset & known.keys()}
+        parts["extension"] = _filled(config.extension, known)
     for field, before in LATER.items():
         member = getattr(config, field)
         if member is not None and member.get("name") != before:
             parts[field] = member
+    if "positions" in parts:
+        parts["positions"] = _filled(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
     kinds = {
         "language": LANGUAGES,
         "encoding": ENCODINGS,
@@ -64,6 +66,17 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     build_models([config])
     _check_texts(config, language)
     return config
+
+
+def _filled(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """``member`` with the values of ``known`` in the place of null."""
+    unset = {key for key, value in member.items() if value is None}
+    return {**member} | {key: known[key] for key in unset & known.keys()}
+
+
+def _window(config: LanguageConfig) -> int:
+    """The tokens of a window of the last training."""
+    return (config.finetune.steps and config.finetune.length) or config.train_length
 
 
 def _check_alignment(config: LanguageConfig) -> None:
@@ -125,7 +138,10 @@ def _check_positions(config: LanguageConfig) -> None:
     encoding, name = build_encoding(config, field), config.positions["name"]
     if encoding.draws_positions:
         raise InputError(f"positions={name}: {field}={getattr(config, field)['name']} draws positions itself")
-    reach = SAMPLERS.build(config.positions).reach(config.finetune.length or config.train_length)
+    sampler = SAMPLERS.build(config.positions)
+    if sampler.text_length(_window(config)) is not None and config.alignment.windows == 2:
+        raise InputError(f"positions={name}: gathers a window from a text; alignment.windows=2 compares two; give 1")
+    reach = sampler.reach(_window(config))
     if encoding.longest() + 2 < reach:
         raise InputError(
             f"positions={name}: gives positions up to {reach - 1}; {field}={getattr(config, field)['name']} has "
@@ -139,8 +155,10 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
     if longest > LONGEST:
         raise InputError(f"evaluation.lengths={config.evaluation.lengths}: ask for {longest} tokens; at most {LONGEST}")
     window = max(config.train_length, config.finetune.length or 0)
+    gathered = None if config.positions is None else SAMPLERS.build(config.positions).text_length(_window(config))
+    trained = max(config.alignment.windows * window, gathered or 0)
     tested = max(config.test_length + 1, 2 * config.train_length)
-    for length, held_out in ((config.alignment.windows * window, False), (tested, True)):
+    for length, held_out in ((trained, False), (tested, True)):
         language.draw(1, length, stream(0, "training"), held_out=held_out)
 
 

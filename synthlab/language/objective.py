@@ -30,7 +30,7 @@ class WindowLoss:
         self.model, self.configs, self.length, self.device = model, configs, length, device
         self.windows = configs[0].alignment.windows if last else 1
         sampler = configs[0].positions if last else None
-        self.sampler = None if sampler is None else SAMPLERS.build(sampler)
+        self.samplers = [] if sampler is None else [SAMPLERS.build(sampler) for _ in configs]
         self.language = LANGUAGES.build(configs[0].language)
         self.texts, self.places, self.offsets = (
             [stream(config.seed, f"{name}{phase}") for config in configs]
@@ -39,8 +39,7 @@ class WindowLoss:
 
     def __call__(self) -> Float[Tensor, " E"]:
         if self.windows == 1:
-            tokens = self._draw(self.length)
-            positions, _ = self._positions(tokens, [0] * len(self.configs))
+            tokens, positions = self._window()
             return next_token_loss(self.model(tokens, positions), tokens)
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
@@ -60,6 +59,25 @@ class WindowLoss:
         text = text[:, : self.length + extra]
         return combined(first, second, text, alignment.alpha, context, alignment.distance).total
 
+    def _window(self) -> tuple[Tensor, Tensor | None]:
+        """Tokens [E, B, T] of windows and their positions; next tokens are those of the window, also if it is gathered
+        from a text."""
+        if not self.samplers:
+            tokens = self._draw(self.length)
+            return tokens, self._positions(tokens, [0] * len(self.configs))[0]
+        tokens = self._draw(self.samplers[0].text_length(self.length) or self.length)
+        positions, places = self._sampled()
+        return tokens if places is None else tokens.gather(-1, places), positions
+
+    def _sampled(self) -> tuple[Tensor, Tensor | None]:
+        """Positions and places [E, B, T] of the samplers' windows; no places if all are contiguous text."""
+        batch = self.configs[0].protocol.batch
+        pairs = zip(self.samplers, self.places, strict=True)
+        windows = [sampler.window(batch, self.length, places) for sampler, places in pairs]
+        positions = torch.stack([each.positions for each in windows]).to(self.device)
+        places = [each.places for each in windows if each.places is not None]
+        return positions, torch.stack(places).to(self.device) if places else None
+
     def _draw(self, length: int) -> Tensor:
         batch = self.configs[0].protocol.batch
         return torch.stack([self.language.draw(batch, length, each) for each in self.texts]).to(self.device)
@@ -67,10 +85,8 @@ class WindowLoss:
     def _positions(self, tokens: Tensor, extra: Sequence[int]) -> tuple[Tensor | None, Tensor | None]:
         """The positions of both windows of each text, which are ``extra`` tokens apart: those of the sampler, the same
         for both; or random ones, of one draw for both, if the encoding draws them; else None."""
-        if self.sampler is not None:
-            rows = tokens.shape[1]
-            drawn = [self.sampler.positions(rows, self.length, places) for places in self.places]
-            sampled = torch.stack(drawn).to(self.device)
+        if self.samplers:
+            sampled, _ = self._sampled()
             return sampled, sampled
         encoding = encoding_of(self.model)
         if not encoding.draws_positions:

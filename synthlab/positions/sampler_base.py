@@ -1,10 +1,26 @@
 """The interface of samplers of position ids."""
 
 from abc import ABC, abstractmethod
+from typing import Annotated, NamedTuple
 
 import torch
 from jaxtyping import Int
+from pydantic import Field
 from torch import Tensor
+
+Multiple = Annotated[int, Field(ge=1, le=1000)]
+
+
+class Window(NamedTuple):
+    """Positions of windows' tokens, and where in the text the tokens are taken from.
+
+    Attributes:
+        positions: The position of each token, from 0 on, increasing along each window.
+        places: The place of each token in its text, from 0 on; None if the windows are the texts.
+    """
+
+    positions: Int[Tensor, "rows length"]
+    places: Int[Tensor, "rows length"] | None
 
 
 class PositionSampler(ABC):
@@ -12,6 +28,7 @@ class PositionSampler(ABC):
 
     Windows are tested, and without a sampler trained, at positions 0, 1, 2, ...; a sampler changes those of training
     alone. The constructor's keyword arguments are the keys of the config group ``positions``; their types are checked.
+    A sampler whose draws depend on earlier ones serves one model: each model of an ensemble has its own.
 
     Example:
         >>> import torch
@@ -36,3 +53,35 @@ class PositionSampler(ABC):
     def reach(self, length: int) -> int:
         """One more than the largest position that windows of ``length`` tokens can be given."""
         return length
+
+    def text_length(self, length: int) -> int | None:
+        """The number of tokens of the text that a window of ``length`` tokens is gathered from; None for windows whose
+        tokens follow each other in their text."""
+        return None
+
+    def window(self, rows: int, length: int, generator: torch.Generator) -> Window:
+        """The positions of windows' tokens, as ``positions`` draws them, with the places of the tokens in texts of
+        ``text_length(length)`` tokens."""
+        return Window(self.positions(rows, length, generator), None)
+
+
+class Stretched(PositionSampler):
+    """A sampler whose positions are below ``factor`` times the number of a window's tokens."""
+
+    def __init__(self, factor: Multiple):
+        self.factor = factor
+
+    def reach(self, length):
+        return self.factor * length
+
+
+def uniform(low: Int[Tensor, " rows"], high: Int[Tensor, " rows"], generator: torch.Generator) -> Int[Tensor, " rows"]:
+    """Sample integers, uniform from ``low`` to ``high``, both included."""
+    share = torch.rand(len(low), generator=generator, dtype=torch.float64)
+    return low + (share * (high - low + 1)).long()
+
+
+def subsets(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:
+    """Sample sorted subsets of 0, ..., ``count`` - 1, all of ``size`` numbers, each equally likely."""
+    order = torch.rand(rows, count, generator=generator, dtype=torch.float64).argsort(1)
+    return order[:, :size].sort(1).values

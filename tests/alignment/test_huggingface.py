@@ -327,7 +327,8 @@ def test_batches_that_do_not_fit_are_refused_in_one_line(lm, trainer):
     for data, line in [
         (rows(texts(4, 11)), "input_ids: have 11 tokens each; must be at least 12 for length=8 and offsets up to 4"),
         (rows(texts(4, 12), attention_mask=torch.tensor([0] + [1] * 11)), "attention_mask: has zeros"),
-        (rows(texts(4, 12), position_ids=torch.arange(12)), "batch: has position_ids; may have labels and attention"),
+        (rows(texts(4, 12), inputs_embeds=torch.ones(12)), "batch: has inputs_embeds; may have labels, attention"),
+        (rows(texts(4, 12), position_ids=torch.arange(12)), r"position_ids: have shape \(4, 12\); must have \(4, 8\)"),
     ]:
         with pytest.raises(InputError, match=f"^{line}.*$"):
             trainer(build(lm, "llama"), data, lm.Alignment(LENGTH, ALPHA, high=0.5, low=0.5)).train()

@@ -104,12 +104,13 @@ def model(tokens):
 
 
 def hugging_face():
-    """What the page on alignment speaks of: a causal model, texts for it, and a model of the lab."""
+    """What the pages on alignment and extension speak of: a causal model, texts for it, and a model of the lab."""
     transformers = pytest.importorskip("transformers")
-    config = transformers.GPT2Config(vocab_size=16, n_positions=128, n_embd=16, n_layer=1, n_head=2)
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=16, **sizes)
     texts = torch.randint(16, (32, 96), generator=torch.Generator().manual_seed(0))
     return {
-        "model": transformers.GPT2LMHeadModel(config),
+        "model": transformers.LlamaForCausalLM(config),
         "texts": texts,
         "held_out": texts[:8],
         "trained": opened(small("encoding=rope")),
@@ -118,6 +119,7 @@ def hugging_face():
 
 GIVEN = {
     "alignment.md": hugging_face,
+    "extension.md": hugging_face,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
 }
 

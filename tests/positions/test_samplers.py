@@ -1,15 +1,31 @@
-"""Laws that every sampler of position ids keeps."""
+"""Laws that every sampler of position ids keeps; the exact distributions of all but CREAM."""
+
+from itertools import combinations, product
 
 import pytest
 import torch
 
+from support.frequencies import assert_drawn_from
 from support.small import small
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.positions.samplers import SAMPLERS
+from synthlab.positions.samplers import SAMPLERS, ClexPositions, Offset, PoSE, RandPos
 from synthlab.training.execution import execute
 
 NAMES = sorted(path.stem for path in (conf_dir() / "positions").glob("*.yaml"))
+OTHERS = [name for name in NAMES if name != "contiguous"]
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def build(name: str):
+    return SAMPLERS.build(small(f"positions={name}").positions or {"name": name})
+
+
+def tuples(drawn: torch.Tensor) -> list[tuple[int, ...]]:
+    return [tuple(row) for row in drawn.tolist()]
 
 
 def test_the_config_group_has_every_sampler():
@@ -22,29 +38,119 @@ def test_a_run_at_contiguous_positions_is_the_run_that_it_was_before_there_were_
     assert small().id == "c671c1deed2d4f99"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "contiguous"])
+@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize("later", [(), ("extension=pi", "finetune.steps=2")])
 def test_every_sampler_trains(name, later):
-    config = small(f"positions={name}", *later)
-    assert config.id != small(*later).id
-    record = execute(config)
+    config, without = small(f"positions={name}", *later), small(*later)
+    assert config.id != without.id
+    record, plain = execute(config), execute(without)
     assert record.metrics["loss"].notna().all()
-    assert not record.training["loss"].equals(execute(small(*later)).training["loss"])
+    found, expected = record.training["loss"].tolist(), plain.training["loss"].tolist()
+    if name == "offset":  # RoPE sees distances alone
+        assert found == pytest.approx(expected, rel=1e-5)
+    else:
+        assert found != pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_positions_increase_and_stay_within_reach(name):
-    sampler = SAMPLERS.build(small(f"positions={name}").positions or {"name": name})
-    drawn = sampler.positions(64, 8, torch.Generator().manual_seed(0))
-    assert drawn.shape == (64, 8)
+@pytest.mark.parametrize("length", [1, 2, 3, 8])
+def test_positions_increase_and_stay_within_reach(name, length):
+    sampler = build(name)
+    drawn = sampler.positions(64, length, generator())
+    assert drawn.shape == (64, length)
     assert (drawn[:, 1:] > drawn[:, :-1]).all()
     assert drawn.min() >= 0
-    assert drawn.max() < sampler.reach(8)
-    again = sampler.positions(64, 8, torch.Generator().manual_seed(0))
+    assert drawn.max() < sampler.reach(length)
+    again = sampler.positions(64, length, generator())
     assert torch.equal(drawn, again)
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_factor_is_by_how_much_the_tests_are_longer_than_the_last_windows(name):
+    for settings, factor in [
+        ((), 4),
+        (("test_length=25",), 4),
+        (("test_length=4",), 1),
+        (("extension=pi", "finetune.steps=2", "finetune.length=16"), 2),
+        (("positions.factor=3",), 3),
+    ]:
+        config = small(f"positions={name}", *settings)
+        assert config.positions["factor"] == factor
+    reach = build(name).reach(8)
+    assert reach == 32
+    reached = max(build(name).positions(64, 8, generator(seed)).max() for seed in range(64))
+    assert reach - 8 <= reached < reach
+
+
 def test_a_sampler_beside_drawn_positions_is_refused():
-    for name in set(NAMES) - {"contiguous"}:
+    for name in OTHERS:
         with pytest.raises(InputError, match=f"positions={name}: encoding=randomized draws positions itself"):
             small(f"positions={name}", "encoding=randomized")
+
+
+def test_settings_that_do_not_fit_are_refused_in_one_line():
+    for settings, line in [
+        (("positions=pose", "positions.factor=0"), "positions.factor=0: must be greater than or equal to 1"),
+        (("positions=pose", "positions.text=0"), "positions.text=0: must be greater than or equal to 1"),
+        (("positions=cream", "positions.limits=cut"), "positions.limits=cut: must be 'clamped' or 'renormalized'"),
+        (("positions=cream", "positions.sigma=0"), "positions.sigma=0: must be greater than 0"),
+        (
+            ("positions=randpos", "positions.factor=5", "encoding=learned", "encoding.table=36"),
+            "positions=randpos: gives positions up to 39; encoding=learned has 36",
+        ),
+        (
+            ("positions=pose", "positions.text=5", "alignment.windows=2"),
+            "positions=pose: gathers a window from a text; alignment.windows=2 compares two; give 1",
+        ),
+        (
+            ("positions=cream", "positions.text=1", "alignment.windows=2"),
+            "positions=cream: gathers a window from a text; alignment.windows=2 compares two; give 1",
+        ),
+    ]:
+        with pytest.raises(InputError, match=f"^{line}$"):
+            small(*settings)
+
+
+def test_every_contiguous_start_is_equally_likely():
+    drawn = Offset(factor=2).positions(3000, 2, generator())
+    assert_drawn_from(tuples(drawn), {(u, u + 1): 1 / 3 for u in range(3)})
+
+
+def test_every_sorted_subset_is_equally_likely():
+    drawn = RandPos(factor=2).positions(10_000, 3, generator())
+    assert_drawn_from(tuples(drawn), dict.fromkeys(combinations(range(6), 3), 1 / 20))
+
+
+def test_clex_draws_a_length_for_each_call_and_keeps_both_ends():
+    exact = {(0, 1, 2): 1 / 2} | {(0, middle, 5): 1 / 8 for middle in (1, 2, 3, 4)}
+    sampler, source = ClexPositions(factor=2), generator()
+    calls = [sampler.positions(5, 3, source) for _ in range(2000)]
+    assert all(torch.equal(call, call[:1].expand(5, 3)) for call in calls)
+    assert_drawn_from([tuples(call)[0] for call in calls], exact)
+
+
+@pytest.mark.parametrize("length", [3, 4])
+def test_pose_splits_in_the_first_half_and_skips_uniformly(length):
+    splits, skips = range(1, (length + 1) // 2 + 1), range(length + 1)
+    exact: dict = {}
+    for split, skip in product(splits, skips):
+        ids = (*range(split), *range(split + skip, length + skip))
+        exact[ids] = exact.get(ids, 0) + 1 / len(splits) / len(skips)
+    window = PoSE(factor=2, text=None).window(5000, length, generator())
+    assert window.places is None
+    assert_drawn_from(tuples(window.positions), exact)
+
+
+def test_pose_gathers_the_second_chunk_from_anywhere_later():
+    sampler = PoSE(factor=2, text=3)
+    assert sampler.text_length(2) == 6
+    window = sampler.window(5000, 2, generator())
+    # Of 2 tokens the first is a chunk: its successor skips 0 to 2 positions and 0 to 4 tokens, independently.
+    exact = {((0, 1 + skip), (0, 1 + left)): 1 / 15 for skip in range(3) for left in range(5)}
+    assert_drawn_from(zip(tuples(window.positions), tuples(window.places), strict=True), exact)
+
+
+def test_pose_from_a_text_of_one_window_is_contiguous():
+    plain, gathered = (PoSE(factor=4, text=text).window(64, 8, generator()) for text in (None, 1))
+    assert torch.equal(plain.positions, gathered.positions)
+    assert torch.equal(gathered.places, torch.arange(8).expand(64, 8))
