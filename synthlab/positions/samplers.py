@@ -4,6 +4,7 @@ import torch
 
 from synthlab.config.registry import Registry
 from synthlab.positions.sampler_base import PositionSampler
+from synthlab.positions.stretched import Stretched
 
 
 class Contiguous(PositionSampler):
@@ -13,4 +14,4 @@ class Contiguous(PositionSampler):
         return torch.arange(length).expand(rows, length)
 
 
-SAMPLERS = Registry("positions", PositionSampler, {"contiguous": Contiguous})
+SAMPLERS = Registry("positions", PositionSampler, {"contiguous": Contiguous, "stretched": Stretched})

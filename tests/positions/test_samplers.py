@@ -48,3 +48,16 @@ def test_a_sampler_beside_drawn_positions_is_refused():
     for name in set(NAMES) - {"contiguous"}:
         with pytest.raises(InputError, match=f"positions={name}: encoding=randomized draws positions itself"):
             small(f"positions={name}", "encoding=randomized")
+
+
+def test_stretched_positions_are_random_subsets_of_a_text_t_times_as_long_with_both_ends():
+    # Windows of 4 tokens, t 1 or 2: 0, 1, 2, 3, or 0, two of 1..6 and 7.
+    drawn = SAMPLERS["stretched"](factor=2).positions(6000, 4, torch.Generator().manual_seed(0))
+    assert (drawn[:, 0] == 0).all()
+    plain = drawn[:, -1] == 3
+    assert plain.double().mean().item() == pytest.approx(0.5, abs=0.03)
+    assert (drawn[plain] == torch.arange(4)).all()
+    assert (drawn[~plain][:, -1] == 7).all()
+    pairs, counts = drawn[~plain][:, 1:3].unique(dim=0, return_counts=True)
+    assert len(pairs) == 15  # of 6 places
+    assert (counts / counts.sum()).tolist() == pytest.approx([1 / 15] * 15, abs=0.02)
