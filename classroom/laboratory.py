@@ -161,7 +161,7 @@ class _Watch:
     def affordable(self, entries: int) -> int:
         """The number of test sequences of a view with about ``entries`` attention entries; at least 16."""
         length = self.viewer.config.test_length
-        passes = length if encoding_of(self.model).draws_positions else 1  # more if drawn anew: see ``readouts``
+        passes = 1 if encoding_of(self.model).packs else length  # see ``readouts``
         return max(16, entries // (length**2 * passes))
 
     def __call__(self, step: int, losses: list[float]) -> None:

@@ -16,6 +16,7 @@ STREAMS = (
     "windows_again",
     "questions",
     "calibration",  # texts on which a temperature is fitted
+    "extension",  # initial weights of an extension
 )
 
 

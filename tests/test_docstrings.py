@@ -45,6 +45,11 @@ METHODS = [
     "synthlab:TrainedModel.plot_attention",
     "synthlab:TrainedModel.plot_error",
 ]
+# Not part of what ``synthlab`` exports, but with examples.
+OTHERS = [
+    "synthlab.models.clex:CLEX",
+    "synthlab.models.length_rope:DynamicNTK",
+]
 
 
 def find(name: str):
@@ -52,7 +57,7 @@ def find(name: str):
     return attrgetter(attribute)(importlib.import_module(module))
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *METHODS])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *METHODS, *OTHERS])
 def test_examples_are_true(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = find(name)

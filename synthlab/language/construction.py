@@ -122,11 +122,26 @@ def _check_encodings(config: LanguageConfig) -> None:
                 f"evaluation.lengths times train_length; where positions are drawn, two windows of a text)"
             )
         if field == "extension" and not isinstance(encoding, RoPE):
-            raise InputError(f"extension={name}: must be a variant of rope, which has no weights")
+            raise InputError(f"extension={name}: must be a variant of rope")
     if config.extension is None and config.finetune.steps:
         raise InputError(
             f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
             f"extension=rope for none"
+        )
+    _check_weights(config)
+
+
+def _check_weights(config: LanguageConfig) -> None:
+    """Refuse a second training that would leave the weights of an extension as they are."""
+    if config.extension is None or not config.finetune.steps:
+        return
+    encoding, window = build_encoding(config, "extension"), config.finetune.length or config.train_length
+    reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
+    # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
+    if encoding.depends_on_length and any(True for _ in encoding.parameters()) and reach <= encoding.window(1):
+        raise InputError(
+            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.window(1)} tokens "
+            f"alone; choose positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
 
@@ -163,10 +178,19 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
 
 
 def build_encoding(config: LanguageConfig, field: str) -> Encoding:
-    """Build the ``encoding``, or the ``extension`` that replaces it. It has parameters for one model only; encodings
-    without parameters serve all models. Raises InputError."""
+    """Build the ``encoding``, or the ``extension`` that replaces it, of one model, not initialized. Raises
+    InputError."""
     dims = Dims(config.model["width"], config.model["heads"])
     return ENCODINGS.build(getattr(config, field), dims, field=field)
+
+
+def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
+    """Initialize the extension of runs of one shape, as one ensemble. Raises InputError."""
+    first = configs[0]
+    dims = Dims(first.model["width"], first.model["heads"], len(configs))
+    extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
+    extension.initialise([stream(config.seed, "extension") for config in configs])
+    return extension
 
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:

@@ -30,26 +30,31 @@ METRICS = {
 ROWS = 32  # texts in one call, which limits the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
+Window = Callable[[int], float]  # from a number of tokens to those of the window in which they are evaluated
 
 
 def by_context(
-    model: Model, language: Language, config: LanguageConfig, positions_drawn: bool, temperature: float = 1.0
+    model: Model, language: Language, config: LanguageConfig, window: Window, temperature: float = 1.0
 ) -> pd.DataFrame:
     """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
-    One window gives all contexts, since no token sees what follows. Random positions are the exception: they reveal the
-    length of the window. With them, contexts up to the training length are evaluated in windows of that length,
-    contexts up to twice the training length in windows twice as long, and so on.
+    A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. No token sees what follows, so one
+    window gives all contexts, unless the encoding reveals the length of the window. If the encoding depends on the
+    length, ``Encoding.window`` gives windows in which each context is encoded as a text of its own. Random positions
+    have windows that are ``doubled``.
     """
     texts = test_texts(language, config, config.test_length + 1)
-    if not positions_drawn:
-        return _losses(model, language, texts, temperature)
     parts, done = [], 0
     while done < config.test_length:
-        end = min(max(2 * done, config.train_length), config.test_length)
+        end = int(min(window(done + 1), config.test_length))
         parts.append(_losses(model, language, texts[:, : end + 1], temperature)[done:])
         done = end
     return pd.concat(parts, ignore_index=True)
+
+
+def doubled(config: LanguageConfig) -> Window:
+    """Windows of the training length for contexts up to it, twice as long for contexts up to twice that, and so on."""
+    return lambda length: max(2 * (length - 1), config.train_length)
 
 
 def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"], temperature: float) -> pd.DataFrame:

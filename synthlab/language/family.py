@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_encoding, build_models
-from synthlab.language.evaluation import METRICS, by_context, facts, suffixes, temperature_within
+from synthlab.language.construction import build_extension, build_models
+from synthlab.language.evaluation import METRICS, by_context, doubled, facts, suffixes, temperature_within
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
@@ -38,7 +38,7 @@ def train_models(
         protocols = [config.protocol for config in configs]
         return train(ensemble.parameters(), make_objective(ensemble, configs, device), protocols, observe)
     trainings = pretrain(ensemble, configs, make_objective, observe, device)
-    ensemble.encoding = build_encoding(first, "extension").to(device)
+    ensemble.encoding = build_extension(configs).to(device)
     if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
         return trainings
     length = first.finetune.length or first.train_length
@@ -62,7 +62,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
 
     language = LANGUAGES.build(config.language)
     temperature = temperature_within(model, language, config)
-    losses = by_context(model, language, config, draws, temperature)
+    losses = by_context(model, language, config, doubled(config) if draws else encoding.window, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
 

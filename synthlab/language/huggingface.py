@@ -28,6 +28,7 @@ try:
         AutoModelForCausalLM,
         Cache,
         DynamicCache,
+        GenerationConfig,
         GenerationMixin,
         PreTrainedModel,
     )
@@ -55,6 +56,8 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             raise InputError(f"attn_implementation={kernel!r:.{SHOWN}}: must be 'eager'; attention is the lab's own")
         super().__init__(config)
         self.transformer = _model(config)
+        if self.transformer.encoding.depends_on_length:  # a cache would hold keys rotated for a shorter text
+            config.use_cache = cast(GenerationConfig, self.generation_config).use_cache = False
         self.post_init()
 
     @can_return_tuple
@@ -73,13 +76,15 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             input_ids: Tokens. Those outside the mask may be any number.
             attention_mask: 0 for padding, at either end, 1 for tokens; [B, cached + T]. A text's positions count from
                 its own first token. All ones unless given.
-            past_key_values: The cache of the tokens before these, one that grows.
+            past_key_values: The cache of the tokens before these, one that grows. None for an encoding that depends on
+                the length of the text, by which each token changes those before it.
             labels: Tokens [B, T], which the model shifts; -100 is left out of the loss.
             use_cache: Whether to return a cache; ``config.use_cache`` unless given.
 
         Raises:
             InputError: There are more tokens than the encoding has positions, a token is none of the vocabulary, the
-                mask has another shape, the cache is static, or another argument is given, such as ``position_ids``.
+                mask has another shape, the cache is static or the encoding's keys cannot be cached, or another argument
+                is given, such as ``position_ids``.
         """
         given = [name for name, value in others.items() if value is not None and value is not False]
         if given:
@@ -90,6 +95,9 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         cache = past_key_values
         if cache is not None and cache.is_compileable:
             raise InputError(f"past_key_values={type(cache).__name__}: must be a cache that grows, as DynamicCache")
+        if self.transformer.encoding.depends_on_length and (use_cache or cache is not None):
+            name = self.config.encoding["name"]
+            raise InputError(f"use_cache=true: must be false; encoding={name} depends on the length of the text")
         if cache is None and (self.config.use_cache if use_cache is None else use_cache) and not self.training:
             cache = DynamicCache(config=self.config)
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())

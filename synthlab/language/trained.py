@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_encoding
+from synthlab.language.construction import build_extension
 from synthlab.language.evaluation import ROWS
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.source import Language
@@ -23,7 +23,7 @@ class TrainedLanguage(TrainedModel):
     def build(self):
         module, config = super().build(), cast(LanguageConfig, self.record.config)
         if config.extension is not None:  # it takes the encoding's place after the first training
-            module.encoding = build_encoding(config, "extension")
+            module.encoding = build_extension([config])
         return module
 
     def limits(self):
@@ -33,9 +33,9 @@ class TrainedLanguage(TrainedModel):
         return self._language().encode(text)
 
     def respond(self, x, lengths):
-        """Positions that are drawn are drawn for each text alone."""
+        """Positions that are drawn are drawn for each text alone; a text's length is that without padding."""
         member = Member(self.module, 0)
-        positions = self._positions(lengths, x.shape[1]) if encoding_of(self.module).draws_positions else None
+        positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
         logits = [
             member(x[rows], None if positions is None else positions[rows])[torch.arange(len(rows)), lengths[rows] - 1]
             for rows in torch.arange(len(x)).split(ROWS)

@@ -62,6 +62,13 @@ class Encoding(nn.Module, ABC):
 
     # True for random positions, drawn for each prefix: the prefixes cannot then share one packed row (see ``packing``).
     draws_positions = False
+    # True if what tokens are given depends on the length of their text: what comes later then changes what came before.
+    depends_on_length = False
+
+    @property
+    def packs(self) -> bool:
+        """Whether the prefixes of a sequence can share a packed row, each as it is alone."""
+        return not (self.draws_positions or self.depends_on_length)
 
     def initialise(self, generators: Generators) -> None:
         """Initialize what is learned.
@@ -72,6 +79,11 @@ class Encoding(nn.Module, ABC):
 
     def longest(self) -> float:
         """The longest sequence, in symbols, that this encoding can serve; infinite for most."""
+        return math.inf
+
+    def window(self, length: int) -> float:
+        """The longest text whose first ``length`` tokens are encoded as they are alone. Infinite for most: only an
+        encoding that depends on the length has an end to it."""
         return math.inf
 
     def positions(self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator) -> Int[Tensor, "B P"]:

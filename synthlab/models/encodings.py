@@ -11,9 +11,11 @@ from torch import Tensor
 
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
+from synthlab.models.clex import CLEX
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
+from synthlab.models.length_rope import DynamicNTK, LongRoPE
 from synthlab.models.rope import RoPE, angles, geometric
 
 
@@ -116,6 +118,10 @@ class Randomized(Encoding):
     def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3, le=10**6)], inner: Mapping[str, Any]):
         super().__init__()
         self.inner = ENCODINGS.build(inner, dims, field="encoding.inner")
+        if self.inner.depends_on_length:
+            raise InputError(
+                f"encoding.inner={inner['name']}: depends on the length of a text, which random positions do not tell"
+            )
         if self.inner.longest() < span - 2:
             raise InputError(
                 f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest() + 2}"
@@ -171,6 +177,9 @@ ENCODINGS = Registry(
         "ntk": NTK,
         "yarn": YaRN,
         "eabf": EABF,
+        "clex": CLEX,
+        "dynamic_ntk": DynamicNTK,
+        "longrope": LongRoPE,
         "alibi": ALiBi,
         "sinusoidal": Sinusoidal,
         "t5": T5,

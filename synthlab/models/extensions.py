@@ -1,4 +1,4 @@
-"""Extensions of RoPE to contexts longer than the training contexts.
+"""Extensions of RoPE to contexts longer than the training contexts, with frequencies that do not depend on the length.
 
 None of them has parameters, so each can replace ``rope`` in a trained model (``model.encoding``). All but ``EABF`` then
 take the base that the model was trained with. ``trained`` is the training length in tokens, with BOS and EOS.
@@ -8,7 +8,9 @@ import math
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.models.encoding_base import Dims
@@ -35,15 +37,11 @@ class NTK(RoPE):
 
     def __init__(self, dims: Dims, /, base: PositiveFloat, factor: Factor):
         super().__init__(dims, base)
-        if dims.width == 2 * dims.heads:
-            raise InputError(
-                f"model.heads={dims.heads}: NTK needs a head width of 4 or more, as the one frequency of "
-                f"model.width={dims.width} / {dims.heads} heads = 2 is both the highest and the lowest"
-            )
+        check_pairs(type(self).__name__, dims)
         self.factor = factor
 
     def frequencies(self, width, device=None):
-        return geometric(width, self.base * self.factor ** (width / (width - 2)), device)
+        return stretched(width, self.base, self.factor, device)
 
 
 class YaRN(RoPE):
@@ -111,3 +109,17 @@ class EABF(RoPE):
 
     def sharpen(self, positions):
         return ((positions + 1).double().log() / math.log(self.trained)).clamp(min=1)
+
+
+def stretched(width: int, base: float, factor: float, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
+    """The frequencies of ``NTK``: the highest stays, the lowest is divided by ``factor``."""
+    return geometric(width, base * factor ** (width / (width - 2)), device)
+
+
+def check_pairs(name: str, dims: Dims) -> None:
+    """Refuse heads with one frequency alone, for an encoding of this name. Raises InputError."""
+    if dims.width == 2 * dims.heads:
+        raise InputError(
+            f"model.heads={dims.heads}: {name} needs a head width of 4 or more, as the one frequency of "
+            f"model.width={dims.width} / {dims.heads} heads = 2 is both the highest and the lowest"
+        )

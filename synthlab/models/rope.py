@@ -1,4 +1,5 @@
-"""Rotary position embedding (RoPE). Its variants override only the frequencies."""
+"""Rotary position embedding (RoPE). Its variants override only the frequencies: ``frequencies`` where they are fixed,
+``frequencies_at`` where they depend on the positions."""
 
 import torch
 from jaxtyping import Float, Int
@@ -28,8 +29,12 @@ class RoPE(Encoding):
         first."""
         return geometric(width, self.base, device)
 
+    def frequencies_at(self, positions: Int[Tensor, "#E #B T"], width: int) -> Float[Tensor, "*#rows pairs"]:
+        """The rotary frequencies of tokens at ``positions``: [pairs] where all have the same, or [#E, #B, 1, pairs]."""
+        return self.frequencies(width, positions.device)
+
     def rotate(self, v, positions):
-        angle = angles(positions, self.frequencies(v.shape[-1], v.device)).unsqueeze(-2)  # one head for all
+        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)  # one head for all
         cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
         even, odd = v[..., 0::2], v[..., 1::2]
         return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
@@ -41,6 +46,8 @@ def geometric(width: int, base: float, device: torch.device | None = None) -> Fl
     return base**-exponent
 
 
-def angles(positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, " pairs"]) -> Float[Tensor, "#E #B T pairs"]:
+def angles(
+    positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, "*#rows pairs"]
+) -> Float[Tensor, "#E #B T pairs"]:
     """Each position times each frequency, in double precision."""
     return positions.double().unsqueeze(-1) * frequencies

@@ -58,11 +58,11 @@ def measured(
 
 
 def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:
-    """The model's output for every prefix of every row: in one pass over all lengths, or, if the encoding draws random
-    positions for each prefix, in a pass for each length."""
+    """The model's output for every prefix of every row: in one pass over all lengths, or, if prefixes cannot share a
+    packed row (``Encoding.packs``), in a pass for each length."""
     length = x.shape[1]
     rows = rows_in_one_pass(length)
-    if not model.encoding.draws_positions:
+    if model.encoding.packs:
         return in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):

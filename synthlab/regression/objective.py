@@ -55,7 +55,7 @@ class Examples:
 class PrefixRegression:
     """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``.
 
-    If the encoding draws random positions for each prefix, a sequence is an example of one length only.
+    If prefixes cannot share a packed row (``Encoding.packs``), a sequence is an example of one length only.
     """
 
     def __init__(self, model: nn.Module, examples: Sequence[Examples], device: torch.device | str = "cpu"):
@@ -66,7 +66,7 @@ class PrefixRegression:
     def __call__(self) -> Float[Tensor, " E"]:
         x, target = next(self.batches)
         encoding = encoding_of(self.model)
-        if not encoding.draws_positions:
+        if encoding.packs:
             return weighted_mse(self.model(x), target, self.weights)
         lengths = torch.stack([each.lengths() for each in self.examples])
         positions = [

@@ -8,6 +8,7 @@ import logging
 import re
 import shutil
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -30,6 +31,7 @@ MODELS = [
     *([f"model.norm={norm}", "encoding=t5"] for norm in ("post", "none")),
     ["model.attention=linear", "encoding=alibi"],
     ["encoding=rope", *EXTENDED],
+    ["extension=clex", "positions=clex", "finetune.steps=2"],
 ]
 SIZE = 20  # tokens of a text
 
@@ -77,7 +79,7 @@ def test_logits_are_the_lab_s_to_the_last_bit_also_through_a_folder_and_nearly_t
         assert torch.equal(again(x).logits, expected)
 
         cache, parts = None, []
-        for part in x.split([7, 8, 1, 1, 3], 1):
+        for part in x.split([7, 8, 1, 1, 3], 1) if again.config.use_cache else [x]:
             output = again(part, past_key_values=cache)
             cache, parts = output.past_key_values, [*parts, output.logits]
         torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=1e-5, atol=1e-5)
@@ -111,6 +113,22 @@ def test_generation_needs_no_cache_and_heeds_no_padding(lm, overrides):
         torch.manual_seed(0)
         sampled.append(made.generate(x, use_cache=cached, do_sample=True, max_new_tokens=8))
     assert torch.equal(*sampled)
+
+
+@pytest.mark.parametrize("extension", ["clex", "dynamic_ntk", "longrope"])
+def test_where_frequencies_depend_on_the_length_generation_rotates_every_key_anew(lm, extension, tmp_path):
+    model, x = trained(f"extension={extension}"), texts(length=5)  # trained on 8 tokens
+    lm.to_huggingface(model).save_pretrained(tmp_path)
+    expected = x
+    for _ in range(8):
+        expected = torch.cat((expected, model.predict(expected).output.argmax(-1, keepdim=True)), 1)
+    greedy = {"max_new_tokens": 8, "do_sample": False}
+    for made in (lm.to_huggingface(model), lm.load(tmp_path)):
+        assert torch.equal(made.generate(x, **greedy), expected)
+        line = f"^use_cache=true: must be false; encoding={extension} depends on the length of the text$"
+        for refused in (partial(made.generate, x, use_cache=True, **greedy), partial(made, x, use_cache=True)):
+            with pytest.raises(InputError, match=line):
+                refused()
 
 
 def test_the_loss_is_the_lab_s_and_reaches_every_weight(lm, rope):

@@ -12,7 +12,7 @@ from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
 from synthlab.language import family as runs
 from synthlab.language.construction import build_models
-from synthlab.language.evaluation import by_context
+from synthlab.language.evaluation import by_context, doubled
 from synthlab.language.family import train_models
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss
@@ -21,7 +21,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.execution import execute, execute_together
 
-EXTENSIONS = ("pi", "ntk", "yarn", "eabf")
+EXTENSIONS = ("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope")
 
 
 def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
@@ -134,9 +134,10 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
         with torch.no_grad():
             return ensemble(tokens[None])[0]
 
-    found = by_context(watched, LANGUAGES.build(config.language), config, positions_drawn=True)
+    found = by_context(watched, LANGUAGES.build(config.language), config, doubled(config))
     assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
-    np.testing.assert_allclose(found, by_context(watched, LANGUAGES.build(config.language), config, False), rtol=1e-5)
+    in_one = by_context(watched, LANGUAGES.build(config.language), config, ensemble.encoding.window)
+    np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
 def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():

@@ -27,7 +27,8 @@ MIXED = [
     ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
     ("task=length", "outrep=log", "seed=1", "weight_seed=7", "data_seed=8", "test_seed=9"),
 ]
-LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "sinusoidal", "alibi")  # RoPE, learned positions and T5 will do each time
+# RoPE, learned positions and T5 will do each time.
+LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi")
 SHAPES = [
     *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_OTHERS),
     *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_OTHERS),

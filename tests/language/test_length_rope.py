@@ -1,0 +1,149 @@
+"""Language models under an extension that depends on the length of the text, and one that has weights: CLEX."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional as F
+
+from support.records import opened
+from support.small import small
+from synthlab.errors import InputError
+from synthlab.language import pretraining
+from synthlab.language.config import LanguageConfig
+from synthlab.language.construction import build_extension, build_models
+from synthlab.language.evaluation import by_context
+from synthlab.language.family import train_models
+from synthlab.language.languages import LANGUAGES
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+from synthlab.storage.records import Record
+from synthlab.training.execution import execute, execute_together
+
+NAMES = ("clex", "dynamic_ntk", "longrope")
+TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=0.01")
+
+
+def tables(record: Record) -> list[pd.DataFrame]:
+    return [record.metrics, record.training, record.outputs]
+
+
+def assert_equal(first: Record, second: Record) -> None:
+    for expected, found in zip(tables(first), tables(second), strict=True):
+        pd.testing.assert_frame_equal(expected, found, check_exact=True)
+
+
+def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
+    config = small(*(overrides or TRAINED))
+    ensemble = build_models([config])
+    train_models(ensemble, [config])
+    return ensemble, config
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_context_is_evaluated_as_a_text_of_its_own(name):
+    overrides = [f"extension={name}", *(TRAINED[1:] if name == "clex" else ())]
+    ensemble, config = trained(*overrides, "language=hidden_markov")
+    language, member = LANGUAGES.build(config.language), Member(ensemble, 0)
+    with torch.no_grad():
+        found = by_context(member, language, config, ensemble.encoding.window)
+        texts = language.draw(8, 33, stream(config.evaluation.seed, "evaluation"), held_out=True)
+        alone = [F.cross_entropy(member(texts[:, :k])[:, -1], texts[:, k]).item() for k in range(1, 33)]
+        in_one = F.cross_entropy(member(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)
+    assert found["length"].tolist() == list(range(1, 33))
+    np.testing.assert_allclose(found["loss"], alone, rtol=1e-5)
+    assert (np.abs(in_one.numpy() - alone) > 1e-5).any()  # what one window of all tokens would give
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_texts_of_several_lengths_are_answered_as_each_alone(name):
+    model = opened(small(f"extension={name}", *(TRAINED[1:] if name == "clex" else ())))
+    texts = ["def f(", "import os, sys, re", "x", "for key, value in pairs.items():"]
+    together = model.predict(texts).output
+    for text, output in zip(texts, together, strict=True):
+        torch.testing.assert_close(model.predict([text]).output[0], output, rtol=1e-5, atol=1e-5)
+
+
+def test_the_second_training_trains_the_weights_of_an_extension():
+    ensemble, config = trained()
+    fresh = build_extension([config])
+    for name, values in ensemble.encoding.named_parameters():
+        assert not torch.equal(values, dict(fresh.named_parameters())[name]), name
+
+
+@pytest.mark.parametrize(("length", "factor"), [(8, 1.0), (9, 3.0), (16, 3.0), (17, 5.0)])  # t = 1, 2, 2, 3
+def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, factor):
+    ensemble, config = trained("extension=clex")
+    assert config.extension["trained"] == config.train_length == 8
+    x = torch.randint(256, (1, 3, length), generator=torch.Generator().manual_seed(0))
+    found = ensemble(x)
+    ensemble.encoding = build_extension([small("extension=ntk", f"extension.factor={factor}")])
+    torch.testing.assert_close(found, ensemble(x))
+
+
+def test_its_weights_are_each_seed_s_own_and_no_other_weight_changes_with_them():
+    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
+    together = build_extension(configs)
+    for index, config in enumerate(configs):
+        assert torch.equal(build_extension([config]).up[0], together.up[index])
+    assert not torch.equal(together.up[0], together.up[1])
+
+
+def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
+    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
+    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
+    records = execute_together(configs)
+    pretraining._cache.clear()
+    for config, record in zip(configs, records, strict=True):
+        assert_equal(execute(config), record)
+
+
+def test_runs_that_differ_in_their_extension_share_the_first_training(monkeypatch):
+    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
+    first = execute(small(*TRAINED))
+    execute(small("extension=pi", "finetune.steps=2"))
+    assert len(pretraining._cache) == 1
+    assert_equal(execute(small(*TRAINED)), first)
+
+
+@pytest.mark.parametrize("step", [6, 8])
+def test_a_model_has_the_extension_s_weights_of_its_step_saved_or_trained_again(step):
+    record = execute_together([small(*TRAINED)], keep=[6, 8])[0]
+    saved = record.model(step).module.state_dict()
+    again = replace(record, weights={}).model(step).module.state_dict()
+    assert {"encoding.up", "encoding.down"} < saved.keys()
+    assert all(torch.equal(saved[name], again[name]) for name in saved)
+    other = record.model(14 - step).module.state_dict()
+    assert not any(torch.equal(saved[name], other[name]) for name in saved)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (
+            ["extension=clex", "finetune.steps=2"],
+            "extension=clex: has weights that are trained beyond 8 tokens alone; choose positions that reach farther",
+        ),
+        (["extension=clex", "finetune.steps=2", "finetune.length=8"], "extension=clex: has weights that are trained"),
+        (
+            ["extension=clex", "finetune.steps=2", "positions=clex", "positions.factor=1"],
+            "extension=clex: has wei",
+        ),
+        (
+            ["extension=longrope", "extension.long=[1.0]"],
+            "encoding.long=[1.0]: has 1 numbers; must have one for each of 4",
+        ),
+        (["extension=clex", "extension.factor=0"], "extension.factor=0: must be greater than or equal to 1"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
+    with pytest.raises(InputError, match=re.escape(line)):
+        small(*overrides)
+
+
+def test_longer_windows_train_it_as_well():
+    ensemble, _ = trained("extension=clex", "finetune.steps=4", "finetune.length=16")
+    assert ensemble.encoding.down.any()

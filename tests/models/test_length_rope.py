@@ -1,0 +1,127 @@
+"""Frequencies that depend on the length of the text: by hand, by law and against Transformers."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support.models import DIMS, LENGTH, alone, at, build, model, symbols
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS, Dims
+
+NAMES = [name for name, encoding in ENCODINGS.items() if encoding.depends_on_length]
+
+
+def table(name: str, lengths: list[int], width: int = 4, **changed) -> torch.Tensor:
+    return build(name, Dims(width, 1), **changed).table(lengths, width)[0]
+
+
+def test_dynamic_ntk_by_hand():
+    # 128 tokens: 2 * 128 / 64 - 1 = 3, 256 tokens: 2 * 4 - 1 = 7; of two frequencies the second is divided by that.
+    found = table("dynamic_ntk", [1, 64, 128, 256], factor=2.0)
+    assert found[:, 0].tolist() == [1, 1, 1, 1]
+    assert found[:, 1].tolist() == pytest.approx([0.01, 0.01, 0.01 / 3, 0.01 / 7])
+
+
+def test_longrope_by_hand():
+    longrope = build("longrope", DIMS, short=[1.0, 2.0], long=[3.0, 8.0])
+    assert longrope.table([64, 65], 4)[0].flatten().tolist() == pytest.approx([1, 0.01 / 2, 1 / 3, 0.01 / 8])
+    # ln 4 / ln 64 = 1/3, for short texts too.
+    assert longrope.sharpen(at(0, 99)).flatten().tolist() == pytest.approx([4 / 3, 4 / 3])
+    unset = build("longrope", Dims(8, 1))
+    assert torch.equal(unset.table([64], 8)[0, 0], build("rope", Dims(8, 1)).frequencies(8))
+    assert torch.equal(unset.table([65], 8)[0, 0], build("pi", Dims(8, 1)).frequencies(8))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(pairs=st.integers(2, 64), base=st.floats(2, 1e6), length=st.integers(1, 64))
+def test_within_the_training_length_each_is_plain_rope_to_the_last_bit(name, pairs, base, length):
+    encoding = build(name, Dims(2 * pairs, 1), base=base)
+    plain = build("rope", Dims(2 * pairs, 1), base=base).frequencies(2 * pairs)
+    assert torch.equal(encoding.table([length], 2 * pairs)[0, 0], plain)
+    assert torch.equal(encoding.frequencies(2 * pairs), plain)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_row_is_rotated_by_the_frequencies_of_its_own_length(name):
+    encoding = build(name, DIMS._replace(models=2), trained=8)
+    v = torch.randn(2, 3, 6, 2, 4, generator=torch.Generator().manual_seed(0))
+    positions = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 2, 4, 6, 8, 13], [0, 3, 9, 11, 20, 31]])[None]
+    together = encoding.rotate(v, positions)
+    for row in range(3):
+        one = encoding.rotate(v[:, row : row + 1], positions[:, row : row + 1])
+        assert torch.equal(together[:, row], one[:, 0])
+    assert not torch.allclose(together, build("rope").rotate(v, positions))
+    assert torch.equal(together[:, 0], build("rope").rotate(v, positions)[:, 0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_window_is_the_longest_text_with_the_frequencies_of_its_beginning(name):
+    encoding = build(name, DIMS, trained=4)
+    longest = 20  # 5 times as long as in training; the largest factor is 4
+    rows = encoding.table(range(1, longest + 1), 4)[0]
+    for length in range(1, longest + 1):
+        same = [other for other in range(length, longest + 1) if torch.equal(rows[other - 1], rows[length - 1])]
+        assert min(encoding.window(length), longest) == max(same)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_packing_each_prefix_is_read_out_as_alone(name):
+    net, x = model(name), symbols()
+    net.encoding = build(name, Dims(16, 4), trained=3)
+    assert not net.encoding.packs
+    for k in range(1, LENGTH + 1):
+        lengths = torch.full((5,), k)
+        positions = net.encoding.positions(lengths, LENGTH + 2, torch.Generator())
+        padded = net(x, positions[None])[0, :, k - 1]
+        assert positions.max() == k + 1
+        torch.testing.assert_close(net(x[:, :, :k])[0, :, -1], padded, rtol=0, atol=1e-5)
+        torch.testing.assert_close(alone(net, 0, x[0, :, :k], positions[:, : k + 2]), padded, rtol=0, atol=1e-5)
+    assert not torch.allclose(net(x)[0, :, 0], net(x[:, :, :1])[0, :, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "changed", "message"),
+    [
+        ("dynamic_ntk", Dims(8, 4), {}, "model.heads=4: DynamicNTK needs a head width of 4 or more"),
+        ("clex", Dims(8, 4), {}, "model.heads=4: CLEX needs a head width of 4 or more"),
+        ("clex", DIMS, {"factor": 2.5}, "encoding.factor=2.5: must be a valid integer"),
+        ("clex", DIMS, {"steps": 0}, "encoding.steps=0: must be greater than or equal to 1"),
+        ("dynamic_ntk", DIMS, {"factor": 0.5}, "encoding.factor=0.5: must be greater than or equal to 1"),
+        ("longrope", DIMS, {"trained": 1}, "encoding.trained=1: must be greater than or equal to 2"),
+        ("longrope", DIMS, {"long": [1.0]}, r"encoding.long=\[1.0\]: has 1 numbers; must have one for each of 2 pairs"),
+        ("longrope", DIMS, {"short": [1.0, 0.5]}, "encoding.short.1=0.5: must be greater than or equal to 1"),
+        ("longrope", DIMS, {"short": []}, r"encoding.short=\[\]: has 0 numbers"),
+        (
+            "randomized",
+            DIMS,
+            {"inner": {"name": "dynamic_ntk", "base": 100.0, "factor": 1.0, "trained": 8}},
+            "encoding.inner=dynamic_ntk: depends on the length of a text",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(name, dims, changed, message):
+    with pytest.raises(InputError, match=message):
+        build(name, dims, **changed)
+
+
+@pytest.mark.parametrize("length", [20, 64, 65, 100, 512])
+@pytest.mark.parametrize("width", [4, 8, 64])
+@pytest.mark.parametrize("name", ["dynamic_ntk", "longrope"])
+def test_frequencies_equal_those_of_transformers(name, width, length):
+    rope_utils = pytest.importorskip("transformers.modeling_rope_utils", reason="transformers is not installed")
+    from transformers import LlamaConfig
+
+    parameters = {"rope_type": name.removesuffix("_ntk"), "rope_theta": 10_000.0, "factor": 8.0}
+    changed = {"factor": 8.0}
+    if name == "longrope":
+        changed["short"], changed["long"] = ([1 + rise * pair for pair in range(width // 2)] for rise in (0.1, 0.7))
+        parameters |= {"short_factor": changed["short"], "long_factor": changed["long"]}
+        parameters["original_max_position_embeddings"] = 64
+    config = LlamaConfig(
+        hidden_size=width, num_attention_heads=1, max_position_embeddings=64, rope_parameters=parameters
+    )
+    expected, scale = rope_utils.ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, "cpu", seq_len=length)
+    encoding = build(name, Dims(width, 1), **changed)
+    torch.testing.assert_close(encoding.table([length], width)[0, 0].float(), expected)
+    assert (1 if encoding.sharpen(at(5)) is None else encoding.sharpen(at(5)).item()) == pytest.approx(scale**2)
