@@ -29,6 +29,7 @@ BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
 # Of Tol's muted scheme, where those seven are taken.
 INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
+TEAL, FOREST, SAND, BROWN = "#44AA99", "#117733", "#DDCC77", "#661100"
 
 
 class Style(NamedTuple):
@@ -49,6 +50,10 @@ STYLES = {
     "ntk": Style("NTK", OLIVE, DOTS, ">"),
     "yarn": Style("YaRN", WINE, "-", "p"),
     "eabf": Style("EABF", GREY, DASHES, "*"),
+    "self_extend": Style("Self-Extend", TEAL, "-", "h"),
+    "rerope": Style("ReRoPE", FOREST, DASHES, "d"),
+    "leaky_rerope": Style("leaky ReRoPE", SAND, DASHDOT, "8"),
+    "dual_chunk": Style("dual chunk", BROWN, DOTS, "1"),
     "learned": Style("learned", RED, DOTS, "D"),
     "sinusoidal": Style("sinusoidal", PURPLE, LONG, "v"),
     "t5": Style("T5 bias", SKY, DASHES, "P"),

@@ -14,6 +14,7 @@ from synthlab.language.model import MODELS
 from synthlab.language.source import Language
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.patterns import PATTERNS
 from synthlab.models.rope import RoPE
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
@@ -47,6 +48,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         "extension": ENCODINGS,
         "model": MODELS,
         "positions": SAMPLERS,
+        "pattern": PATTERNS,
     }
     for field, member in parts.items():
         try:
@@ -61,6 +63,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_alignment(config)
     _check_encodings(config)
     _check_positions(config)
+    _check_pattern(config)
     build_models([config])
     _check_texts(config, language)
     return config
@@ -131,6 +134,16 @@ def _check_positions(config: LanguageConfig) -> None:
             f"positions={name}: gives positions up to {reach - 1}; {field}={getattr(config, field)['name']} has "
             f"{encoding.longest() + 2}"
         )
+
+
+def _check_pattern(config: LanguageConfig) -> None:
+    """Refuse a pattern that does not fit the windows of the last training, or that the model cannot take."""
+    if config.pattern is None:
+        return
+    if config.model["name"] != "transformer":
+        raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
+    length = config.finetune.length or config.train_length
+    PATTERNS.build(config.pattern).mask(config.model["heads"], length)
 
 
 def _check_texts(config: LanguageConfig, language: Language) -> None:

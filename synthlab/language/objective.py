@@ -1,6 +1,7 @@
 """The objective of language models: cross-entropy of next tokens, with or without the regularizer (equation 4)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from jaxtyping import Float
@@ -10,13 +11,15 @@ from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.encoding_base import Encoding, encoding_of
+from synthlab.models.patterns import PATTERNS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 
 
 class WindowLoss:
     """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens. Model e is trained with the
-    settings of ``configs[e]``; the regularizer and the sampler of positions belong to the ``last`` training."""
+    settings of ``configs[e]``; the regularizer, the sampler of positions and the pattern of attention belong to the
+    ``last`` training."""
 
     def __init__(
         self,
@@ -31,6 +34,11 @@ class WindowLoss:
         self.windows = configs[0].alignment.windows if last else 1
         sampler = configs[0].positions if last else None
         self.sampler = None if sampler is None else SAMPLERS.build(sampler)
+        pattern = configs[0].pattern if last else None
+        self.answer: Callable[..., Tensor] = model
+        if pattern is not None:
+            mask = PATTERNS.build(pattern).mask(configs[0].model["heads"], length).to(device)
+            self.answer = partial(model, mask=mask)
         self.language = LANGUAGES.build(configs[0].language)
         self.texts, self.places, self.offsets = (
             [stream(config.seed, f"{name}{phase}") for config in configs]
@@ -41,14 +49,14 @@ class WindowLoss:
         if self.windows == 1:
             tokens = self._draw(self.length)
             positions, _ = self._positions(tokens, [0] * len(self.configs))
-            return next_token_loss(self.model(tokens, positions), tokens)
+            return next_token_loss(self.answer(tokens, positions), tokens)
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
         # All texts have the same number of tokens, so that they do not depend on the offsets.
         tokens = self._draw(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
         windows = (tokens[..., : self.length], second)
-        logits = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        logits = (self.answer(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
         models = zip(*logits, tokens, extra, self.configs, strict=True)
         return torch.stack([self._combined(*each) for each in models])
 

@@ -117,6 +117,7 @@ def hugging_face():
 
 
 GIVEN = {
+    "extension.md": lambda: {"transformers": pytest.importorskip("transformers")},
     "alignment.md": hugging_face,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
 }

@@ -21,7 +21,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.execution import execute, execute_together
 
-EXTENSIONS = ("pi", "ntk", "yarn", "eabf")
+EXTENSIONS = ("pi", "ntk", "yarn", "eabf", "self_extend", "rerope", "leaky_rerope", "dual_chunk")
 
 
 def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
@@ -96,7 +96,8 @@ def test_offsets_stay_in_their_range_and_texts_do_not_depend_on_it():
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_an_extension_takes_the_encoding_s_place_after_training(extension):
-    plain, extended = small("encoding=rope"), small("encoding=rope", f"extension={extension}")
+    near = ["extension.window=8"] if extension in ("self_extend", "rerope", "leaky_rerope") else []
+    plain, extended = small("encoding=rope"), small("encoding=rope", f"extension={extension}", *near)
     records = [execute(config) for config in (plain, extended)]
     assert records[0].training.equals(records[1].training)
     assert not records[0].metrics.equals(records[1].metrics)
