@@ -16,6 +16,7 @@ STREAMS = (
     "windows_again",
     "questions",
     "calibration",  # texts on which a temperature is fitted
+    "adapters",  # initial weights of adapters of low rank
 )
 
 

@@ -12,6 +12,7 @@ from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.model import MODELS
 from synthlab.language.source import Language
+from synthlab.models.adapters import ADAPTERS, AdaptedModel
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.patterns import PATTERNS
@@ -49,6 +50,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         "model": MODELS,
         "positions": SAMPLERS,
         "pattern": PATTERNS,
+        "lora": ADAPTERS,
     }
     for field, member in parts.items():
         try:
@@ -64,7 +66,8 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_encodings(config)
     _check_positions(config)
     _check_pattern(config)
-    build_models([config])
+    ensemble = build_models([config])
+    _check_adapters(config, ensemble)
     _check_texts(config, language)
     return config
 
@@ -146,6 +149,17 @@ def _check_pattern(config: LanguageConfig) -> None:
     PATTERNS.build(config.pattern).mask(config.model["heads"], length)
 
 
+def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
+    """Refuse adapters without a second training, and those that do not fit the model."""
+    if config.lora is None:
+        return
+    if not config.finetune.steps:
+        raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
+    if config.model["name"] != "transformer":
+        raise InputError(f"lora={config.lora['name']}: needs model=transformer, not {config.model['name']}")
+    build_adapters(ensemble, [config])
+
+
 def _check_texts(config: LanguageConfig, language: Language) -> None:
     """Refuse texts that the language cannot supply, and texts for recall that are too long."""
     longest = round(max(config.evaluation.lengths) * config.train_length)
@@ -162,6 +176,15 @@ def build_encoding(config: LanguageConfig, field: str) -> Encoding:
     without parameters serve all models. Raises InputError."""
     dims = Dims(config.model["width"], config.model["heads"])
     return ENCODINGS.build(getattr(config, field), dims, field=field)
+
+
+def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> AdaptedModel | None:
+    """The ensemble with the adapters of its second training; None if that trains all weights. Raises InputError for
+    those that do not fit."""
+    if configs[0].lora is None:
+        return None
+    draws = [stream(config.seed, "adapters") for config in configs]
+    return AdaptedModel(ensemble, ADAPTERS.build(configs[0].lora), draws)
 
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
