@@ -17,6 +17,7 @@ STREAMS = (
     "questions",
     "calibration",  # texts on which a temperature is fitted
     "extension",  # initial weights of an extension
+    "adapters",  # initial weights of adapters of low rank
 )
 
 

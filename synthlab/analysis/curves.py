@@ -29,7 +29,8 @@ BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
 # Of Tol's muted scheme, where those seven are taken.
 INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
-TEAL, ROSE, BROWN = "#44AA99", "#CC6677", "#663300"
+TEAL, ROSE, FOREST, SAND = "#44AA99", "#CC6677", "#117733", "#DDCC77"
+BROWN, PLUM, NAVY = "#663300", "#AA4499", "#003366"  # and of no scheme
 
 
 class Style(NamedTuple):
@@ -53,6 +54,10 @@ STYLES = {
     "clex": Style("CLEX", TEAL, "-", "h"),
     "dynamic_ntk": Style("dynamic NTK", BROWN, DASHDOT, "d"),
     "longrope": Style("LongRoPE", ROSE, DASHES, "8"),
+    "self_extend": Style("Self-Extend", PLUM, "-", "H"),
+    "rerope": Style("ReRoPE", FOREST, DASHES, "X"),
+    "leaky_rerope": Style("leaky ReRoPE", SAND, DASHDOT, "2"),
+    "dual_chunk": Style("dual chunk", NAVY, DOTS, "1"),
     "learned": Style("learned", RED, DOTS, "D"),
     "sinusoidal": Style("sinusoidal", PURPLE, LONG, "v"),
     "t5": Style("T5 bias", SKY, DASHES, "P"),

@@ -43,6 +43,8 @@ class HookedAttention(nn.Module):
         self.heads, self.kind = attention.heads, attention.kind
         self.queries, self.keys_values = _linear(attention.queries), _linear(attention.keys_values)
         self.output = _linear(attention.output)
+        head_width = self.queries.out_features // self.heads
+        self.scale = head_width**-0.5 if self.kind == "softmax" else 1.0
         self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
         self.hook_rot_q, self.hook_rot_k = HookPoint(), HookPoint()
         self.hook_position_scores, self.hook_unmasked_scores = HookPoint(), HookPoint()
@@ -69,8 +71,10 @@ class HookedAttention(nn.Module):
     ) -> Float[Tensor, "B H Q K"]:
         """The attention logits: those of the same queries and keys without positions, and what the encoding adds."""
         content = self._products(q, k)
-        scores = self._products(*self.rotated(q, k, positions, encoding))
-        bias = encoding.bias(positions[None, :, :, None], positions[None, :, None, :].expand(1, *scores.shape[::2], -1))
+        own, keys = positions[None, :, :, None], positions[None, :, None, :].expand(1, *content.shape[::2], -1)
+        bias, relative = encoding.bias(own, keys), encoding.relative(own, keys)
+        relative = None if relative is None else relative.squeeze(0)
+        scores = encoding.products(*self.rotated(q, k, positions, encoding), relative, self._products)
         if bias is not None:
             scores = scores + bias.squeeze(0)
         if self.kind == "linear":
@@ -98,8 +102,7 @@ class HookedAttention(nn.Module):
         return self.hook_pattern(scores if self.kind == "linear" else scores.softmax(-1))
 
     def _products(self, q: Float[Tensor, "B T H d"], k: Float[Tensor, "B T H d"]) -> Float[Tensor, "B H Q K"]:
-        scale = q.shape[-1] ** -0.5 if self.kind == "softmax" else 1.0
-        return torch.einsum("bqhd,bkhd->bhqk", q, k) * scale
+        return torch.einsum("bqhd,bkhd->bhqk", q, k) * self.scale
 
 
 class HookedMLP(nn.Module):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Fields that came later, and the name of the member that each had before: a run with that one has none, and so the
 # identity that it had.
-LATER = {"positions": "contiguous"}
+LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
 class Alignment(BaseModel):
@@ -62,6 +62,8 @@ class LanguageConfig(Config):
     encoding: Member
     extension: Member | None
     positions: Member | None = None
+    pattern: Member | None = None
+    lora: Member | None = None
     model: Member
     protocol: Protocol
     alignment: Alignment

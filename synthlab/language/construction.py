@@ -13,8 +13,10 @@ from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.model import MODELS
 from synthlab.language.source import Language
+from synthlab.models.adapters import ADAPTERS, AdaptedModel
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.patterns import PATTERNS
 from synthlab.models.rope import RoPE
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
@@ -49,6 +51,8 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         "extension": ENCODINGS,
         "model": MODELS,
         "positions": SAMPLERS,
+        "pattern": PATTERNS,
+        "lora": ADAPTERS,
     }
     for field, member in parts.items():
         try:
@@ -63,7 +67,9 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_alignment(config)
     _check_encodings(config)
     _check_positions(config)
-    build_models([config])
+    _check_pattern(config)
+    ensemble = build_models([config])
+    _check_adapters(config, ensemble)
     _check_texts(config, language)
     return config
 
@@ -138,9 +144,9 @@ def _check_weights(config: LanguageConfig) -> None:
     encoding, window = build_encoding(config, "extension"), config.finetune.length or config.train_length
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
-    if encoding.depends_on_length and any(True for _ in encoding.parameters()) and reach <= encoding.window(1):
+    if encoding.depends_on_length and any(True for _ in encoding.parameters()) and reach <= encoding.alike_up_to(1):
         raise InputError(
-            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.window(1)} tokens "
+            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.alike_up_to(1)} tokens "
             f"alone; choose positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
@@ -162,6 +168,27 @@ def _check_positions(config: LanguageConfig) -> None:
             f"positions={name}: gives positions up to {reach - 1}; {field}={getattr(config, field)['name']} has "
             f"{encoding.longest() + 2}"
         )
+
+
+def _check_pattern(config: LanguageConfig) -> None:
+    """Refuse a pattern that does not fit the windows of the last training, or that the model cannot take."""
+    if config.pattern is None:
+        return
+    if config.model["name"] != "transformer":
+        raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
+    length = config.finetune.length or config.train_length
+    PATTERNS.build(config.pattern).mask(config.model["heads"], length)
+
+
+def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
+    """Refuse adapters without a second training, and those that do not fit the model."""
+    if config.lora is None:
+        return
+    if not config.finetune.steps:
+        raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
+    if config.model["name"] != "transformer":
+        raise InputError(f"lora={config.lora['name']}: needs model=transformer, not {config.model['name']}")
+    build_adapters(ensemble, [config])
 
 
 def _check_texts(config: LanguageConfig, language: Language) -> None:
@@ -191,6 +218,15 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
     extension.initialise([stream(config.seed, "extension") for config in configs])
     return extension
+
+
+def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> AdaptedModel | None:
+    """The ensemble with the adapters of its second training; None if that trains all weights. Raises InputError for
+    those that do not fit."""
+    if configs[0].lora is None:
+        return None
+    draws = [stream(config.seed, "adapters") for config in configs]
+    return AdaptedModel(ensemble, ADAPTERS.build(configs[0].lora), draws)
 
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_extension, build_models
+from synthlab.language.construction import build_adapters, build_extension, build_models
 from synthlab.language.evaluation import METRICS, by_context, doubled, facts, suffixes, temperature_within
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
+from synthlab.models.adapters import AdaptedModel
 from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
@@ -42,8 +43,13 @@ def train_models(
     if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
         return trainings
     length = first.finetune.length or first.train_length
-    objective = WindowLoss(ensemble, configs, length, phase="_again", device=device)
-    again = train(ensemble.parameters(), objective, [config.finetuned for config in configs], _later(observe, first))
+    adapted = build_adapters(ensemble, configs)
+    objective = WindowLoss(ensemble, configs, length, phase="_again", device=device, adapted=adapted)
+    trained = ensemble if adapted is None else adapted
+    later = _later(observe, first, adapted)
+    again = train(trained.parameters(), objective, [config.finetuned for config in configs], later)
+    if adapted is not None:
+        adapted.merge()
     return [_joined(*pair, first.protocol.steps) for pair in zip(trainings, again, strict=True)]
 
 
@@ -62,7 +68,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
 
     language = LANGUAGES.build(config.language)
     temperature = temperature_within(model, language, config)
-    losses = by_context(model, language, config, doubled(config) if draws else encoding.window, temperature)
+    losses = by_context(model, language, config, doubled(config) if draws else encoding.alike_up_to, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
 
@@ -72,9 +78,17 @@ def open_model(record: Record, step: int | None = None) -> TrainedLanguage:
     return TrainedLanguage(record, step)
 
 
-def _later(observe: Observer | None, config: LanguageConfig) -> Observer | None:
-    """``observe`` for the second training, with steps counted from the start of the first."""
-    return None if observe is None else lambda step, losses: observe(config.protocol.steps + step, losses)
+def _later(observe: Observer | None, config: LanguageConfig, adapted: AdaptedModel | None) -> Observer | None:
+    """``observe`` for the second training, with steps counted from the start of the first, and adapters merged."""
+    if observe is None:
+        return None
+
+    def observe_merged(step: int, losses: list[float]) -> None:
+        if adapted is not None:
+            adapted.merge()
+        observe(config.protocol.steps + step, losses)
+
+    return observe_merged
 
 
 def _joined(first: Training, second: Training, steps: int) -> Training:

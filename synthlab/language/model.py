@@ -24,14 +24,20 @@ class LanguageModel(Decoder):
         return Linear(models, width, vocabulary)
 
     def forward(
-        self, x: Int[Tensor, "E B T"], positions: Int[Tensor, "#E #B T"] | None = None
+        self,
+        x: Int[Tensor, "E B T"],
+        positions: Int[Tensor, "#E #B T"] | None = None,
+        mask: Bool[Tensor, "H T T"] | None = None,
     ) -> Float[Tensor, "E B T V"]:
-        """Logits of the next token after each prefix of ``x``. ``positions`` are 0..T - 1 unless given."""
+        """Logits of the next token after each prefix of ``x``. ``positions`` are 0..T - 1 unless given; ``mask`` says
+        which keys the queries of each head see, unless they see all before them."""
         if positions is None:
             positions = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
         own = positions.unsqueeze(-1)
         keys = torch.cat((positions.unsqueeze(-2).expand(*positions.shape, -1), own), -1)
-        tokens = PackedTokens(positions, causal_mask(x.shape[-1], x.device), self.encoding.bias(own, keys))
+        bias, relative = self.encoding.bias(own, keys), self.encoding.relative(own, keys)
+        seen = causal_mask(x.shape[-1], x.device) if mask is None else with_own(mask)
+        tokens = PackedTokens(positions, seen, bias, relative=relative)
         return self.logits(x, [tokens] * len(self.blocks))
 
     def logits(self, x: Int[Tensor, "E B T"], tokens: Sequence[PackedTokens]) -> Float[Tensor, "E B T V"]:
@@ -44,10 +50,14 @@ class LanguageModel(Decoder):
 
 @lru_cache(maxsize=64)
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
-    """True where a token sees another: itself and all before it. K = T + 1, as in the packed layout, whose last column
-    is the query's own token; it is masked here, since each token is among the first T keys."""
-    before = torch.ones(length, length, dtype=torch.bool).tril()
-    return torch.cat((before, torch.zeros(length, 1, dtype=torch.bool)), 1).to(device)
+    """True where a token sees another: itself and all before it; as ``with_own``."""
+    return with_own(torch.ones(length, length, dtype=torch.bool).tril()).to(device)
+
+
+def with_own(mask: Bool[Tensor, "*H T T"]) -> Bool[Tensor, "*H T K"]:
+    """``mask`` with K = T + 1 columns, as in the packed layout, whose last one is the query's own token; it is masked
+    here, since each token is among the first T keys."""
+    return torch.cat((mask, torch.zeros_like(mask[..., :1])), -1)
 
 
 def attended(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> PackedTokens:
@@ -66,7 +76,8 @@ def attended(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> Pac
     causal = torch.ones(new, total, dtype=torch.bool, device=is_token.device).tril(total - new)
     # The last column is each token's own, as in the packed layout.
     mask = torch.cat((causal & is_token[:, None], ~is_token[:, total - new :, None]), -1)  # B T K+1
-    return PackedTokens(own.squeeze(-1), mask[:, None], encoding.bias(own, keys))
+    bias, relative = encoding.bias(own, keys), encoding.relative(own, keys)
+    return PackedTokens(own.squeeze(-1), mask[:, None], bias, relative=relative)
 
 
 MODELS = Registry("model", nn.Module, {"transformer": LanguageModel})

@@ -9,14 +9,17 @@ from torch import Tensor, nn
 from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
+from synthlab.models.adapters import AdaptedModel
 from synthlab.models.encoding_base import Encoding, encoding_of
+from synthlab.models.patterns import PATTERNS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 
 
 class WindowLoss:
     """The losses [E] of an ensemble on the next batch of windows of ``length`` tokens. Model e is trained with the
-    settings of ``configs[e]``; the regularizer and the sampler of positions belong to the ``last`` training."""
+    settings of ``configs[e]``; the regularizer, the sampler of positions and the pattern of attention belong to the
+    ``last`` training. ``adapted`` is the model with adapters, if it has any."""
 
     def __init__(
         self,
@@ -26,11 +29,16 @@ class WindowLoss:
         last: bool = True,
         phase: str = "",
         device: torch.device | str = "cpu",
+        adapted: AdaptedModel | None = None,
     ):
         self.model, self.configs, self.length, self.device = model, configs, length, device
         self.windows = configs[0].alignment.windows if last else 1
         sampler = configs[0].positions if last else None
         self.samplers = [] if sampler is None else [SAMPLERS.build(sampler) for _ in configs]
+        pattern = configs[0].pattern if last else None
+        self.adapted, self.mask = adapted, None
+        if pattern is not None:
+            self.mask = PATTERNS.build(pattern).mask(configs[0].model["heads"], length).to(device)
         self.language = LANGUAGES.build(configs[0].language)
         self.texts, self.places, self.offsets = (
             [stream(config.seed, f"{name}{phase}") for config in configs]
@@ -40,16 +48,21 @@ class WindowLoss:
     def __call__(self) -> Float[Tensor, " E"]:
         if self.windows == 1:
             tokens, positions = self._window()
-            return next_token_loss(self.model(tokens, positions), tokens)
+            return next_token_loss(self.answer(tokens, positions), tokens)
         low, high = zip(*(config.offsets(self.length) for config in self.configs), strict=True)
         extra = [draw_extra(*each) for each in zip(low, high, self.offsets, strict=True)]
         # All texts have the same number of tokens, so that they do not depend on the offsets.
         tokens = self._draw(2 * self.length)
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
         windows = (tokens[..., : self.length], second)
-        logits = (self.model(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
+        logits = (self.answer(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
         models = zip(*logits, tokens, extra, self.configs, strict=True)
         return torch.stack([self._combined(*each) for each in models])
+
+    def answer(self, tokens: Tensor, positions: Tensor | None) -> Tensor:
+        """The logits of the models as they are trained: with the adapters and the pattern, if there are any."""
+        model = self.model if self.adapted is None else self.adapted
+        return model(tokens, positions) if self.mask is None else model(tokens, positions, mask=self.mask)
 
     def _combined(
         self, first: Tensor, second: Tensor, text: Tensor, extra: int, config: LanguageConfig

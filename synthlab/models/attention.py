@@ -37,7 +37,7 @@ class Attention(nn.Module):
         q, k, v = self.project(h, tokens, encoding)  # E B H Q d, E B H T d, E B H T d; or thrice E 1 H R d
         if isinstance(tokens, PackedTokens) and tokens.extend is not None:
             k, v = tokens.extend(k, v)
-        logits = self.logits(q, k, tokens)  # E B H Q K; or E H R R
+        logits = self.logits(q, k, tokens, encoding)  # E B H Q K; or E H R R
         weights = self.weights(logits, tokens)  # E B H Q K; or E B Q H R
         return tokens.mix(weights, v, self.output)  # E B Q D
 
@@ -56,14 +56,14 @@ class Attention(nn.Module):
         return q.transpose(2, 3), k.transpose(2, 3), v.transpose(2, 3)
 
     def logits(
-        self, q: Float[Tensor, "E b H q d"], k: Float[Tensor, "E b H T d"], tokens: Tokens
+        self, q: Float[Tensor, "E b H q d"], k: Float[Tensor, "E b H T d"], tokens: Tokens, encoding: Encoding
     ) -> Float[Tensor, "*N Q K"]:
         """q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention; not masked yet.
 
         Division by sqrt(d) keeps the variance of products of independent unit entries at 1. Equation 6 has the number n
         of keys seen instead.
         """
-        products = tokens.products(q, k)
+        products = encoding.products(q, k, tokens.relative, tokens.products)
         if self.kind == "softmax":
             products = products * q.shape[-1] ** -0.5
         logits = products if tokens.bias is None else products + tokens.bias

@@ -93,7 +93,7 @@ class CLEX(LengthRoPE):
         solution = integrate(change, start, (largest - 1) * self.steps, 1 / self.steps)
         return [y.squeeze(1) for y in solution[:: self.steps]]
 
-    def window(self, length):
+    def alike_up_to(self, length):
         t = self.factor_of(length)
         return t * self.trained if t < self.factor else math.inf
 

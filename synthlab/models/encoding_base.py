@@ -1,8 +1,9 @@
-"""The interface of position encodings: an object with four hooks.
+"""The interface of position encodings: an object with hooks.
 
 ``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` scales a query's attention logits,
-``bias`` adds to them. Each hook of the base class does nothing, so NoPE overrides none. Positions count from 0 (the
-BOS) and may differ between rows.
+``bias`` adds to them. ``relative`` and ``products`` serve encodings whose logits are no inner products of rotated
+vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count from 0 (the BOS) and may
+differ between rows.
 
 An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
 Positions, too, have dimensions of models and rows, of size 1 where all share them.
@@ -10,6 +11,7 @@ Positions, too, have dimensions of models and rows, of size 1 where all share th
 
 import math
 from abc import ABC
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import torch
@@ -34,7 +36,7 @@ class Dims(NamedTuple):
 
 
 class Encoding(nn.Module, ABC):
-    """A position encoding: four hooks, each of which does nothing unless a subclass overrides it.
+    """A position encoding: hooks, each of which does nothing unless a subclass overrides it.
 
     An encoding serves an ensemble of E models. A learned parameter has E as its first dimension
     (``synthlab.models.layers.ensemble_parameter``). The constructor takes ``Dims`` as its first, positional-only
@@ -81,7 +83,7 @@ class Encoding(nn.Module, ABC):
         """The longest sequence, in symbols, that this encoding can serve; infinite for most."""
         return math.inf
 
-    def window(self, length: int) -> float:
+    def alike_up_to(self, length: int) -> float:
         """The longest text whose first ``length`` tokens are encoded as they are alone. Infinite for most: only an
         encoding that depends on the length has an end to it."""
         return math.inf
@@ -147,6 +149,40 @@ class Encoding(nn.Module, ABC):
             The bias of each head's logits; None for 0.
         """
         return None
+
+    def relative(
+        self, query: Int[Tensor, "#E #B Q 1"], key: Int[Tensor, "#E #B Q K"]
+    ) -> Float[Tensor, "#E #B 1 Q K"] | None:
+        """Compute the relative positions that ``products`` takes, once for all layers.
+
+        Args:
+            query: The position of each query.
+            key: The positions of its keys; those after it are masked in any case.
+
+        Returns:
+            A relative position for each query and key, in double precision; None if ``products`` needs none.
+        """
+        return None
+
+    def products(
+        self,
+        q: Float[Tensor, "*q d"],
+        k: Float[Tensor, "*k d"],
+        relative: Float[Tensor, "*M Q K"] | None,
+        multiply: Callable[[Tensor, Tensor], Tensor],
+    ) -> Float[Tensor, "*N Q K"]:
+        """Multiply queries and keys, which ``rotate`` has rotated.
+
+        Args:
+            q: Queries of each head.
+            k: Keys of each head.
+            relative: What ``relative`` returned, in the layout of the logits.
+            multiply: The inner products of queries and keys of any width, in the layout of the logits.
+
+        Returns:
+            The attention logits before scaling.
+        """
+        return multiply(q, k)
 
 
 def encoding_of(model: nn.Module) -> Encoding:

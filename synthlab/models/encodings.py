@@ -16,6 +16,7 @@ from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.models.length_rope import DynamicNTK, LongRoPE
+from synthlab.models.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.rope import RoPE, angles, geometric
 
 
@@ -156,6 +157,12 @@ class Randomized(Encoding):
     def bias(self, query, key):
         return self.inner.bias(query, key)
 
+    def relative(self, query, key):
+        return self.inner.relative(query, key)
+
+    def products(self, q, k, relative, multiply):
+        return self.inner.products(q, k, relative, multiply)
+
 
 def alibi_slopes(heads: int) -> Float[Tensor, " H"]:
     """The published slopes: 2^(-8 i / H) if H is a power of two. Otherwise the slopes of the power of two below H, then
@@ -180,6 +187,10 @@ ENCODINGS = Registry(
         "clex": CLEX,
         "dynamic_ntk": DynamicNTK,
         "longrope": LongRoPE,
+        "self_extend": SelfExtend,
+        "rerope": ReRoPE,
+        "leaky_rerope": LeakyReRoPE,
+        "dual_chunk": DualChunk,
         "alibi": ALiBi,
         "sinusoidal": Sinusoidal,
         "t5": T5,

@@ -50,7 +50,7 @@ class LengthRoPE(RoPE):
         # What follows a prefix is padding, which must not make it longer.
         return torch.minimum(torch.arange(count), (lengths + 1)[:, None])
 
-    def window(self, length):
+    def alike_up_to(self, length):
         return self.trained if length <= self.trained else math.inf
 
 
@@ -78,7 +78,7 @@ class DynamicNTK(LengthRoPE):
         factors = [1 + self.factor * max(0, length - self.trained) / self.trained for length in lengths]
         return torch.stack([stretched(width, self.base, factor, device) for factor in factors])[None]
 
-    def window(self, length):
+    def alike_up_to(self, length):
         return max(self.trained, length)
 
 

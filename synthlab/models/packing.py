@@ -35,6 +35,7 @@ class PackedTokens(NamedTuple):
         first_query: 0, or P in the last layer, where only the EOS tokens are read.
         extend: From keys and values of these tokens to those of the whole text, where they continue one; else None. The
             mask and the bias then have a row for each of these tokens, and a column for each key of the text.
+        relative: The relative positions that the encoding's ``products`` takes, or None.
     """
 
     positions: Int[Tensor, "#E #B T"]
@@ -42,12 +43,13 @@ class PackedTokens(NamedTuple):
     bias: Float[Tensor, "#E #B H Q K"] | None
     first_query: int = 0
     extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
+    relative: Float[Tensor, "#E #B 1 Q K"] | None = None
 
     def only_readouts(self) -> "PackedTokens":
         """The same rows with the EOS tokens as the only queries."""
         first = self.mask.shape[-1] - 1
-        bias = None if self.bias is None else self.bias[..., first:, :]
-        return PackedTokens(self.positions, self.mask[first:], bias, first)
+        bias, relative = (None if each is None else each[..., first:, :] for each in (self.bias, self.relative))
+        return PackedTokens(self.positions, self.mask[first:], bias, first, relative=relative)
 
     def queries(self, h: Float[Tensor, "E B T D"]) -> Float[Tensor, "E B Q D"]:
         """The residual stream of the queries."""
@@ -79,8 +81,9 @@ def packed_tokens(
     length = x.shape[-1]
     positions = packed_positions(length, positions, x.device)
     own = positions.unsqueeze(-1)
-    prefix = positions[..., None, : length + 1].expand(*positions.shape, -1)
-    return PackedTokens(positions, packed_mask(length, x.device), encoding.bias(own, torch.cat((prefix, own), -1)))
+    keys = torch.cat((positions[..., None, : length + 1].expand(*positions.shape, -1), own), -1)
+    mask = packed_mask(length, x.device)
+    return PackedTokens(positions, mask, encoding.bias(own, keys), relative=encoding.relative(own, keys))
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:

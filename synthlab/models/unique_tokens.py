@@ -32,6 +32,7 @@ class UniqueTokens(NamedTuple):
         positions: The position of each row.
         mask: True where a row sees a key, if the sequence holds both.
         bias: What the position encoding adds to the logits, or None.
+        relative: The relative positions that the encoding's ``products`` takes, or None.
         held: True for the rows that a sequence holds.
         rows: The table row of each query of a sequence; None for the EOS tokens only, the last L rows of the table.
     """
@@ -39,6 +40,7 @@ class UniqueTokens(NamedTuple):
     positions: Int[Tensor, "1 1 R"]
     mask: Bool[Tensor, "R R"]
     bias: Float[Tensor, "#E H R R"] | None
+    relative: Float[Tensor, "#E 1 R R"] | None
     held: Bool[Tensor, "E B R"]
     rows: Int[Tensor, "E B Q"] | None
 
@@ -82,11 +84,12 @@ def unique_tokens(x: Int[Tensor, "E B L"], encoding: Encoding, only_readouts: bo
     (``only_readouts``) or all tokens."""
     positions = table(x.shape[-1], x.device)[1].view(1, 1, -1)
     keys = positions.unsqueeze(-2).expand(1, 1, positions.shape[-1], -1)
-    bias = encoding.bias(positions.unsqueeze(-1), keys)
+    bias, relative = (hook(positions.unsqueeze(-1), keys) for hook in (encoding.bias, encoding.relative))
     return UniqueTokens(
         positions=positions,
         mask=table_mask(x.shape[-1], x.device),
         bias=None if bias is None else bias.squeeze(1),
+        relative=None if relative is None else relative.squeeze(1),
         held=held_rows(x),
         rows=None if only_readouts else table_rows(x),
     )

@@ -21,7 +21,9 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.execution import execute, execute_together
 
-EXTENSIONS = ("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope")
+LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
+MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
+EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 
 
 def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
@@ -96,7 +98,8 @@ def test_offsets_stay_in_their_range_and_texts_do_not_depend_on_it():
 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_an_extension_takes_the_encoding_s_place_after_training(extension):
-    plain, extended = small("encoding=rope"), small("encoding=rope", f"extension={extension}")
+    near = ["extension.window=8"] if extension in ("self_extend", "rerope", "leaky_rerope") else []
+    plain, extended = small("encoding=rope"), small("encoding=rope", f"extension={extension}", *near)
     records = [execute(config) for config in (plain, extended)]
     assert records[0].training.equals(records[1].training)
     assert not records[0].metrics.equals(records[1].metrics)
@@ -136,7 +139,7 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
 
     found = by_context(watched, LANGUAGES.build(config.language), config, doubled(config))
     assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.language), config, ensemble.encoding.window)
+    in_one = by_context(watched, LANGUAGES.build(config.language), config, ensemble.encoding.alike_up_to)
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 

@@ -62,7 +62,7 @@ def test_a_window_is_the_longest_text_with_the_frequencies_of_its_beginning(name
     rows = encoding.table(range(1, longest + 1), 4)[0]
     for length in range(1, longest + 1):
         same = [other for other in range(length, longest + 1) if torch.equal(rows[other - 1], rows[length - 1])]
-        assert min(encoding.window(length), longest) == max(same)
+        assert min(encoding.alike_up_to(length), longest) == max(same)
 
 
 @pytest.mark.parametrize("name", NAMES)

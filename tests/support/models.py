@@ -10,6 +10,7 @@ from support.configs import composed
 from synthlab.models.encodings import ENCODINGS, Dims, Encoding
 from synthlab.models.layers import Linear
 from synthlab.models.packing import BOS, EOS
+from synthlab.models.rope import RoPE
 from synthlab.models.transformer import Transformer
 from synthlab.rng import stream
 
@@ -66,16 +67,30 @@ def alone(net: Transformer, index: int, prefix: torch.Tensor, positions: torch.T
         q = q if sharpness is None else q * sharpness[index % len(sharpness), :, None, :, None].to(q.dtype)
         bias = encoding.bias(apart[..., :, None], apart[..., None, :].expand(*apart.shape, -1))
         bias = None if bias is None else bias[index % len(bias)]
+        relative = encoding.relative(apart[..., :, None], apart[..., None, :].expand(*apart.shape, -1))
+        products = q @ k.mT if relative is None else turned_products(encoding, q, k, relative[index % len(relative)])
         causal = torch.ones(count, count, dtype=torch.bool).tril()
         if attention.kind == "softmax":
             mask = torch.zeros(count, count).masked_fill(~causal, -math.inf)
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask if bias is None else mask + bias)
+            if relative is not None:
+                mixed = (products / math.sqrt(q.shape[-1]) + mask).softmax(-1) @ v
+            else:
+                mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask if bias is None else mask + bias)
         else:
-            products = q @ k.mT if bias is None else q @ k.mT + bias
+            products = products if bias is None else products + bias
             mixed = (products * causal / torch.arange(1, count + 1)[:, None]) @ v
         h = normal(block.post1, h + affine(attention.output, mixed.transpose(1, 2).flatten(-2), index), index)
         h = normal(block.post2, h + mlp(block.mlp, normal(block.pre2, h, index)), index)
     return mlp(net.head, normal(net.norm, h[:, -1], index)).squeeze(-1)
+
+
+def turned_products(encoding: RoPE, q: torch.Tensor, k: torch.Tensor, relative: torch.Tensor) -> torch.Tensor:
+    """The product of each query, turned by its relative position, and each key: pairs of dimensions as complex
+    numbers, [..., Q, K] from [..., Q, d] and [..., K, d]."""
+    q, k = (torch.view_as_complex(each.double().unflatten(-1, (-1, 2)).contiguous()) for each in (q, k))
+    angle = relative.double().unsqueeze(-1) * encoding.frequencies(2 * q.shape[-1])
+    turned = q.unsqueeze(-2) * torch.polar(torch.ones_like(angle), angle)
+    return (turned * k.unsqueeze(-3).conj()).real.sum(-1).to(torch.get_default_dtype())
 
 
 def affine(layer: Linear, h: torch.Tensor, index: int) -> torch.Tensor:

@@ -1,0 +1,111 @@
+"""Adapters of low rank (LoRA): a trained model is trained on with few parameters, and all others frozen.
+
+A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1). B is 0 at first, so training
+begins at the model as it is. Modules are left alone: the sum takes the place of W in a call, and is written into the
+model when ``merge`` is called.
+"""
+
+import math
+from typing import Annotated, Any, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field, PositiveFloat, PositiveInt
+from torch import Tensor, nn
+
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+from synthlab.models.encoding_base import encoding_of
+from synthlab.models.layers import Generators, LayerNorm, Linear, ensemble_parameter
+from synthlab.models.quantization import nearest_normal_float
+
+Layer = Literal["queries", "keys_values", "output", "mlp", "head"]
+Others = Literal["embeddings", "norms"]
+
+
+class LoRA:
+    """The settings of adapters; each is described in ``conf/lora/lora.yaml``."""
+
+    def __init__(
+        self,
+        rank: PositiveInt,
+        alpha: PositiveFloat,
+        layers: Annotated[list[Layer], Field(min_length=1)],
+        train: list[Others],
+        base: Literal["full", "nf4"],
+    ):
+        self.rank, self.scale, self.base = rank, alpha / rank, base
+        self.layers, self.train = frozenset(layers), frozenset(train)
+
+
+class AdaptedModel:
+    """An ensemble of E models with adapters, called as the ensemble is.
+
+    Each model's A [inputs, rank] is drawn with its own generator, uniformly within +-1 / sqrt(inputs), as in the
+    library PEFT; B [rank, outputs] is 0.
+
+    Args:
+        ensemble: The models. Their parameters change only in ``merge``, and those of ``settings.train`` in training.
+        settings: The settings of the adapters.
+        generators: A generator for each model.
+
+    Raises:
+        InputError: The rank exceeds the smaller dimension of a weight, beyond which it adds nothing.
+    """
+
+    def __init__(self, ensemble: nn.Module, settings: LoRA, generators: Generators):
+        self.ensemble, self.scale = ensemble, settings.scale
+        self.base: dict[str, Tensor] = {}  # W by name, as far as it has an adapter
+        self.factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
+        for name, module in ensemble.named_modules():
+            if isinstance(module, Linear) and settings.layers & set(name.split(".")):
+                weight = module.weight.detach()
+                quantized = settings.base == "nf4"
+                self.base[f"{name}.weight"] = nearest_normal_float(weight) if quantized else weight.clone()
+                self.factors[f"{name}.weight"] = _factors(weight, settings.rank, generators)
+        trained = [encoding_of(ensemble)]  # an extension's weights are new, and trained in any case
+        if "norms" in settings.train:
+            trained += [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
+        self.trained = {id(parameter) for module in trained for parameter in module.parameters()}
+        if "embeddings" in settings.train:
+            self.trained.add(id(ensemble.token_embeddings))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
+        weights = {
+            name: parameter if id(parameter) in self.trained else parameter.detach()
+            for name, parameter in self.ensemble.named_parameters()
+        }
+        return torch.func.functional_call(self.ensemble, weights | self.weights(), args, kwargs)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What is trained: the adapters, the weights of the position encoding, and the embeddings and normalizations if
+        the settings say so."""
+        adapters = [factor for pair in self.factors.values() for factor in pair]
+        return adapters + [each for each in self.ensemble.parameters() if id(each) in self.trained]
+
+    def weights(self) -> dict[str, Float[Tensor, "E i o"]]:
+        """W + (alpha / rank) A B of each weight that has an adapter, by its name."""
+        return {name: torch.baddbmm(self.base[name], a, b, alpha=self.scale) for name, (a, b) in self.factors.items()}
+
+    @torch.no_grad()
+    def merge(self) -> None:
+        """Write the weights as they are now into the ensemble. Training may go on after it."""
+        parameters = dict(self.ensemble.named_parameters())
+        for name, weight in self.weights().items():
+            parameters[name].copy_(weight)
+
+
+def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:
+    models, inputs, outputs = weight.shape
+    if rank > min(inputs, outputs):
+        raise InputError(
+            f"lora.rank={rank}: must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
+        )
+    a, b = ensemble_parameter(models, inputs, rank), ensemble_parameter(models, rank, outputs)
+    for values, generator in zip(a.data, generators, strict=True):
+        values.copy_(torch.empty(inputs, rank).uniform_(-1, 1, generator=generator) / math.sqrt(inputs))
+    nn.init.zeros_(b)
+    return nn.Parameter(a.data.to(weight.device)), nn.Parameter(b.data.to(weight.device))
+
+
+ADAPTERS = Registry("lora", LoRA, {"lora": LoRA})

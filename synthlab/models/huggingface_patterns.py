@@ -1,0 +1,83 @@
+"""Sparse attention in the training of causal models of Hugging Face's Transformers.
+
+Transformers itself is not imported: a model is any module with its interface.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
+
+from synthlab.errors import InputError
+from synthlab.models.patterns import PATTERNS, Pattern
+
+KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that take a mask for each head
+
+
+def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> RemovableHandle:
+    """Let a causal model attend by a pattern while it is in training mode; in evaluation it attends as before.
+
+    Each call in training mode gets the mask [B, H, T, T] of the pattern for its ``attention_mask``.
+
+    Args:
+        model: A model of Transformers whose ``attn_implementation`` is eager or sdpa, as they take such masks.
+        name: shifted or rolled: those of LongLoRA, the second of which leaks.
+        arguments: The keys of conf/pattern/NAME.yaml.
+
+    Returns:
+        A handle whose method ``remove`` takes the pattern away.
+
+    Raises:
+        InputError: The pattern is unknown or its arguments are wrong; or, in a call, texts are padded, do not fit the
+            groups, or the attention function takes no such mask.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=11, **sizes)).train()
+        >>> pattern = sparse_in_training(model, "shifted", groups=2)
+        >>> model(torch.arange(8)[None]).logits.shape
+        torch.Size([1, 8, 11])
+        >>> pattern.remove()
+    """
+    pattern = PATTERNS.build({"name": name, **arguments})
+
+    def use(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
+        if not module.training:
+            return None
+        given = kwargs.get("attention_mask")
+        if given is not None and not given.all():
+            raise InputError("attention_mask: has zeros; must be all ones, for groups are of whole windows")
+        texts = next(each for each in (*args[:1], *map(kwargs.get, ("input_ids", "inputs_embeds"))) if each is not None)
+        return args[:1], kwargs | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
+
+    return model.register_forward_pre_hook(use, with_kwargs=True)
+
+
+def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped[Tensor, "B H T T"]:
+    """The mask of a pattern as the model's attention takes it.
+
+    Args:
+        model: A causal model of Transformers.
+        pattern: The pattern.
+        rows: B, the number of texts.
+        length: T, the tokens of each.
+
+    Returns:
+        True where a query sees a key, for sdpa; for eager attention 0 there, and the least number elsewhere.
+
+    Raises:
+        InputError: The pattern does not fit the heads or the length, or the model's attention function takes no mask.
+    """
+    kernel = model.config._attn_implementation
+    if kernel not in KERNELS:
+        raise InputError(f"attn_implementation={kernel}: takes no mask for each head; choose eager or sdpa")
+    seen = pattern.mask(model.config.num_attention_heads, length).to(model.device).expand(rows, -1, -1, -1)
+    if kernel == "sdpa":
+        return seen
+    return torch.zeros_like(seen, dtype=model.dtype).masked_fill(~seen, torch.finfo(model.dtype).min)
+
+
+__all__ = ["pattern_mask", "sparse_in_training"]

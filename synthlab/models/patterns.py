@@ -1,0 +1,104 @@
+"""Patterns of sparse attention in training: which keys each head's queries see.
+
+LongLoRA (Chen et al., 2024, arXiv 2309.12307, section 3.2) trains half of the heads within groups of tokens, and the
+other half within groups that are shifted by half a group. Its code has two variants, which differ at both ends of the
+text: ``Shifted`` and ``Rolled``. Positions, and so rotations, are those of the whole text.
+"""
+
+from abc import ABC, abstractmethod
+
+import torch
+from jaxtyping import Bool, Int
+from pydantic import PositiveInt
+from torch import Tensor
+
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+
+
+class Pattern(ABC):
+    """Which keys the queries of each head see.
+
+    The constructor's keyword arguments are the keys of the config group ``pattern``; their types are checked.
+
+    Example:
+        >>> Shifted(groups=2).mask(heads=2, length=4)[1].int().tolist()  # the shifted head: groups 0, 1 2, 3
+        [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
+    """
+
+    @abstractmethod
+    def mask(self, heads: int, length: int) -> Bool[Tensor, "H T T"]:
+        """The attention mask of texts.
+
+        Args:
+            heads: H, the attention heads.
+            length: T, the tokens of a text.
+
+        Returns:
+            True where a query (row) of a head sees a key (column).
+
+        Raises:
+            InputError: The pattern does not fit so many heads or tokens.
+        """
+
+
+class Full(Pattern):
+    """Every head sees all tokens before, as in testing."""
+
+    def mask(self, heads, length):
+        return _causal(torch.zeros(length, dtype=torch.long), torch.arange(length)).repeat(heads, 1, 1)
+
+
+class Shifted(Pattern):
+    """Shifted sparse attention as LongLoRA's code computes it with flash attention, its default.
+
+    A group has g = T / ``groups`` tokens. The first half of the heads, rounded down, attends within the groups
+    0..g - 1, g..2g - 1, ... The others attend within groups that are cut at g/2, 3g/2, ...: the first and the last g/2
+    tokens are groups of their own. No token sees a later one.
+    """
+
+    def __init__(self, groups: PositiveInt):
+        self.groups = groups
+
+    def mask(self, heads, length):
+        size, place = self._size(heads, length), torch.arange(length)
+        shifted = self.shifted(place, size, length)
+        plain, other = heads // 2, heads - heads // 2
+        return torch.cat((_causal(place // size, place).repeat(plain, 1, 1), shifted.repeat(other, 1, 1)))
+
+    def shifted(self, place: Int[Tensor, " T"], size: int, length: int) -> Bool[Tensor, "T T"]:
+        """The mask of a shifted head, for groups of ``size`` tokens."""
+        return _causal((place + size // 2) // size, place)
+
+    def _size(self, heads: int, length: int) -> int:
+        if heads < 2:
+            raise InputError(f"model.heads={heads}: must be at least 2, as half of the heads of a pattern are shifted")
+        if length % (2 * self.groups):
+            raise InputError(
+                f"pattern.groups={self.groups}: must divide a window of {length} tokens into groups of an even size"
+            )
+        return length // self.groups
+
+
+class Rolled(Shifted):
+    """Shifted sparse attention as LongLoRA's code computes it without flash attention, which lets the future leak.
+
+    The tokens of a shifted head are rolled by g/2 and then grouped. So its last group holds the tokens T - g/2..T - 1
+    and then 0..g/2 - 1, in this order, and the mask is causal in this order: each of the first g/2 tokens sees the last
+    g/2 tokens of the text. LongQLoRA runs this variant, since its ``use_flash_attn`` is False unless set.
+
+    An answer comes to depend on the very token that it is to predict only where the model has at least
+    2 ``groups`` - 1 layers: each layer carries what is known of that token on by half a group.
+    """
+
+    def shifted(self, place, size, length):
+        rolled = (place - size // 2) % length
+        return _causal(rolled // size, rolled)
+
+
+def _causal(group: Int[Tensor, " T"], order: Int[Tensor, " T"]) -> Bool[Tensor, "T T"]:
+    """True where a key is of the query's group, and not after it in this order."""
+    return (group[:, None] == group) & (order <= order[:, None])
+
+
+PATTERNS = Registry("pattern", Pattern, {"full": Full, "shifted": Shifted, "rolled": Rolled})

@@ -1,0 +1,49 @@
+"""4-bit NormalFloat, emulated: weights as a 4-bit base would have them, kept as ordinary numbers."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn import functional as F
+
+BLOCK = 64  # weights that share a scale (Dettmers et al., 2023, section 4)
+OFFSET = 0.9677083  # the outermost probability, from the authors' code: the mean of 1 - 1/30 and 1 - 1/32
+
+
+def normal_float() -> Float[Tensor, "16"]:
+    """The 16 values of NF4, in ascending order (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E).
+
+    Quantiles of the normal distribution, eight below 0 and seven above, and 0 itself, divided by the largest. They are
+    computed as in the authors' library bitsandbytes.
+
+    Example:
+        >>> [round(value, 4) for value in normal_float().tolist()][6:10]
+        [-0.0911, 0.0, 0.0796, 0.1609]
+    """
+    positive, negative = (
+        torch.special.ndtri(torch.linspace(OFFSET, 0.5, count, dtype=torch.float64)[:-1]) for count in (9, 8)
+    )
+    values = torch.cat((positive, torch.zeros(1, dtype=torch.float64), -negative)).sort().values
+    return (values / values.abs().max()).float()
+
+
+def nearest_normal_float(weights: Float[Tensor, "E *N"]) -> Float[Tensor, "E *N"]:
+    """Weights quantized to NF4 and back.
+
+    Args:
+        weights: The weights of each of E models, which are quantized in blocks of 64, row by row.
+
+    Returns:
+        For each weight the nearest of 16 values times the largest absolute weight of its block. Scales are 32-bit:
+        there is no double quantization.
+
+    Example:
+        >>> nearest_normal_float(torch.tensor([[2.0, 0.15, -0.9]])).tolist()
+        [[2.0, 0.15916059911251068, -0.7898350358009338]]
+    """
+    rows = weights.flatten(1)
+    blocks = F.pad(rows, (0, -rows.shape[1] % BLOCK)).unflatten(1, (-1, BLOCK))
+    scale = blocks.abs().amax(-1, keepdim=True)
+    values = normal_float().to(weights)
+    between = (values[1:] + values[:-1]) / 2
+    found = values[torch.bucketize((blocks / scale.clamp(min=torch.finfo(scale.dtype).tiny)).contiguous(), between)]
+    return (found * scale).flatten(1)[:, : rows.shape[1]].view(weights.shape)

@@ -1,0 +1,141 @@
+"""Adapters of low rank in the second training of language models."""
+
+import numpy as np
+import pytest
+import torch
+
+from support.small import small
+from synthlab.errors import InputError
+from synthlab.language.construction import build_adapters, build_encoding, build_models
+from synthlab.language.family import train_models
+from synthlab.models.adapters import AdaptedModel, LoRA
+from synthlab.models.quantization import nearest_normal_float
+from synthlab.training.execution import execute, execute_together
+
+LATER = ("extension=pi", "finetune.steps=4", "finetune.lr=0.05", "language=hidden_markov")
+TOKENS = torch.arange(8).view(1, 1, -1)
+
+
+def lora(*overrides: str, seed: int = 0):
+    return small(*LATER, "lora=lora", "lora.rank=2", *overrides, f"seed={seed}")
+
+
+def before(config):
+    """The models as the second training finds them, by an equal first one."""
+    ensemble = build_models([config])
+    config = config.model_copy(update={"finetune": config.finetune.model_copy(update={"steps": 0}), "lora": None})
+    train_models(ensemble, [config])
+    return ensemble
+
+
+def changes(config) -> dict[str, torch.Tensor]:
+    first, second = before(config), build_models([config])
+    train_models(second, [config])
+    pairs = zip(first.named_parameters(), second.parameters(), strict=True)
+    return {name: (after - start).detach()[0] for (name, start), after in pairs}
+
+
+def test_a_run_without_adapters_is_the_run_that_it_was():
+    assert small("lora=none").id == small().id == "c671c1deed2d4f99"
+
+
+def test_only_adapted_weights_change_and_by_the_rank_at_most():
+    found = changes(lora("lora.layers=[queries,mlp]"))
+    adapted = {name for name in found if name.endswith("queries.weight") or ("mlp" in name and "weight" in name)}
+    assert len(adapted) == 3
+    for name, change in found.items():
+        if name in adapted:
+            assert torch.linalg.matrix_rank(change, rtol=1e-3) == 2
+        else:
+            assert not change.any()
+
+
+def test_embeddings_and_norms_can_be_trained_beside_the_adapters():
+    found = changes(lora("lora.train=[embeddings,norms]", "lora.layers=[output]"))
+    trained = {name for name, change in found.items() if change.any()}
+    norms = {name for name in found if name.endswith((".scale", ".shift"))}
+    assert len(norms) == 6
+    assert trained == {"token_embeddings", "blocks.0.attention.output.weight"} | norms
+
+
+def test_training_begins_at_the_model_itself():
+    config = lora()
+    ensemble = before(config)
+    ensemble.encoding = build_encoding(config, "extension")
+    adapted = build_adapters(ensemble, [config])
+    assert torch.equal(adapted(TOKENS), ensemble(TOKENS))
+    whole, part = (execute(each).training["loss"] for each in (small(*LATER), config))
+    assert whole[:2].equals(part[:2])  # of the first training
+    assert not whole[2:].equals(part[2:])
+
+
+def test_the_model_after_merging_answers_as_its_adapters_did():
+    ensemble = before(lora())
+    generators = [torch.Generator().manual_seed(0)]
+    adapted = AdaptedModel(ensemble, LoRA(3, 6.0, ["keys_values", "head"], [], "full"), generators)
+    plain = {name: parameter.detach().clone() for name, parameter in ensemble.named_parameters()}
+    for a, b in adapted.factors.values():
+        b.data.normal_(generator=generators[0])
+        assert a.abs().max() <= a.shape[1] ** -0.5
+    answers = adapted(TOKENS)
+    adapted.merge()
+    assert torch.equal(ensemble(TOKENS), answers)
+    a, b = adapted.factors["head.weight"]
+    torch.testing.assert_close(ensemble.head.weight, plain["head.weight"] + 2 * a @ b)
+    adapted.merge()
+    assert torch.equal(ensemble(TOKENS), answers)  # merging twice adds nothing
+
+
+def test_full_rank_spans_every_change():
+    ensemble = before(lora())
+    adapted = AdaptedModel(ensemble, LoRA(16, 16.0, ["queries"], [], "full"), [torch.Generator()])
+    name = "blocks.0.attention.queries.weight"
+    wanted = torch.randn(1, 16, 16, generator=torch.Generator().manual_seed(0))
+    a, b = adapted.factors[name]
+    b.data = torch.linalg.solve(a.data, wanted)
+    torch.testing.assert_close(adapted.weights()[name] - adapted.base[name], wanted, rtol=1e-3, atol=1e-3)
+
+
+def test_a_base_of_4_bits_is_quantized_before_training():
+    config = lora("lora.base=nf4")
+    ensemble = before(config)
+    adapted = build_adapters(ensemble, [config])
+    for name, weight in adapted.base.items():
+        assert torch.equal(weight, nearest_normal_float(ensemble.get_parameter(name).detach()))
+    assert len(adapted.base) == 3
+    assert not execute(config).metrics.equals(execute(lora()).metrics)
+
+
+def test_models_side_by_side_are_adapted_as_alone():
+    configs = [lora(seed=seed) for seed in range(2)]
+    for record, config in zip(execute_together(configs), configs, strict=True):
+        alone = execute(config)
+        np.testing.assert_allclose(record.training, alone.training, rtol=1e-4)
+        np.testing.assert_allclose(record.metrics, alone.metrics, rtol=1e-4)
+
+
+def test_what_is_observed_in_training_is_the_merged_model():
+    config, seen = lora("protocol.record_every=2"), []
+    ensemble = build_models([config])
+    name = "blocks.0.attention.queries.weight"
+    train_models(ensemble, [config], lambda step, losses: seen.append(ensemble.get_parameter(name).clone()))
+    assert len(seen) == 4
+    assert not torch.equal(seen[1], seen[2])
+    assert torch.equal(seen[3], ensemble.get_parameter(name))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["lora.rank=0"], "lora.rank=0: must be greater than 0"),
+        (["lora.rank=17"], "lora.rank=17: must be at most 16, the rank of a weight that it adapts"),
+        (["lora.alpha=0"], "lora.alpha=0.*: must be greater than 0"),
+        (["lora.layers=[values]"], "lora.layers.0=values: must be 'queries', 'keys_values'"),
+        (["lora.layers=[]"], "lora.layers=.*: .*at least 1 item"),
+        (["lora.base=int8"], "lora.base=int8: must be 'full' or 'nf4'"),
+        (["finetune.steps=0"], "lora=lora: belongs to a second training; give finetune.steps"),
+    ],
+)
+def test_what_does_not_fit_is_refused(overrides, message):
+    with pytest.raises(InputError, match=message):
+        lora(*overrides)

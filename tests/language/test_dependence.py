@@ -1,0 +1,115 @@
+"""Which tokens each answer depends on: its own and those before it, under every encoding, extension, sampler of
+positions and pattern but one, which is named here."""
+
+import pytest
+import torch
+
+from support.small import small
+from synthlab.config.composition import conf_dir
+from synthlab.errors import InputError
+from synthlab.language.construction import build_encoding, build_models
+from synthlab.language.family import evaluate_model, train_models
+from synthlab.language.objective import WindowLoss
+from synthlab.models.encodings import ENCODINGS
+from synthlab.training.execution import execute
+
+TOKENS = 16
+LEAKS = {"rolled"}
+SETTINGS = ["language=hidden_markov", "train_length=16", "language.vocabulary=16"]
+
+
+def names(group: str) -> list[str]:
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+
+
+def depends(*overrides: str) -> torch.Tensor:
+    """Row i is True for the tokens that the answer after token i depends on, in training: those whose embedding has a
+    gradient. All tokens of the text are different."""
+    config = small(*SETTINGS, *overrides)
+    ensemble = build_models([config])
+    if config.extension is not None:
+        ensemble.encoding = build_encoding(config, "extension")
+    objective = WindowLoss(ensemble, [config], TOKENS)
+    x = torch.arange(TOKENS).view(1, 1, -1)
+    positions, _ = objective._positions(x, [0])
+    outputs = objective.answer(x, positions)
+    weights = torch.randn(outputs.shape[-1], generator=torch.Generator().manual_seed(0))
+    answers = (outputs[0, 0] * weights).sum(-1)
+    gradients = [torch.autograd.grad(answer, ensemble.token_embeddings, retain_graph=True)[0][0] for answer in answers]
+    return torch.stack([gradient.abs().sum(-1) > 0 for gradient in gradients])
+
+
+BEFORE = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *(f"encoding={name}" for name in ENCODINGS),
+        *(f"extension={name}" for name in names("extension")),
+        *(f"positions={name}" for name in names("positions")),
+    ],
+)
+def test_answers_depend_on_all_tokens_before_and_none_after(setting, depth):
+    assert torch.equal(depends(setting, f"model.depth={depth}"), BEFORE)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("pattern", names("pattern"))
+def test_one_pattern_leaks_and_only_what_its_hops_reach(pattern, depth):
+    found = depends(f"pattern={pattern}", f"model.depth={depth}")
+    assert bool((found & ~BEFORE).any()) == (pattern in LEAKS)
+    # A token sees the others of its group in either half of the heads, and in the next layer what those have seen.
+    size = 1 if pattern == "full" else TOKENS // 4
+    place = torch.arange(TOKENS)
+    plain = (place[:, None] // size == place // size) & BEFORE
+    shifted = ((place[:, None] + size // 2) // size == (place + size // 2) // size) & BEFORE
+    if pattern == "rolled":
+        shifted[: size // 2, -(size // 2) :] = True
+    once = BEFORE if pattern == "full" else plain | shifted
+    assert torch.equal(found, torch.matrix_power(once.double(), depth) > 0)
+
+
+def test_the_tokens_that_leak_by_hand():
+    # Groups of 4. The first 2 tokens see the last 2; from the second layer on, what sees them knows of the last 2, too.
+    once = depends("pattern=rolled", "model.depth=1") & ~BEFORE
+    assert [row.nonzero().flatten().tolist() for row in once[:4]] == [[14, 15], [14, 15], [], []]
+    assert not once[4:].any()
+    # Tokens 2 and 3 see 0 and 1. Token 14 is told of 12 and 13, its plain group; they come in reach of 0 and 1.
+    twice = depends("pattern=rolled", "model.depth=2") & ~BEFORE
+    expected = [[12, 13, 14, 15], [12, 13, 14, 15], [14, 15], [14, 15]]
+    assert [row.nonzero().flatten().tolist() for row in twice[:4]] == expected
+    assert not twice[4:].any()
+
+
+@pytest.mark.parametrize("later", [(), ("extension=rope", "finetune.steps=2")])
+@pytest.mark.parametrize("pattern", ["shifted", "rolled"])
+def test_a_pattern_belongs_to_the_last_training_alone(pattern, later):
+    plain, sparse = (small(*later, f"pattern={each}", "train_length=16") for each in ("full", pattern))
+    assert plain.pattern is None
+    assert "pattern" not in plain.model_dump()
+    assert sparse.id != plain.id
+    assert sparse.shape != plain.shape
+    before, after = execute(plain), execute(sparse)
+    steps = before.training["step"] <= 4
+    assert before.training[steps].equals(after.training[steps]) == bool(later)
+    assert not before.training["loss"].equals(after.training["loss"])
+    # Testing is with full attention: the trained model is tested as if it had no pattern.
+    ensemble = build_models([sparse])
+    train_models(ensemble, [sparse])
+    assert evaluate_model(ensemble, 0, plain)[0].equals(after.metrics)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["pattern=shifted", "train_length=12"], "pattern.groups=4: must divide a window of 12 tokens"),
+        (["pattern=shifted", "extension=pi", "finetune.steps=1", "finetune.length=20"], "a window of 20 tokens"),
+        (["pattern=rolled", "model.heads=1"], "model.heads=1: must be at least 2"),
+        (["pattern.name=roled"], "pattern=roled: unknown, did you mean rolled"),
+    ],
+)
+def test_what_does_not_fit_is_refused(overrides, message):
+    with pytest.raises(InputError, match=message):
+        small(*overrides)
