@@ -110,7 +110,8 @@ class AlignmentStudy(Grid, Study):
     def named(self, cell: Cell, config: Config) -> Named:
         """What the study calls a run of a cell."""
         training = f"{cell.arm} {_told(config.encoding['name'], cell.chosen)}".strip()
-        return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen), training)
+        extended = not any("extension" in arm for arm in self.arms.values())
+        return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen, extended), training)
 
 
 def _finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
@@ -124,10 +125,11 @@ def _series(named: Named) -> str:
     return ", ".join(filter(None, (named.arm, named.variant)))
 
 
-def variant(config: Config, chosen: Mapping[str, Any]) -> str:
-    """What a model is called: its extension or encoding, how it was fine-tuned, and whatever else was ``chosen``."""
+def variant(config: Config, chosen: Mapping[str, Any], extended: bool = True) -> str:
+    """What a model is called: its extension or encoding, how it was fine-tuned, and whatever else was ``chosen``. Not
+    ``extended``: its encoding, as where arms differ in the extension."""
     extension, finetune = (getattr(config, field, None) for field in ("extension", "finetune"))
-    name = (extension or config.encoding)["name"]
+    name = ((extended and extension) or config.encoding)["name"]
     if finetune is not None and finetune.steps:
         name += f", fine-tuned{f' {finetune.steps} steps' if 'finetune.steps' in chosen else ''}"
     return _told(name, chosen)

@@ -146,8 +146,8 @@ def _check_weights(config: LanguageConfig) -> None:
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
     if encoding.depends_on_length and any(True for _ in encoding.parameters()) and reach <= encoding.alike_up_to(1):
         raise InputError(
-            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.alike_up_to(1)} tokens "
-            f"alone; choose positions that reach farther, as positions=clex, or a larger finetune.length"
+            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.alike_up_to(1)} "
+            f"tokens alone; choose positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
 

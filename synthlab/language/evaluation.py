@@ -40,8 +40,8 @@ def by_context(
 
     A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. No token sees what follows, so one
     window gives all contexts, unless the encoding reveals the length of the window. If the encoding depends on the
-    length, ``Encoding.alike_up_to`` gives windows in which each context is encoded as a text of its own. Random positions
-    have windows that are ``doubled``.
+    length, ``Encoding.alike_up_to`` gives windows in which each context is encoded as a text of its own. Random
+    positions have windows that are ``doubled``.
     """
     texts = test_texts(language, config, config.test_length + 1)
     parts, done = [], 0
