@@ -116,8 +116,18 @@ def hugging_face():
     }
 
 
+def rotary():
+    """What the page on context extension speaks of: a causal model with rotary positions, and texts for it."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    config = transformers.LlamaConfig(vocab_size=16, max_position_embeddings=32, **sizes)
+    texts = torch.randint(16, (32, 32), generator=torch.Generator().manual_seed(0))
+    return {"model": transformers.LlamaForCausalLM(config), "texts": texts}
+
+
 GIVEN = {
     "alignment.md": hugging_face,
+    "extension.md": rotary,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
 }
 
