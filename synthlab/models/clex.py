@@ -71,17 +71,18 @@ class CLEX(LengthRoPE):
         """The length factor t of a text of ``length`` tokens."""
         return min(-(-length // self.trained), self.factor)
 
-    def table(self, lengths, width, device=None):
-        factors = [self.factor_of(length) for length in lengths]
-        learned = torch.stack(self.learned(max(factors), width), 1)  # E t pairs
-        fixed = torch.stack([stretched(width, self.base, 2.0 * t - 1, device) for t in factors])
-        return fixed * learned[:, [t - 1 for t in factors]].exp()
+    def frequencies_of(self, lengths, width):
+        t = torch.arange(1, self.factor + 1, dtype=torch.float64, device=lengths.device)
+        table = stretched(width, self.base, (2 * t - 1)[:, None], lengths.device) * self.learned(width).exp()
+        models = torch.arange(len(table), device=lengths.device)
+        return table[models[:, None], (-(-lengths // self.trained)).clamp(max=self.factor) - 1]
 
-    def learned(self, largest: int, width: int) -> list[Float[Tensor, "E pairs"]]:
-        """What the network adds to the logs of the frequencies of NTK, y, at the length factors 1 to ``largest``."""
+    def learned(self, width: int) -> Float[Tensor, "E t pairs"]:
+        """What the network adds to the logs of the frequencies of NTK, y, at each whole length factor."""
         up, down, device = self.up.double(), self.down.double(), self.up.device
         # All that does not depend on y at once: RK4 asks for the ends and the middle of each step.
-        t = 1 + torch.arange(2 * self.steps * (largest - 1) + 1, dtype=torch.float64, device=device) / (2 * self.steps)
+        steps = self.steps * (self.factor - 1)
+        t = 1 + torch.arange(2 * steps + 1, dtype=torch.float64, device=device) / (2 * self.steps)
         pairs = torch.arange(width // 2, dtype=torch.float64, device=device)
         log_nu = geometric(width, self.base, device).log() - (2 * t - 1).log()[:, None] * 2 * pairs / (width - 2)
         fixed = (2 * log_nu @ up).split(1, 1)  # z + log nu = y + 2 log nu
@@ -89,9 +90,8 @@ class CLEX(LengthRoPE):
         def change(time: int, y: Float[Tensor, "E 1 pairs"]) -> Float[Tensor, "E 1 pairs"]:
             return torch.baddbmm(fixed[time], y, up).tanh() @ down
 
-        start = 0 * (up.mT + down)[:, :1]  # with gradients: of 0 for short texts, where nothing depends on the weights
-        solution = integrate(change, start, (largest - 1) * self.steps, 1 / self.steps)
-        return [y.squeeze(1) for y in solution[:: self.steps]]
+        solution = integrate(change, up.new_zeros(len(up), 1, width // 2), steps, 1 / self.steps)
+        return torch.cat(solution[:: self.steps], 1)
 
     def alike_up_to(self, length):
         t = self.factor_of(length)

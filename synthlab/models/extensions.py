@@ -111,8 +111,10 @@ class EABF(RoPE):
         return ((positions + 1).double().log() / math.log(self.trained)).clamp(min=1)
 
 
-def stretched(width: int, base: float, factor: float, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
-    """The frequencies of ``NTK``: the highest stays, the lowest is divided by ``factor``."""
+def stretched(
+    width: int, base: float, factor: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
+) -> Float[Tensor, "*rows pairs"]:
+    """The frequencies of ``NTK``: the highest stays, the lowest is divided by ``factor``, which may be one a row."""
     return geometric(width, base * factor ** (width / (width - 2)), device)
 
 

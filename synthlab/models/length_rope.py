@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor
 
@@ -32,19 +32,15 @@ class LengthRoPE(RoPE):
         self.trained = trained
 
     @abstractmethod
-    def table(
-        self, lengths: Sequence[int], width: int, device: torch.device | None = None
-    ) -> Float[Tensor, "#E lengths pairs"]:
-        """The frequencies of texts of each of ``lengths``, in tokens, for heads of ``width`` dimensions."""
+    def frequencies_of(self, lengths: Int[Tensor, "#E #B"], width: int) -> Float[Tensor, "#E #B pairs"]:
+        """The frequencies of texts of ``lengths`` tokens, for heads of ``width`` dimensions."""
 
-    def frequencies(self, width, device=None):
-        """Those of texts within the training length."""
-        return self.table([1], width, device)[0, 0]
+    def table(self, lengths: Sequence[int], width: int) -> Float[Tensor, "#E lengths pairs"]:
+        """The frequencies of one text of each of ``lengths``, for heads of ``width`` dimensions."""
+        return self.frequencies_of(torch.tensor([lengths]), width)
 
     def frequencies_at(self, positions, width):
-        lengths, rows = (positions.amax(-1) + 1).unique(return_inverse=True)
-        table = self.table(lengths.tolist(), width, positions.device)
-        return table[torch.arange(len(table), device=rows.device)[:, None], rows].unsqueeze(-2)
+        return self.frequencies_of(positions.amax(-1) + 1, width).unsqueeze(-2)
 
     def positions(self, lengths, count, generator):
         # What follows a prefix is padding, which must not make it longer.
@@ -74,9 +70,9 @@ class DynamicNTK(LengthRoPE):
         check_pairs(type(self).__name__, dims)
         self.factor = factor
 
-    def table(self, lengths, width, device=None):
-        factors = [1 + self.factor * max(0, length - self.trained) / self.trained for length in lengths]
-        return torch.stack([stretched(width, self.base, factor, device) for factor in factors])[None]
+    def frequencies_of(self, lengths, width):
+        factor = 1 + self.factor * (lengths - self.trained).clamp(min=0).double() / self.trained
+        return stretched(width, self.base, factor.unsqueeze(-1), lengths.device)
 
     def alike_up_to(self, length):
         return max(self.trained, length)
@@ -120,10 +116,10 @@ class LongRoPE(LengthRoPE):
         self.factor = factor
         self.short, self.long = short or [1.0] * pairs, long or [factor] * pairs
 
-    def table(self, lengths, width, device=None):
-        divisors = [self.short if length <= self.trained else self.long for length in lengths]
-        plain = RoPE.frequencies(self, width, device)
-        return (plain / torch.tensor(divisors, dtype=plain.dtype, device=device))[None]
+    def frequencies_of(self, lengths, width):
+        plain = self.frequencies(width, lengths.device)
+        short, long = (plain / plain.new_tensor(divisors) for divisors in (self.short, self.long))
+        return torch.where(lengths.unsqueeze(-1) > self.trained, long, short)
 
     def sharpen(self, positions):
         scale = 1 + math.log(self.factor) / math.log(self.trained)

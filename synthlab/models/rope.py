@@ -40,7 +40,9 @@ class RoPE(Encoding):
         return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
 
 
-def geometric(width: int, base: float, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
+def geometric(
+    width: int, base: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
+) -> Float[Tensor, "*rows pairs"]:
     """base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
     exponent = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
     return base**-exponent

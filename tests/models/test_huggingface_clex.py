@@ -88,6 +88,16 @@ def test_a_trainer_trains_it_and_its_weights_come_back_from_a_folder(lm, kind, t
         assert torch.equal(again(x).logits, model.eval()(x).logits)
 
 
+def test_what_has_no_weights_is_a_setting_of_transformers_own(lm, tmp_path):
+    build(lm, "Llama").save_pretrained(tmp_path)
+    dynamic = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 4.0}
+    extended = lm.hf.AutoModelForCausalLM.from_pretrained(tmp_path, rope_parameters=dynamic).eval()
+    x = texts(2, 3 * LENGTH)  # 4 * 3 - 3 = 9
+    with torch.no_grad():
+        expected = build(lm, "Llama", theta=10_000.0 * 9 ** (16 / 14))(x).logits
+        torch.testing.assert_close(extended(x).logits, expected, rtol=1e-4, atol=1e-4)
+
+
 def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
     model, x = lm.with_clex(build(lm, "Llama"), factor=4), texts(2, LENGTH - 2)
     expected = x

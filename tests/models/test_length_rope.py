@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from support.models import DIMS, LENGTH, alone, at, build, model, symbols
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS, Dims
+from synthlab.models.layers import Member
+from synthlab.regression.evaluation import readouts
 
 NAMES = [name for name, encoding in ENCODINGS.items() if encoding.depends_on_length]
 
@@ -78,6 +80,17 @@ def test_without_packing_each_prefix_is_read_out_as_alone(name):
         torch.testing.assert_close(net(x[:, :, :k])[0, :, -1], padded, rtol=0, atol=1e-5)
         torch.testing.assert_close(alone(net, 0, x[0, :, :k], positions[:, : k + 2]), padded, rtol=0, atol=1e-5)
     assert not torch.allclose(net(x)[0, :, 0], net(x[:, :, :1])[0, :, 0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_are_read_out_of_each_prefix_as_a_sequence_of_its_own(name):
+    net, x = model(name), symbols()[0]
+    net.encoding = build(name, Dims(16, 4), trained=3)
+    with torch.no_grad():
+        found = readouts(Member(net, 0), x, torch.Generator())
+        single = torch.stack([net(x[None, :, :k])[0, :, -1] for k in range(1, LENGTH + 1)], 1)
+        torch.testing.assert_close(found, single, rtol=0, atol=1e-5)
+        assert not torch.allclose(net(x[None])[0], single, rtol=0, atol=1e-4)  # what a packed row would give
 
 
 @pytest.mark.parametrize(
