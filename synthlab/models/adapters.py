@@ -62,16 +62,8 @@ class AdaptedModel:
                 quantized = settings.base == "nf4"
                 self.base[f"{name}.weight"] = nearest_normal_float(weight) if quantized else weight.clone()
                 self.factors[f"{name}.weight"] = _factors(weight, settings.rank, generators)
-        trained = [
-            *([ensemble.token_embeddings] if "embeddings" in settings.train else []),
-            *(
-                p
-                for m in ensemble.modules()
-                if isinstance(m, LayerNorm) and "norms" in settings.train
-                for p in m.parameters()
-            ),
-        ]
-        self.trained = {id(parameter) for parameter in trained}
+        kinds = {"embeddings": [ensemble.token_embeddings], "norms": _norms(ensemble)}
+        self.trained = {id(parameter) for kind in settings.train for parameter in kinds[kind]}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         weights = {
@@ -95,6 +87,11 @@ class AdaptedModel:
         parameters = dict(self.ensemble.named_parameters())
         for name, weight in self.weights().items():
             parameters[name].copy_(weight)
+
+
+def _norms(ensemble: nn.Module) -> list[nn.Parameter]:
+    norms = [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
+    return [parameter for norm in norms for parameter in norm.parameters()]
 
 
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:

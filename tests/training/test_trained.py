@@ -44,7 +44,14 @@ LANGUAGES = [
     ["language=recall", "encoding=randomized"],
     ["language=hidden_markov", "extension=yarn"],
     ["language=hidden_markov", "extension=pi", "finetune.steps=2", "alignment.windows=2", "alignment.alpha=0.1"],
-    ["language=hidden_markov", "extension=dual_chunk", "finetune.steps=2", "pattern=shifted", "lora=lora", "lora.rank=2"],
+    [
+        "language=hidden_markov",
+        "extension=dual_chunk",
+        "finetune.steps=2",
+        "pattern=shifted",
+        "lora=lora",
+        "lora.rank=2",
+    ],
 ]
 
 
