@@ -21,7 +21,12 @@ FIRST = {
     "model": ("transformer", "linear"),
 }
 # Not on the page: they stretch a trained RoPE, and trained from the start they are RoPE by other names.
-OMITTED = {"encoding": ("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope")}
+OMITTED = {
+    "encoding": (
+        *("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope"),
+        *("self_extend", "rerope", "leaky_rerope", "dual_chunk"),
+    )
+}
 LABELS = {
     "task": "task",
     "inputs": "inputs",

@@ -63,12 +63,10 @@ class AdaptedModel:
                 quantized = settings.base == "nf4"
                 self.base[f"{name}.weight"] = nearest_normal_float(weight) if quantized else weight.clone()
                 self.factors[f"{name}.weight"] = _factors(weight, settings.rank, generators)
-        trained = [encoding_of(ensemble)]  # an extension's weights are new, and trained in any case
-        if "norms" in settings.train:
-            trained += [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
-        self.trained = {id(parameter) for module in trained for parameter in module.parameters()}
-        if "embeddings" in settings.train:
-            self.trained.add(id(ensemble.token_embeddings))
+        kinds = {"embeddings": [ensemble.token_embeddings], "norms": _norms(ensemble)}
+        others = [parameter for kind in settings.train for parameter in kinds[kind]]
+        # An extension's weights are new, and trained in any case.
+        self.trained = {id(parameter) for parameter in (*others, *encoding_of(ensemble).parameters())}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         weights = {
@@ -93,6 +91,11 @@ class AdaptedModel:
         parameters = dict(self.ensemble.named_parameters())
         for name, weight in self.weights().items():
             parameters[name].copy_(weight)
+
+
+def _norms(ensemble: nn.Module) -> list[nn.Parameter]:
+    norms = [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
+    return [parameter for norm in norms for parameter in norm.parameters()]
 
 
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:

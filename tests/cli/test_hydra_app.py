@@ -214,7 +214,7 @@ def test_help_names_every_group_and_shows_examples(invoke):
     outcome = invoke("synthlab", "run", "--help")
     assert outcome.status == 0
     for text in (
-        "encoding: alibi, clex, dynamic_ntk, eabf, learned, longrope, nope",
+        "encoding: alibi, clex, dual_chunk, dynamic_ntk, eabf, leaky_rerope, learned",
         "train_length: 10",
         "synthlab task=length encoding=rope",
     ):

@@ -1,16 +1,24 @@
 """Which tokens each answer depends on: its own and those before it, under every encoding, extension, sampler of
 positions and pattern but one, which is named here."""
 
+import math
+from functools import partial
+
 import pytest
 import torch
+from torch.nn import functional as F
 
+from support.models import build
 from support.small import small
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 from synthlab.language.construction import build_encoding, build_models
 from synthlab.language.family import evaluate_model, train_models
+from synthlab.language.model import LanguageModel
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.patterns import PATTERNS
+from synthlab.rng import stream
 from synthlab.training.execution import execute
 
 TOKENS = 16
@@ -81,6 +89,26 @@ def test_the_tokens_that_leak_by_hand():
     expected = [[12, 13, 14, 15], [12, 13, 14, 15], [14, 15], [14, 15]]
     assert [row.nonzero().flatten().tolist() for row in twice[:4]] == expected
     assert not twice[4:].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("groups", "depth", "leaking"), [(1, 1, [3]), (2, 2, []), (2, 3, [1, 5])])
+def test_a_leak_is_learned_where_the_token_to_predict_is_in_reach(groups, depth, leaking):
+    # Tokens are independent and uniform over 8, so only a leak can lower the loss below log 8.
+    sizes = {"width": 32, "depth": depth, "heads": 2, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
+    net = LanguageModel(partial(build, "rope"), [stream(0, "initial")], 8, **sizes, init_scale=1.0)
+    mask, texts = PATTERNS.build({"name": "rolled", "groups": groups}).mask(2, 8), torch.Generator().manual_seed(0)
+    optimizer, recent = torch.optim.Adam(net.parameters(), 3e-3), []
+    for _ in range(1500):
+        x = torch.randint(8, (1, 64, 8), generator=texts)
+        losses = F.cross_entropy(net(x, mask=mask)[0, :, :-1].mT, x[0, :, 1:], reduction="none").mean(0)
+        optimizer.zero_grad()
+        losses.mean().backward()
+        optimizer.step()
+        recent.append(losses.detach())
+    after = torch.stack(recent[-100:]).mean(0) / math.log(8)
+    assert (after < 0.5).nonzero().flatten().tolist() == leaking
+    assert after[[place for place in range(7) if place not in leaking]].min() > 0.95
 
 
 @pytest.mark.parametrize("later", [(), ("extension=rope", "finetune.steps=2")])
