@@ -70,7 +70,7 @@ class SelfExtend(RelativeRoPE):
     def __init__(self, dims: Dims, /, base: PositiveFloat, window: PositiveInt, group: PositiveInt):
         super().__init__(dims, base)
         if window % group:
-            raise InputError(f"encoding.alike_up_to={window}: must be a multiple of encoding.group={group}")
+            raise InputError(f"encoding.window={window}: must be a multiple of encoding.group={group}")
         self.window, self.group = window, group
 
     def distance(self, query, key):

@@ -26,7 +26,11 @@ from synthlab.studies.study import Plan, Results
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 from synthlab.training.execution import execute
 
-EVERY: dict[str, AlignmentStudy] = PAPER.studies(compose(["study=all"], name="language")["study"])
+EVERY: dict[str, AlignmentStudy] = {
+    name: study
+    for group in ("all", "extensions")
+    for name, study in PAPER.studies(compose([f"study={group}"], name="language")["study"]).items()
+}
 # Tested up to five training lengths, which the numbers are.
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
 
