@@ -9,14 +9,14 @@ from torch import nn
 
 from synthlab.alignment.windows import both_contexts, min_context
 from synthlab.errors import InputError
+from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
+from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.model import MODELS
 from synthlab.language.source import Language
-from synthlab.models.adapters import ADAPTERS, AdaptedModel
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.patterns import PATTERNS
 from synthlab.models.rope import RoPE
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream

@@ -6,6 +6,7 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
+from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_adapters, build_extension, build_models
 from synthlab.language.evaluation import METRICS, by_context, doubled, facts, suffixes, temperature_within
@@ -13,7 +14,6 @@ from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
-from synthlab.models.adapters import AdaptedModel
 from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream

@@ -7,11 +7,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
+from synthlab.finetuning.adapters import AdaptedModel
+from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
-from synthlab.models.adapters import AdaptedModel
 from synthlab.models.encoding_base import Encoding, encoding_of
-from synthlab.models.patterns import PATTERNS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 

@@ -6,10 +6,10 @@ import torch
 
 from support.small import small
 from synthlab.errors import InputError
+from synthlab.finetuning.adapters import AdaptedModel, LoRA
+from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.language.construction import build_adapters, build_encoding, build_models
 from synthlab.language.family import train_models
-from synthlab.models.adapters import AdaptedModel, LoRA
-from synthlab.models.quantization import nearest_normal_float
 from synthlab.training.execution import execute, execute_together
 
 LATER = ("extension=pi", "finetune.steps=4", "finetune.lr=0.05", "language=hidden_markov")

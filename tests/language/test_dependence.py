@@ -12,12 +12,12 @@ from support.models import build
 from support.small import small
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
+from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.construction import build_encoding, build_models
 from synthlab.language.family import evaluate_model, train_models
 from synthlab.language.model import LanguageModel
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.patterns import PATTERNS
 from synthlab.rng import stream
 from synthlab.training.execution import execute
 

@@ -8,9 +8,9 @@ import torch
 
 from support.models import build, turned_products
 from synthlab.errors import InputError
+from synthlab.finetuning.huggingface import pattern_mask, sparse_in_training
+from synthlab.finetuning.patterns import PATTERNS
 from synthlab.models.encodings import Dims
-from synthlab.models.huggingface_patterns import pattern_mask, sparse_in_training
-from synthlab.models.patterns import PATTERNS
 
 pytestmark = pytest.mark.slow
 

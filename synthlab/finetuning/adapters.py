@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
+from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.models.encoding_base import encoding_of
 from synthlab.models.layers import Generators, LayerNorm, Linear, ensemble_parameter
-from synthlab.models.quantization import nearest_normal_float
 
 Layer = Literal["queries", "keys_values", "output", "mlp", "head"]
 Others = Literal["embeddings", "norms"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from synthlab.models.quantization import BLOCK, nearest_normal_float, normal_float
+from synthlab.finetuning.quantization import BLOCK, nearest_normal_float, normal_float
 
 # Dettmers et al., 2023, appendix E.
 PUBLISHED = [

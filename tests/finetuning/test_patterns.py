@@ -8,7 +8,7 @@ import torch
 
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.models.patterns import PATTERNS
+from synthlab.finetuning.patterns import PATTERNS
 
 HEADS, HEAD = 4, 3
 SIZES = [(16, 4), (8, 2), (24, 3), (8, 4), (8, 1)]  # tokens and groups

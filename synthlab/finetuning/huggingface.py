@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from synthlab.errors import InputError
-from synthlab.models.patterns import PATTERNS, Pattern
+from synthlab.finetuning.patterns import PATTERNS, Pattern
 
 KERNELS = ("eager", "sdpa", "synthlab_relative")  # the attention functions that take a mask for each head
 
