@@ -15,8 +15,8 @@ HALF_A_PERCENT = "0.01 nats is half a percent of the loss"
 @claim(
     "X1",
     where="Chen et al., 2023 (CLEX), section 3",
-    statement="(After CLEX.) Frequencies that are learned lower the loss on longer text below those of NTK.",
-    quantity="loss after 3 to 4 training lengths less that of NTK of the same factor, the same seed",
+    statement="(After CLEX.) What CLEX learns lowers the loss on longer text below that of NTK by the same factor.",
+    quantity="loss after 3 to 4 training lengths less that of CLEX without its network, the same seed",
     why="any gain counts",
 )
 def learned_frequencies(runs: pd.DataFrame) -> list[Check]:
@@ -33,7 +33,7 @@ def learned_frequencies(runs: pd.DataFrame) -> list[Check]:
     why=HALF_A_PERCENT,
 )
 def as_described(runs: pd.DataFrame) -> list[Check]:
-    arms = ("clamped", "clamped, shared by 3,000", "clamped, the authors' text")
+    arms = ("clamped", "clamped, shared by 300", "clamped, the authors' text")
     return checks(runs, arms, "loss_4x", BEYOND, low=-0.01, high=0.01)
 
 

@@ -3,6 +3,7 @@
 Transformers itself is not imported: a model is any module with its interface.
 """
 
+import inspect
 from typing import Any
 
 import torch
@@ -47,11 +48,12 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
     def use(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]] | None:
         if not module.training:
             return None
-        given = kwargs.get("attention_mask")
-        if given is not None and not given.all():
+        given = dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
+        mask = given.get("attention_mask")
+        if mask is not None and not mask.all():
             raise InputError("attention_mask: has zeros; must be all ones, for groups are of whole windows")
-        texts = next(each for each in (*args[:1], *map(kwargs.get, ("input_ids", "inputs_embeds"))) if each is not None)
-        return args[:1], kwargs | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
+        texts = next(each for each in map(given.get, ("input_ids", "inputs_embeds")) if each is not None)
+        return (), given | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
 
     return model.register_forward_pre_hook(use, with_kwargs=True)
 

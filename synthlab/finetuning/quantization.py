@@ -12,7 +12,7 @@ OFFSET = 0.9677083  # the outermost probability, from the authors' code: the mea
 def normal_float() -> Float[Tensor, "16"]:
     """The 16 values of NF4, in ascending order (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E).
 
-    Quantiles of the normal distribution, eight below 0 and seven above, and 0 itself, divided by the largest. They are
+    Quantiles of the normal distribution, seven below 0 and eight above, and 0 itself, divided by the largest. They are
     computed as in the authors' library bitsandbytes.
 
     Example:

@@ -37,7 +37,11 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         if not issubclass(trained, RoPE):
             raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
         # Defaults of the extension, from the model that it extends.
-        known = {"trained": config.train_length, "base": config.encoding.get("base")}
+        known = {
+            "trained": config.train_length,
+            "base": config.encoding.get("base"),
+            "factor": math.ceil(config.test_length / config.train_length),
+        }
         parts["extension"] = _filled(config.extension, known)
     for field, before in LATER.items():
         member = getattr(config, field)
@@ -127,6 +131,8 @@ def _check_encodings(config: LanguageConfig) -> None:
                 f"{field}={name}: has {positions} positions; texts of {needed} tokens need as many (test_length, and "
                 f"evaluation.lengths times train_length; where positions are drawn, two windows of a text)"
             )
+        if field == "encoding" and config.extension is not None and any(True for _ in encoding.parameters()):
+            raise InputError(f"encoding={name}: has weights, which an extension would replace; choose rope")
         if field == "extension" and not isinstance(encoding, RoPE):
             raise InputError(f"extension={name}: must be a variant of rope")
     if config.extension is None and config.finetune.steps:
@@ -141,13 +147,18 @@ def _check_weights(config: LanguageConfig) -> None:
     """Refuse a second training that would leave the weights of an extension as they are."""
     if config.extension is None or not config.finetune.steps:
         return
-    encoding, window = build_encoding(config, "extension"), config.finetune.length or config.train_length
+    encoding, window = build_encoding(config, "extension"), _window(config)
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
-    if encoding.depends_on_length and any(True for _ in encoding.parameters()) and reach <= encoding.alike_up_to(1):
+    if not encoding.depends_on_length or not any(weights.numel() for weights in encoding.parameters()):
+        return
+    alike = encoding.alike_up_to(1)
+    if alike == math.inf:
+        raise InputError(f"extension.factor={config.extension['factor']}: must be 2 or more in a second training")
+    if reach <= alike:
         raise InputError(
-            f"extension={config.extension['name']}: has weights that are trained beyond {encoding.alike_up_to(1)} "
-            f"tokens alone; choose positions that reach farther, as positions=clex, or a larger finetune.length"
+            f"extension={config.extension['name']}: has weights that are trained beyond {alike} tokens alone; choose "
+            f"positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
 
@@ -176,8 +187,7 @@ def _check_pattern(config: LanguageConfig) -> None:
         return
     if config.model["name"] != "transformer":
         raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
-    length = config.finetune.length or config.train_length
-    PATTERNS.build(config.pattern).mask(config.model["heads"], length)
+    PATTERNS.build(config.pattern).mask(config.model["heads"], _window(config))
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:

@@ -32,7 +32,7 @@ class CLEX(LengthRoPE):
         base: The base that the model was trained with.
         factor: The largest length factor.
         trained: The training length in tokens.
-        hidden: The hidden units of the network, in head widths.
+        hidden: The hidden units of the network, in head widths; 0 for no network, which leaves that NTK.
         steps: The steps of integration from one whole length factor to the next.
 
     Example:
@@ -52,7 +52,7 @@ class CLEX(LengthRoPE):
         base: PositiveFloat,
         factor: Annotated[int, Field(ge=1, le=1024)],
         trained: PositiveInt,
-        hidden: Annotated[int, Field(ge=1, le=64)],
+        hidden: Annotated[int, Field(ge=0, le=64)],
         steps: Annotated[int, Field(ge=1, le=1000)],
     ):
         super().__init__(dims, base, trained)
@@ -64,7 +64,8 @@ class CLEX(LengthRoPE):
 
     def initialise(self, generators):
         for values, generator in zip(self.up.data, generators, strict=True):
-            nn.init.kaiming_uniform_(values, a=math.sqrt(5), generator=generator)
+            if values.numel():
+                nn.init.kaiming_uniform_(values, a=math.sqrt(5), generator=generator)
         nn.init.zeros_(self.down)
 
     def factor_of(self, length: int) -> int:

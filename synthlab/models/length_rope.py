@@ -37,7 +37,8 @@ class LengthRoPE(RoPE):
 
     def table(self, lengths: Sequence[int], width: int) -> Float[Tensor, "#E lengths pairs"]:
         """The frequencies of one text of each of ``lengths``, for heads of ``width`` dimensions."""
-        return self.frequencies_of(torch.tensor([lengths]), width)
+        device = next((weights.device for weights in self.parameters()), None)
+        return self.frequencies_of(torch.tensor([lengths], device=device), width)
 
     def frequencies_at(self, positions, width):
         return self.frequencies_of(positions.amax(-1) + 1, width).unsqueeze(-2)

@@ -21,7 +21,7 @@ class Offset(Stretched):
     """Positions u, u + 1, ..., u + N - 1, with u uniform on 0, ..., (s-1) N (shifted positions: Kiyono et al., 2021,
     arXiv 2109.05644, section 3).
 
-    Encodings of relative positions, RoPE among them, give the same logits as without a sampler, but for rounding.
+    Encodings of distances alone, such as RoPE, give the same logits as without a sampler, but for rounding.
 
     Example:
         >>> import torch

@@ -137,11 +137,34 @@ def test_a_model_has_the_extension_s_weights_of_its_step_saved_or_trained_again(
             "encoding.long=[1.0]: has 1 numbers; must have one for each of 4",
         ),
         (["extension=clex", "extension.factor=0"], "extension.factor=0: must be greater than or equal to 1"),
+        (
+            ["extension=clex", "extension.factor=1", "finetune.steps=2", "positions=clex"],
+            "extension.factor=1: must be 2 or more in a second training",
+        ),
+        (
+            ["encoding=clex", "extension=pi"],
+            "encoding=clex: has weights, which an extension would replace; choose rope",
+        ),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
     with pytest.raises(InputError, match=re.escape(line)):
         small(*overrides)
+
+
+def test_length_factors_reach_as_far_as_the_tests_unless_given():
+    config = small("extension=clex", "positions=clex", "finetune.steps=2", "test_length=60")
+    assert config.extension["factor"] == config.positions["factor"] == 8  # 60 tokens are 7.5 windows of 8
+    assert small("extension=clex", "extension.factor=3").extension["factor"] == 3
+
+
+def test_the_length_of_a_second_training_is_none_of_the_first():
+    assert small("extension=pi", "finetune.length=20", "train_length=16", "pattern=shifted").pattern is not None
+
+
+def test_ntk_by_the_length_factor_is_trained_as_clex_is():
+    bare = (*TRAINED[:-1], "extension.hidden=0")
+    assert execute(small(*bare)).training["loss"].notna().all()
 
 
 def test_longer_windows_train_it_as_well():

@@ -122,3 +122,10 @@ def test_with_a_largest_factor_of_1_it_is_rope():
     v = torch.randn(1, 2, 3, 1, 16, generator=torch.Generator().manual_seed(0))
     positions = at(0, 100, 999)
     assert torch.equal(clex(std=0.3, factor=1).rotate(v, positions), build("rope", Dims(16, 1)).rotate(v, positions))
+
+
+def test_without_a_network_it_is_ntk_by_the_length_factor_and_stays_so():
+    bare, untrained = clex(hidden=0), clex()
+    lengths = [64, 65, 128, 200, 256]
+    assert torch.equal(bare.table(lengths, 16), untrained.table(lengths, 16))
+    assert sum(weights.numel() for weights in bare.parameters()) == 0

@@ -65,15 +65,17 @@ def test_untrained_it_is_the_model_with_the_base_of_ntk(lm, kind):
 @pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_trainer_trains_it_and_its_weights_come_back_from_a_folder(lm, kind, tmp_path):
+    from synthlab.positions.huggingface import PositionCollator
+
     model = lm.with_clex(build(lm, kind), factor=4)
     before = {name: values.detach().clone() for name, values in model.named_parameters()}
     assert len([name for name in before if ".rotary_emb.clex." in name]) == 2
     x = texts(8, LENGTH)
-    positions = ClexPositions(factor=4).positions(8, LENGTH, torch.Generator().manual_seed(0))
-    rows = [{"input_ids": a, "labels": a, "position_ids": b} for a, b in zip(x, positions, strict=True)]
+    collator = PositionCollator(ClexPositions(factor=4), seed=0)
+    rows = [{"input_ids": text, "labels": text} for text in x]
     quick = {"learning_rate": 1e-3, "max_steps": 3, "per_device_train_batch_size": 8, "save_strategy": "no"}
     args = lm.hf.TrainingArguments(str(tmp_path / "run"), report_to=[], disable_tqdm=True, use_cpu=True, **quick)
-    lm.hf.Trainer(model, args, train_dataset=rows).train()
+    lm.hf.Trainer(model, args, train_dataset=rows, data_collator=collator, callbacks=[collator]).train()
     for name, values in model.named_parameters():
         if ".rotary_emb.clex." in name:
             assert not torch.equal(values, before[name]), name
@@ -111,6 +113,18 @@ def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
     assert torch.equal(model.generate(padded, attention_mask=mask, **greedy)[:, 3:], expected)
     with pytest.raises(InputError, match="position_ids: begin at 14; must begin at 0, as the frequencies of CLEX"):
         model.generate(x, attention_mask=torch.ones_like(x), use_cache=True, **greedy)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_makes_no_text_longer(lm, side):
+    model, x = lm.with_clex(build(lm, "Llama"), factor=4), texts(1, LENGTH)
+    alone, padding = model(x).logits, torch.zeros(1, 2 * LENGTH, dtype=torch.long)
+    order = (padding, x) if side == "left" else (x, padding)
+    masked = (torch.zeros_like(padding), torch.ones_like(x)) if side == "left" else (torch.ones_like(x), padding)
+    tokens, mask = torch.cat(order, 1), torch.cat(masked, 1)
+    for found in (model(tokens, attention_mask=mask), model(tokens, mask)):
+        torch.testing.assert_close(found.logits[mask.bool()], alone[0], rtol=1e-4, atol=1e-4)
 
 
 def test_what_does_not_fit_is_refused_in_a_line(lm):

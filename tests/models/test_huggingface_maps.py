@@ -195,6 +195,12 @@ def test_patterns_that_do_not_fit_a_call_are_refused(hf):
         model(texts(2, 12))
     with pytest.raises(InputError, match="attention_mask: has zeros; must be all ones"):
         model(texts(), attention_mask=(torch.arange(LONG) > 2).long().expand(2, -1))
+    with pytest.raises(InputError, match="attention_mask: has zeros; must be all ones"):
+        model(texts(), (torch.arange(LONG) > 2).long().expand(2, -1))
+    turned = torch.arange(LONG).flip(0)[None].expand(2, -1)
+    ones = torch.ones(2, LONG)
+    assert torch.equal(model(texts(), ones, turned).logits, model(texts(), position_ids=turned).logits)
+    assert not torch.equal(model(texts(), ones, turned).logits, model(texts()).logits)
     model.config._attn_implementation_internal = "flex_attention"
     with pytest.raises(InputError, match="attn_implementation=flex_attention: takes no mask for each head"):
         model(texts())
