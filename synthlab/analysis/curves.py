@@ -55,7 +55,7 @@ STYLES = {
     "dynamic_ntk": Style("dynamic NTK", BROWN, DASHDOT, "d"),
     "longrope": Style("LongRoPE", ROSE, DASHES, "8"),
     "self_extend": Style("Self-Extend", PLUM, "-", "H"),
-    "rerope": Style("ReRoPE", FOREST, DASHES, "X"),
+    "rerope": Style("ReRoPE", FOREST, DASHES, "3"),
     "leaky_rerope": Style("leaky ReRoPE", SAND, DASHDOT, "2"),
     "dual_chunk": Style("dual chunk", NAVY, DOTS, "1"),
     "learned": Style("learned", RED, DOTS, "D"),

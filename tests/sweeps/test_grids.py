@@ -72,7 +72,7 @@ def test_combinations_are_those_that_hydra_makes_whatever_the_order(overrides):
     [
         (["seed=range(5)"], 5),
         (["task=glob(*)"], len(TASKS)),
-        (["encoding=glob([no*,r*])", "seed=range(2)"], 6),
+        (["encoding=glob([no*,ra*])", "seed=range(2)"], 4),
         (["seed=0,1", "seed=2"], 1),  # the last one holds, as on any command line
         (["seed=choice(1,2,1)"], 2),  # each run once
         (["model={width:64},{width:32}"], 2),
