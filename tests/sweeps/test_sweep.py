@@ -17,6 +17,7 @@ from support.processes import needs_proc
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import resolve
 from synthlab.regression.tasks import TASKS
 from synthlab.storage import leases as leases_module
@@ -183,7 +184,8 @@ def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp
     )
     assert outcome.status == 0, outcome.err
     lines = outcome.out.splitlines()
-    assert lines[0] == "median over seeds at the longest test length: the best 10 of 44"
+    series = 2 * len(ENCODINGS) * 2
+    assert lines[0] == f"median over seeds at the longest test length: the best 10 of {series}"
     assert lines[1].split() == [
         "task",
         "encoding",
