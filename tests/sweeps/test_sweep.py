@@ -199,13 +199,13 @@ def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp
     assert errors == sorted(errors)
     assert lines[-2] == f"records: {tmp_path}/runs"
     ranking, runs = re.findall(r"\S+\.csv", lines[-1])
-    assert len(pd.read_csv(ranking)) == 44
-    assert len(pd.read_csv(runs)) == 88
-    assert "88 done, 0 failed, 0 skipped, 0 left" in outcome.err
+    assert len(pd.read_csv(ranking)) == series
+    assert len(pd.read_csv(runs)) == 2 * series
+    assert f"{2 * series} done, 0 failed, 0 skipped, 0 left" in outcome.err
     again = invoke(
         "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
     )
-    assert "0 done, 0 failed, 88 skipped, 0 left" in again.err
+    assert f"0 done, 0 failed, {2 * series} skipped, 0 left" in again.err
     assert again.out.splitlines()[:-1] == lines[:-1]
 
 
