@@ -19,6 +19,7 @@ from synthlab.alignment.misalignment import Model
 from synthlab.alignment.regularizer import AlignedLoss, Distance, draw_extra
 from synthlab.alignment.windows import both_contexts, extra_range, min_context
 from synthlab.errors import InputError, lacks
+from synthlab.rng import seeded
 
 try:
     from transformers import Trainer, TrainerCallback  # pyright: ignore[reportMissingImports]  # of the extra lm
@@ -211,15 +212,13 @@ class _Draws(TrainerCallback):
 
     def __init__(self, seed: int):
         self.seed = seed
-        self.generator = torch.Generator()
         self._begin(0)
 
     def on_step_begin(self, args, state, control, **kwargs):
         self._begin(state.global_step)
 
     def _begin(self, step: int) -> None:
-        entropy = np.random.SeedSequence((self.seed, step)).generate_state(1, dtype=np.uint64)[0]
-        self.generator.manual_seed(int(entropy >> 1))  # torch takes signed 64-bit seeds
+        self.generator = seeded(np.random.SeedSequence((self.seed, step)))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch.utils.data import get_worker_info
 
 from synthlab.errors import InputError, lacks
 from synthlab.positions.sampler_base import PositionSampler, Window
+from synthlab.rng import seeded
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]  # of the extra lm
@@ -109,9 +110,7 @@ class PositionCollator(TrainerCallback):
         worker = get_worker_info()
         number = self.made if worker is None else self.made * worker.num_workers + worker.id
         self.made += 1
-        sequence = np.random.SeedSequence((self.seed, self.process, self.first + number))
-        # torch takes signed 64-bit seeds
-        return torch.Generator().manual_seed(int(sequence.generate_state(1, dtype=np.uint64)[0] >> 1))
+        return seeded(np.random.SeedSequence((self.seed, self.process, self.first + number)))
 
     def on_init_end(self, args, state, control, **kwargs):
         self.trainer = True
