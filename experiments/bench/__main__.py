@@ -159,7 +159,7 @@ def commands(effort: Effort) -> Iterator[Row]:
 def sweep(effort: Effort) -> Row:
     """A sweep of runs that take about 5 seconds each: what is neither training nor testing."""
     arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
-    cost, workers = measure(arguments), os.cpu_count() or 1
+    cost, workers = measure(arguments, sampled=False), os.cpu_count() or 1
     return Row(
         f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
         f"{1 - cost.busy / (workers * cost.seconds):.1%}",
