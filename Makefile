@@ -67,7 +67,7 @@ demo: $(READY)
 	@$(BIN)/python -m classroom $(ARGS)
 
 walkthrough: $(READY)
-	@$(BIN)/python -m classroom.walkthrough $(ARGS)
+	@$(BIN)/python -m classroom.lessons.walkthrough $(ARGS)
 
 # The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
 reference: $(READY)

@@ -6,13 +6,13 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, Div, UIElement
 
-from classroom import words
-from classroom.charts import AnswersChart, Curves, ErrorChart, OutputsChart, points
+from classroom.charts.curves import AnswersChart, Curves, ErrorChart, OutputsChart, points
+from classroom.charts.inside import AddedChart, AttentionChart, SequenceChart
+from classroom.charts.styles import THEORY
+from classroom.charts.views import Reading
 from classroom.controls import SHEET
-from classroom.inside import AddedChart, AttentionChart, SequenceChart
+from classroom.lessons import words
 from classroom.runs import Run, Runs, shown
-from classroom.styles import THEORY
-from classroom.views import Reading
 
 READABLE = 60  # symbols of a sequence that are spelt out
 

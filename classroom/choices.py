@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
-from classroom import words
-from classroom.lessons import Lesson, Lessons, in_order
+from classroom.lessons import words
+from classroom.lessons.lesson import Lesson, Lessons, in_order
 from synthlab.config.composition import compose
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError

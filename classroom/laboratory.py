@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
+from classroom.charts.viewer import Viewer
 from classroom.messages import (
     Answered,
     Begun,
@@ -23,16 +24,15 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from classroom.viewer import Viewer
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, in_one_line
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, resolve
 from synthlab.regression.family import train_models
 from synthlab.training.devices import one_thread
-from theory.least import least_error
-from theory.optima import optimum
+from theory.closed_forms.least import least_error
+from theory.closed_forms.optima import optimum
 
 PAUSE = 0.25  # least seconds between two views of a model
 SHARE = 0.3  # fraction of the time that views may take,

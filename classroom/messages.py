@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from classroom.views import Reading, View
+from classroom.charts.views import Reading, View
 
 # --- the page asks; runs have numbers
 

@@ -10,7 +10,7 @@ from classroom.board import Board
 from classroom.choices import Chooser, read_sequence
 from classroom.controls import Controls, on_change
 from classroom.handlers import guarded, pressed
-from classroom.lessons import Lesson, Lessons
+from classroom.lessons.lesson import Lesson, Lessons
 from classroom.messages import Progress, Reply
 from classroom.training import Training
 from classroom.worker import Worker

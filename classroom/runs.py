@@ -10,12 +10,12 @@ from math import isfinite, sqrt
 
 from bokeh.models import ColumnDataSource
 
-from classroom.charts import points
+from classroom.charts.curves import points
+from classroom.charts.styles import THEORY, Line, line
+from classroom.charts.views import View
+from classroom.charts.wording import in_digits
 from classroom.choices import Choice
 from classroom.messages import Begun, Progress
-from classroom.styles import THEORY, Line, line
-from classroom.views import View
-from classroom.wording import in_digits
 
 WORDS = {
     "waiting": "starting",

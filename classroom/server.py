@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field, PositiveInt
 from tornado.ioloop import IOLoop
 
 from classroom.choices import Chooser, Limit
-from classroom.lessons import Lessons
+from classroom.lessons.lesson import Lessons
 from classroom.page import Options, Page
 from classroom.worker import Worker
 from synthlab.config.registry import STRICT, validated

@@ -21,8 +21,8 @@ from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
 from synthlab.output import tell
 from synthlab.studies.checks import FACTORS, Answer, Witnesses
-from synthlab.studies.pages import template
-from synthlab.studies.report import deviations, in_words, told
+from synthlab.studies.presentation.pages import template
+from synthlab.studies.presentation.report import deviations, in_words, told
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

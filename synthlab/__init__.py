@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from synthlab.analysis.record_list import load_records as load_records
     from synthlab.errors import InputError as InputError
     from synthlab.errors import RunsFailed as RunsFailed
-    from synthlab.models.encoding_base import Dims as Dims
-    from synthlab.models.encoding_base import Encoding as Encoding
+    from synthlab.models.encodings.base import Dims as Dims
+    from synthlab.models.encodings.base import Encoding as Encoding
     from synthlab.regression.inputs import InputDistribution as InputDistribution
     from synthlab.regression.outrep import Interval as Interval
     from synthlab.regression.outrep import OutRep as OutRep
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from synthlab.sweeps.from_python import run as run
     from synthlab.sweeps.models import load_model as load_model
     from synthlab.sweeps.models import train as train
-    from synthlab.sweeps.tracker_base import Track as Track
-    from synthlab.sweeps.tracker_base import Tracker as Tracker
+    from synthlab.sweeps.trackers.base import Track as Track
+    from synthlab.sweeps.trackers.base import Tracker as Tracker
     from synthlab.training.trained import Prediction as Prediction
     from synthlab.training.trained import TrainedModel as TrainedModel
 
 # Imported on first use: tab completion and --help then do without torch, which takes a second or more to import.
 _HOMES = {
-    "Dims": "models.encoding_base",
-    "Encoding": "models.encoding_base",
+    "Dims": "models.encodings.base",
+    "Encoding": "models.encodings.base",
     "InputDistribution": "regression.inputs",
     "InputError": "errors",
     "Interval": "regression.outrep",
@@ -40,8 +40,8 @@ _HOMES = {
     "Records": "analysis.record_list",
     "RunsFailed": "errors",
     "Task": "regression.tasks",
-    "Track": "sweeps.tracker_base",
-    "Tracker": "sweeps.tracker_base",
+    "Track": "sweeps.trackers.base",
+    "Tracker": "sweeps.trackers.base",
     "TrainedModel": "training.trained",
     "load_model": "sweeps.models",
     "load_records": "analysis.record_list",

@@ -56,7 +56,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from hydra.core.hydra_config import HydraConfig
 
         from classroom.__main__ import main as classroom_main
-        from classroom.walkthrough import main as walkthrough_main
+        from classroom.lessons.walkthrough import main as walkthrough_main
         from experiments.__main__ import main as experiments_main
         from experiments.long_short_alignment.__main__ import main as language_main
         from synthlab.__main__ import main as synthlab_main

@@ -47,8 +47,8 @@ METHODS = [
 ]
 # Not part of what ``synthlab`` exports, but with examples.
 OTHERS = [
-    "synthlab.models.clex:CLEX",
-    "synthlab.models.length_rope:DynamicNTK",
+    "synthlab.models.encodings.clex:CLEX",
+    "synthlab.models.encodings.length_rope:DynamicNTK",
 ]
 
 

@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theory.linear_attention import expected_error as expected_error
-    from theory.linear_attention import training_loss as training_loss
-    from theory.optima import Optimum as Optimum
-    from theory.optima import optimum as optimum
-    from theory.optima import paper_optimum as paper_optimum
+    from theory.closed_forms.linear_attention import expected_error as expected_error
+    from theory.closed_forms.linear_attention import training_loss as training_loss
+    from theory.closed_forms.optima import Optimum as Optimum
+    from theory.closed_forms.optima import optimum as optimum
+    from theory.closed_forms.optima import paper_optimum as paper_optimum
 
 # Imported on first use: tab completion and --help then do without sympy and torch, which take seconds to import.
 _HOMES = {

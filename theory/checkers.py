@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 import sympy
 from sympy import Expr, Matrix
 
-from theory.formulas import L, N, is_zero
+from theory.closed_forms.formulas import L, N, is_zero
+from theory.closed_forms.linear_attention import TARGETS, mixture, readout, training_loss
+from theory.closed_forms.optima import Optimum, optimum
 from theory.ledger import Checker, ForHeads, Status, Verdict, dims, plain
-from theory.linear_attention import TARGETS, mixture, readout, training_loss
-from theory.optima import Optimum, optimum
 
 LENGTHS = range(1, 13)  # searched for a formula's smallest counterexample
 

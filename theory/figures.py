@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from synthlab.analysis.curves import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
-from synthlab.studies.drawing import Drawing
+from synthlab.studies.presentation.drawing import Drawing
 
 # Exact errors are drawn as lines, errors of trained models as marks.
 PAPER = Style("paper's optimum", BLACK, DASHES, "")

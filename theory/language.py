@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from synthlab.config.base import Config, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
-from synthlab.language.hidden_markov import HiddenMarkov
+from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Expr, Matrix
 
-from theory.formulas import H, is_zero
+from theory.closed_forms.formulas import H, is_zero
 
 
 class Status(StrEnum):

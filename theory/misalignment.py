@@ -10,7 +10,7 @@ from typing import NamedTuple
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from theory.formulas import N, is_zero
+from theory.closed_forms.formulas import N, is_zero
 from theory.ledger import Status, Verdict
 
 K, LT, RHO = sympy.symbols("k l_test rho", positive=True)

@@ -9,9 +9,9 @@ from latex2mathml.converter import convert
 
 from synthlab.analysis.curves import in_words
 from synthlab.storage.files import write_whole
-from synthlab.studies.figure_files import Drawn, Folder
-from synthlab.studies.pages import template
-from synthlab.studies.report import Picture
+from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.pages import template
+from synthlab.studies.presentation.report import Picture
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
 from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, counted, propositions

@@ -12,10 +12,10 @@ import sympy
 
 from synthlab.analysis.curves import in_words
 from synthlab.storage.records import Record
-from theory.formulas import loss_formula, optimum_error_formula, optimum_formula
+from theory.closed_forms.formulas import loss_formula, optimum_error_formula, optimum_formula
+from theory.closed_forms.linear_attention import TARGETS
+from theory.closed_forms.optima import optimum, paper_optimum
 from theory.ledger import Entry, Proposition, Status, blamed, plain
-from theory.linear_attention import TARGETS
-from theory.optima import optimum, paper_optimum
 from theory.trained import SHIFTS, Case
 
 # In the order of the paper's equations; what goes beyond the paper comes last.

@@ -14,10 +14,10 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
 from synthlab.regression.outrep import OUTREPS
 from synthlab.storage.records import Record
-from theory.linear_attention import TARGETS
-from theory.maps import FUNCTIONS
-from theory.numeric import expected_errors
-from theory.optima import Optimum, optimum, paper_optimum
+from theory.closed_forms.linear_attention import TARGETS
+from theory.closed_forms.maps import FUNCTIONS
+from theory.closed_forms.numeric import expected_errors
+from theory.closed_forms.optima import Optimum, optimum, paper_optimum
 
 LOSS_AGREES, ERROR_AGREES = 0.01, 0.02  # relative differences within which training and theory agree
 SETTABLE = ("protocol", "model", "evaluation")  # groups of the runs that the theory does not set itself

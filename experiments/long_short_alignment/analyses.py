@@ -26,7 +26,7 @@ from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.storage.records import Record
-from synthlab.studies.figure_files import Drawn
+from synthlab.studies.presentation.figure_files import Drawn
 
 Names = Annotated[list[str], Field(min_length=1)]
 

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from experiments.long_short_alignment.correlations import WITNESSES, correlation, pearson, spearman
 from synthlab.analysis.curves import band_note, draw_lines, style_of
-from synthlab.studies.drawing import Drawing
+from synthlab.studies.presentation.drawing import Drawing
 
 LETTERS = 50  # that fit beside and below a panel
 ROOM = 0.36  # of the width of a scatter's points, beside them for the legend

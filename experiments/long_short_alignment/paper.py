@@ -5,7 +5,7 @@ from pathlib import Path
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from synthlab.language.config import LanguageConfig
-from synthlab.studies.report import About
+from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
 ABOUT = About(

@@ -31,8 +31,8 @@ from experiments.long_short_alignment.run_table import (
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
 from synthlab.regression.baseline import constant_loss
-from synthlab.studies.figure_files import Drawn
 from synthlab.studies.fitting import fits
+from synthlab.studies.presentation.figure_files import Drawn
 
 HOW = {how.__name__: how for how in (pearson, spearman)}
 

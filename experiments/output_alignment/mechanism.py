@@ -14,7 +14,7 @@ import numpy as np
 from synthlab.analysis.curves import in_words
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.inside import Measure, measured
+from synthlab.studies.presentation.inside import Measure, measured
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[Evidence]()

@@ -6,7 +6,7 @@ from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from synthlab.regression.config import RunConfig
 from synthlab.studies.figures import Figure
-from synthlab.studies.report import About
+from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
 ABOUT = About(

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Generators, LayerNorm, Linear, ensemble_parameter
 
 Layer = Literal["queries", "keys_values", "output", "mlp", "head"]

@@ -13,8 +13,8 @@ from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import HookedTransformer, HookPoint, full_name
 from synthlab.inspection.interventions import Hook, in_short
-from synthlab.models.encoding_base import Dims
 from synthlab.models.encodings import NoPE
+from synthlab.models.encodings.base import Dims
 from synthlab.models.transformer import Decoder
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.models.attention import Attention, Block
-from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import MLP, LayerNorm, Linear
 from synthlab.models.transformer import Decoder
 

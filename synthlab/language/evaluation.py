@@ -16,7 +16,7 @@ from synthlab.alignment.misalignment import Form, Model, misalignment
 from synthlab.alignment.windows import min_context
 from synthlab.language.calibration import best_temperature
 from synthlab.language.config import LanguageConfig
-from synthlab.language.source import Language
+from synthlab.language.languages.source import Language
 from synthlab.rng import stream
 
 # The metrics recorded for each context length; the last two for languages whose distribution is known.

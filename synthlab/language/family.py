@@ -14,7 +14,7 @@ from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.storage.records import Record

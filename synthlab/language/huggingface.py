@@ -19,8 +19,8 @@ from synthlab.errors import InputError, lacks
 from synthlab.language.config import LanguageConfig
 from synthlab.language.model import MODELS, LanguageModel, attended
 from synthlab.language.trained import TrainedLanguage
-from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import Dims, Encoding
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]

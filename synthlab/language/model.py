@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import PackedTokens
 from synthlab.models.transformer import Decoder

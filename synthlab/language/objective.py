@@ -11,7 +11,7 @@ from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
-from synthlab.models.encoding_base import Encoding, encoding_of
+from synthlab.models.encodings.base import Encoding, encoding_of
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 

@@ -10,8 +10,8 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension
 from synthlab.language.evaluation import ROWS
 from synthlab.language.languages import LANGUAGES
-from synthlab.language.source import Language
-from synthlab.models.encoding_base import encoding_of
+from synthlab.language.languages.source import Language
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.trained import Prediction, TrainedModel

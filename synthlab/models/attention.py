@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import MLP, LayerNorm, Linear
 from synthlab.models.packing import PackedTokens
 from synthlab.models.unique_tokens import UniqueTokens

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 if TYPE_CHECKING:
-    from synthlab.models.encoding_base import Encoding
+    from synthlab.models.encodings.base import Encoding
 
 Generators = Sequence[torch.Generator]
 

@@ -16,7 +16,8 @@ from pydantic import Field, PositiveFloat
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
-from synthlab.models.encodings import Dims, Encoding, NoPE
+from synthlab.models.encodings import NoPE
+from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import Generators, Linear, init_normal
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from synthlab.errors import InputError
 from synthlab.models.attention import Block, Kind, Norm, Tokens
-from synthlab.models.encoding_base import Dims, Encoding
+from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_parameter, gather_rows, init_normal
 from synthlab.models.packing import VOCABULARY, pack, packed_positions, packed_tokens
 from synthlab.models.unique_tokens import table, unique_tokens

@@ -20,7 +20,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import BOS, EOS
 

@@ -10,8 +10,8 @@ from torch import nn
 
 from synthlab.config.registry import Registry, asking
 from synthlab.errors import InputError
-from synthlab.models.encoding_base import encoding_of
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig

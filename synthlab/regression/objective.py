@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.models.packing import with_ends
 from synthlab.regression.config import RunConfig

@@ -15,9 +15,9 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
-from synthlab.studies.figure_files import Folder
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.report import Picture, left_out_lines, verdict_lines, verdict_table, write_report
+from synthlab.studies.presentation.figure_files import Folder
+from synthlab.studies.presentation.report import Picture, left_out_lines, verdict_lines, verdict_table, write_report
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.training import Runs, train_in_rounds

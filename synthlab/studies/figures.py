@@ -13,12 +13,12 @@ from synthlab.metrics import METRICS
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
-from synthlab.studies.drawing import Series
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.figure_files import Drawn
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
-from synthlab.studies.plots import PLOTS
+from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.figure_files import Drawn
+from synthlab.studies.presentation.plots import PLOTS
 from synthlab.studies.study import Results, Study, check_text
 
 Varied = Annotated[dict[str, Values], Field(min_length=1)]

@@ -14,10 +14,10 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting
-from synthlab.studies.figure_files import Drawn
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.report import About
+from synthlab.studies.presentation.figure_files import Drawn
+from synthlab.studies.presentation.report import About
 from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
 from synthlab.studies.verdicts import Claim
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from synthlab.config.base import Config
-from synthlab.models.encoding_base import encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.training.devices import one_thread
 from synthlab.training.loop import train

@@ -6,7 +6,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from classroom.choices import Chooser
-from classroom.lessons import Lessons
+from classroom.lessons.lesson import Lessons
 from classroom.server import Settings, checked
 from support.puppets import Window
 from synthlab.config.composition import conf_dir

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from classroom import words
 from classroom.choices import Limit, read_sequence
+from classroom.lessons import words
 from support.configs import composed
 from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError

@@ -1,7 +1,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from classroom.lessons import Lessons, in_order
+from classroom.lessons.lesson import Lessons, in_order
 from support.configs import composed
 from synthlab.config.composition import as_overrides, conf_dir
 from synthlab.errors import InputError

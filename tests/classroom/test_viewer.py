@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from classroom.viewer import DOTS, PICTURED, Viewer, few_lengths
+from classroom.charts.viewer import DOTS, PICTURED, Viewer, few_lengths
 from support.configs import config
 from support.quick import QUICK
 from synthlab import run

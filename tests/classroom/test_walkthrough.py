@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from classroom import story
-from classroom.lesson_figures import Look, outputs_figure
-from classroom.lessons import Lessons
-from classroom.story import error_limits, looks, numbers, planned, spread
-from classroom.views import Dots, View
-from classroom.wording import in_digits
+from classroom.charts.views import Dots, View
+from classroom.charts.wording import in_digits
+from classroom.lessons import story
+from classroom.lessons.figures import Look, outputs_figure
+from classroom.lessons.lesson import Lessons
+from classroom.lessons.story import error_limits, looks, numbers, planned, spread
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
 from synthlab.regression.construction import resolve
 from synthlab.regression.outrep import OUTREPS
 from synthlab.storage.store import Store
 from synthlab.training.execution import fit
-from theory.least import least_error
-from theory.numeric import expected_errors
+from theory.closed_forms.least import least_error
+from theory.closed_forms.numeric import expected_errors
 
 
 def lessons(**every) -> Lessons:

@@ -50,7 +50,7 @@ MODULES = {
     "theory": "theory",
     "experiments.long_short_alignment": "language",
     "classroom": "demo",
-    "classroom.walkthrough": "walkthrough",
+    "classroom.lessons.walkthrough": "walkthrough",
 }
 
 

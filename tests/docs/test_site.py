@@ -25,7 +25,7 @@ def test_pages_of_files_of_the_root_link_from_docs(conf):
     source = [""]
     conf.read_source(None, "contributing", source)
     assert source[0].startswith("# Contributing\n")
-    assert "](../synthlab/models/encodings.py)" in source[0]
+    assert "](../synthlab/models/encodings/__init__.py)" in source[0]
     assert "](changelog.md)" in source[0]
     assert "](extending.md)" in source[0]
 

@@ -18,10 +18,10 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
 from synthlab.regression.heads import Heads
 from synthlab.storage.records import Record
-from synthlab.studies import inside
-from synthlab.studies.figure_files import Drawn, Folder
 from synthlab.studies.grids import Cell
-from synthlab.studies.plots import PLOTS
+from synthlab.studies.presentation import inside
+from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.plots import PLOTS
 from synthlab.training.execution import execute
 
 ALONE = ("ablation", "maps", "mechanism", "recipe")  # drawn only where asked for by name

@@ -8,8 +8,8 @@ from experiments import reference
 from experiments.output_alignment.claims import CLAIMS
 from experiments.reference import language_verdicts, verdicts
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.pages import template
-from synthlab.studies.report import verdict_table
+from synthlab.studies.presentation.pages import template
+from synthlab.studies.presentation.report import verdict_table
 from synthlab.studies.verdicts import Fit, Verdict
 
 HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)

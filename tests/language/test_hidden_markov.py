@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 import torch
 
-from synthlab.language.hidden_markov import HiddenMarkov
+from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.rng import stream
 
 

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 from synthlab.language.languages import LANGUAGES
-from synthlab.language.source import Language
+from synthlab.language.languages.source import Language
 from synthlab.rng import stream
 
 

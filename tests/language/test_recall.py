@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from synthlab.errors import InputError
-from synthlab.language.recall import Recall
+from synthlab.language.languages.recall import Recall
 from synthlab.rng import stream
 
 TINY = {"keys": 2, "values": 2, "fillers": 1, "facts": 0.3, "questions": 0.4}

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from synthlab.errors import InputError
-from synthlab.language.text import Text
+from synthlab.language.languages.text import Text
 from synthlab.rng import stream
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.models import at, build
-from synthlab.models.clex import CLEX, integrate
-from synthlab.models.encodings import Dims
+from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.clex import CLEX, integrate
 
 
 def clex(width: int = 16, models: int = 1, std: float = 0.0, **changed) -> CLEX:

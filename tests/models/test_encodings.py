@@ -5,7 +5,8 @@ import torch
 
 from support.models import DIMS, at, build
 from synthlab.errors import InputError
-from synthlab.models.encodings import Dims, alibi_slopes
+from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.plain import alibi_slopes
 
 
 def test_nope_leaves_everything_as_it_is():

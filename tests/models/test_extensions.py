@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.models import KINDS, LENGTH, alone, at, build, model, symbols
 from synthlab.errors import InputError
-from synthlab.models.encodings import Dims, Encoding
+from synthlab.models.encodings.base import Dims, Encoding
 
 FACTORED = ("pi", "ntk", "yarn")
 FACTORS = st.floats(1, 64)

@@ -22,7 +22,7 @@ KINDS = ("Llama", "Mistral", "Qwen2", "GPTNeoX")
 def lm() -> SimpleNamespace:
     """Transformers, and what is tested here."""
     transformers = pytest.importorskip("transformers")
-    from synthlab.models.huggingface_clex import with_clex
+    from synthlab.models.encodings.huggingface_clex import with_clex
 
     return SimpleNamespace(hf=transformers, with_clex=with_clex)
 
@@ -146,7 +146,7 @@ def test_its_example_is_true(lm):
 
 
 def test_without_transformers_one_line_says_what_to_install(monkeypatch):
-    name = "synthlab.models.huggingface_clex"
+    name = "synthlab.models.encodings.huggingface_clex"
     monkeypatch.setitem(sys.modules, "transformers", None)
     monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(ImportError, match=rf"^{name}: needs transformers; pip install -e '.\[lm\]'$"):

@@ -10,7 +10,7 @@ from support.models import build, turned_products
 from synthlab.errors import InputError
 from synthlab.finetuning.huggingface import pattern_mask, sparse_in_training
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.models.encodings import Dims
+from synthlab.models.encodings.base import Dims
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ PLAIN = {"window": 100, "trained": 100, "scaled": True}  # of ReRoPE: neither fa
 @pytest.fixture(scope="module")
 def hf() -> SimpleNamespace:
     transformers = pytest.importorskip("transformers")
-    from synthlab.models.huggingface_maps import with_map
+    from synthlab.models.encodings.huggingface_maps import with_map
 
     return SimpleNamespace(lm=transformers, with_map=with_map)
 

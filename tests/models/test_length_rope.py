@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from support.models import DIMS, LENGTH, alone, at, build, model, symbols
 from synthlab.errors import InputError
-from synthlab.models.encodings import ENCODINGS, Dims
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import Dims
 from synthlab.models.layers import Member
 from synthlab.regression.evaluation import readouts
 

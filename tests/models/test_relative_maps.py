@@ -7,8 +7,9 @@ import torch
 
 from support.models import at, build, model, symbols
 from synthlab.errors import InputError
-from synthlab.models.encodings import ENCODINGS, Dims
-from synthlab.models.relative_maps import RelativeRoPE, ReRoPE
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.relative_maps import RelativeRoPE, ReRoPE
 
 NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, RelativeRoPE)]
 LONG = 40  # tokens: more than all windows and chunks below

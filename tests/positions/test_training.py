@@ -6,8 +6,8 @@ import torch
 from support.small import small
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss
-from synthlab.models.encoding_base import Dims
 from synthlab.models.encodings import NoPE
+from synthlab.models.encodings.base import Dims
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from synthlab.studies.figure_files import Drawn, Folder
-from synthlab.studies.plots import PLOTS
+from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.plots import PLOTS
 
 
 def panel(last: float = 2.0) -> Drawn:

@@ -9,9 +9,9 @@ from support.records import record
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
-from synthlab.studies.drawing import Series
 from synthlab.studies.figures import Figure, Panel, drawn_data
 from synthlab.studies.overrides import Overrides
+from synthlab.studies.presentation.drawing import Series
 
 SUM = {"title": "x", "vary": {"task": ["sum"]}}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from experiments.output_alignment.claims import CLAIMS
 from synthlab.studies.checks import Check
-from synthlab.studies.forest import LEFT, MARGIN, WIDTH, Axis, forest
+from synthlab.studies.presentation.forest import LEFT, MARGIN, WIDTH, Axis, forest
 from synthlab.studies.verdicts import Verdict
 
 START, MIDDLE, END = LEFT + MARGIN, LEFT + WIDTH / 2, LEFT + WIDTH - MARGIN

@@ -7,7 +7,7 @@ from support.quick import QUICK
 from synthlab.config.composition import as_overrides
 from synthlab.regression.heads import heads_of
 from synthlab.storage.store import Store
-from synthlab.studies import inside
+from synthlab.studies.presentation import inside
 
 OWN = """
 heads:

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from support import records
 from support.records import record
 from synthlab.analysis.curves import STYLES, draw_lines
-from synthlab.studies.drawing import Series
-from synthlab.studies.figure_files import Drawn, Folder
 from synthlab.studies.figures import Panel, drawn_data
 from synthlab.studies.grids import label
-from synthlab.studies.plots import PLOTS
+from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.plots import PLOTS
 
 
 def made(value: float, seeds=2, **changed) -> list:

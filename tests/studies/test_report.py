@@ -12,7 +12,7 @@ from support.records import record
 from synthlab.config.composition import as_overrides
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.intervals import Estimate, Interval
-from synthlab.studies.report import (
+from synthlab.studies.presentation.report import (
     Picture,
     beyond_the_word,
     deviations,

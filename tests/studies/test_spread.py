@@ -16,11 +16,11 @@ from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
-from synthlab.studies.drawing import Series
 from synthlab.studies.figures import Figure, Panel, drawn_data
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.plots import PLOTS
-from synthlab.studies.spread import SEEDS, SOURCES
+from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.plots import PLOTS
+from synthlab.studies.presentation.spread import SEEDS, SOURCES
 
 PLOT = PLOTS.build({"name": "spread", "lengths": [2, 5]})
 SIZES = (3, 2, 2)

@@ -7,10 +7,11 @@ import torch
 from torch.nn import functional as F
 
 from support.configs import composed
-from synthlab.models.encodings import ENCODINGS, Dims, Encoding
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.rope import RoPE
 from synthlab.models.layers import Linear
 from synthlab.models.packing import BOS, EOS
-from synthlab.models.rope import RoPE
 from synthlab.models.transformer import Transformer
 from synthlab.rng import stream
 

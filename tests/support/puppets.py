@@ -3,9 +3,9 @@
 from bokeh.document import Document
 from bokeh.events import ButtonClick
 
+from classroom.charts.views import Dots, Reading, View
 from classroom.messages import Begun, Progress, Request, Stop
 from classroom.page import Options, Page
-from classroom.views import Dots, Reading, View
 from classroom.worker import Gone
 from synthlab.errors import InputError
 

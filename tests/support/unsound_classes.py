@@ -2,10 +2,10 @@
 
 import torch
 
-from synthlab.models.encoding_base import Encoding
+from synthlab.models.encodings.base import Encoding
 from synthlab.regression.outrep import REALS, Identity, OutRep
 from synthlab.regression.tasks import Length
-from synthlab.sweeps.tracker_base import Tracker
+from synthlab.sweeps.trackers.base import Tracker
 
 
 class NoneSpan(Length):

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import torch
 
-from synthlab.models.encoding_base import Encoding
-from synthlab.models.encodings import Dims
+from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
-from synthlab.sweeps.tracker_base import Track, Tracker
+from synthlab.sweeps.trackers.base import Track, Tracker
 
 
 class Broken(Task):

@@ -24,8 +24,8 @@ from synthlab.errors import InputError
 from synthlab.metrics import METRICS, horizon
 from synthlab.regression.construction import resolve
 from synthlab.storage.records import Record
-from synthlab.sweeps.tracker_base import Track, Tracker, outcome
 from synthlab.sweeps.trackers import TRACKERS, Followed, tracker_of
+from synthlab.sweeps.trackers.base import Track, Tracker, outcome
 from synthlab.training.execution import execute_together
 
 SETTINGS = {
@@ -198,7 +198,7 @@ def test_the_outcome_is_in_a_few_numbers():
         ),
         (
             {"name": "builtins:dict"},
-            "tracker=builtins:dict: must be a subclass of synthlab.sweeps.tracker_base.Tracker",
+            "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.base.Tracker",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from sympy import Matrix, Rational
 
 from experiments.reference import REFERENCE
 from theory.checkers import equals
-from theory.formulas import L, N
+from theory.closed_forms.formulas import L, N
 from theory.ledger import Entry, ForHeads, Status, Step, latex, plain
 from theory.results import BEYOND, closed_form_lines, entries, ledger, ledger_lines, propositions
 
@@ -108,11 +108,11 @@ def test_a_verdict_changes_with_the_statement(equation):
 
 @pytest.mark.slow
 def test_the_checker_of_maps_finds_one_that_helps(monkeypatch):
-    from theory.maps import FUNCTIONS
+    from theory.closed_forms.maps import FUNCTIONS
 
     monkeypatch.setitem(FUNCTIONS, "square", (lambda x: x**2, sympy.sqrt))
     monkeypatch.setattr(
-        "theory.maps.OUTREPS",
+        "theory.closed_forms.maps.OUTREPS",
         {name: __import__("synthlab.regression.outrep").regression.outrep.Sqrt for name in FUNCTIONS},
     )
     assert ENTRIES["B"].check(ALTERED["B"]).status == Status.FAILS

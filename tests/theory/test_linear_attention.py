@@ -14,7 +14,7 @@ from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
 from theory import expected_error, training_loss
-from theory.linear_attention import TARGETS
+from theory.closed_forms.linear_attention import TARGETS
 
 M = Matrix(2, 2, [Rational(1, 3), Rational(-2), Rational(5, 7), Rational(4)])
 

@@ -6,7 +6,7 @@ import torch
 
 from synthlab.errors import InputError
 from synthlab.regression.outrep import OUTREPS
-from theory.maps import FUNCTIONS, Map, largest
+from theory.closed_forms.maps import FUNCTIONS, Map, largest
 
 
 def test_every_map_of_the_bench_but_the_family_of_powers_has_its_exact_twin():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import theory
-from theory.numeric import expected_errors, outcomes
+from theory.closed_forms.numeric import expected_errors, outcomes
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sympy import Matrix, Rational
 
 import theory
 from synthlab.errors import InputError
-from theory.formulas import (
+from theory.closed_forms.formulas import (
     L,
     N,
     binomial_moment,
@@ -19,8 +19,8 @@ from theory.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.linear_attention import TARGETS, Moments, expected_error, mixture, training_loss
-from theory.rank_one import Root, _lesser, minima, reduced
+from theory.closed_forms.linear_attention import TARGETS, Moments, expected_error, mixture, training_loss
+from theory.closed_forms.rank_one import Root, _lesser, minima, reduced
 
 M = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 
@@ -249,10 +249,10 @@ def test_a_test_length_that_is_none_is_refused(length):
 @pytest.mark.parametrize("head_dim", [1, 2])
 def test_long_lengths_by_formula_are_the_sums(task, head_dim, monkeypatch):
     best, error = theory.optimum(task, 60, head_dim), theory.optimum(task, 4, head_dim).error(150)
-    monkeypatch.setattr("theory.optima.SUMMED", 10**6)
+    monkeypatch.setattr("theory.closed_forms.optima.SUMMED", 10**6)
     assert theory.optimum(task, 4, head_dim).error(150) == error
-    monkeypatch.setattr("theory.optima.SUMMED", 1)
-    theory.optima._solved.cache_clear()
+    monkeypatch.setattr("theory.closed_forms.optima.SUMMED", 1)
+    theory.closed_forms.optima._solved.cache_clear()
     again = theory.optimum(task, 60, head_dim)
     assert (again.loss, again.outputs) == (best.loss, best.outputs)
 

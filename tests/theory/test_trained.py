@@ -10,7 +10,7 @@ from experiments.reference import REFERENCE
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
-from theory.optima import optimum
+from theory.closed_forms.optima import optimum
 from theory.results import agreement_by_case, by_shift, map_words, predictions
 from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases
 

@@ -11,11 +11,11 @@ from typing import Any
 import sympy
 from sympy import Matrix, Rational
 
-from theory.formulas import L, moments_formula
+from theory.closed_forms.formulas import L, moments_formula
+from theory.closed_forms.linear_attention import TARGETS
+from theory.closed_forms.maps import FUNCTIONS, Map
+from theory.closed_forms.optima import optimum
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
-from theory.linear_attention import TARGETS
-from theory.maps import FUNCTIONS, Map
-from theory.optima import optimum
 
 ALPHA, BETA, GAMMA, LENGTH, ONES = sympy.symbols("alpha beta gamma l o")
 Case = tuple[str, str, int]  # task, map, shift

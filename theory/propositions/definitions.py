@@ -12,9 +12,9 @@ from itertools import product
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from theory.formulas import FREE, H, L, N, mixture_formula, moments_formula
+from theory.closed_forms.formulas import FREE, H, L, N, mixture_formula, moments_formula
+from theory.closed_forms.linear_attention import expected_error
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
-from theory.linear_attention import expected_error
 
 ONES = sympy.Symbol("i", integer=True)
 

@@ -12,7 +12,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.checkers import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.formulas import (
+from theory.closed_forms.formulas import (
     FREE,
     H,
     L,

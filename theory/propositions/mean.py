@@ -9,7 +9,7 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.checkers import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.formulas import FREE, L, error_formula, moments_formula, optimum_formula
+from theory.closed_forms.formulas import FREE, L, error_formula, moments_formula, optimum_formula
 from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict, plain
 from theory.propositions.sums import FACTOR
 

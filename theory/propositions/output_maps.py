@@ -12,11 +12,11 @@ from typing import Any
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from theory.formulas import H, N, mixture_formula
+from theory.closed_forms.formulas import H, N, mixture_formula
+from theory.closed_forms.linear_attention import mixture
+from theory.closed_forms.maps import FUNCTIONS, Map
+from theory.closed_forms.optima import optimum
 from theory.ledger import Entry, Proposition, Status, Step, Verdict
-from theory.linear_attention import mixture
-from theory.maps import FUNCTIONS, Map
-from theory.optima import optimum
 
 NAMES = tuple(FUNCTIONS)
 TOLERANCE = Rational(1, 10**25)  # sums of logarithms and roots are compared to this, at 40 digits

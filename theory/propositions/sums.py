@@ -10,7 +10,16 @@ import sympy
 from sympy import Expr, Matrix
 
 from theory.checkers import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
-from theory.formulas import FREE, H, L, N, error_formula, loss_formula, optimum_error_formula, optimum_formula
+from theory.closed_forms.formulas import (
+    FREE,
+    H,
+    L,
+    N,
+    error_formula,
+    loss_formula,
+    optimum_error_formula,
+    optimum_formula,
+)
 from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
 
 GAMMA = sympy.Symbol("Gamma")

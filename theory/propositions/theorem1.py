@@ -11,7 +11,7 @@ context alone.
 import sympy
 
 from theory.checkers import equals
-from theory.formulas import L, N
+from theory.closed_forms.formulas import L, N
 from theory.ledger import Entry, Proposition, Status, Step
 from theory.misalignment import (
     CORRECTED,

@@ -10,7 +10,7 @@ import sympy
 from sympy import Expr
 
 from theory.checkers import grows_as
-from theory.formulas import FREE, H, L, N, error_formula
+from theory.closed_forms.formulas import FREE, H, L, N, error_formula
 from theory.ledger import Checker, Entry, Proposition, Status, Step, Verdict
 from theory.propositions import length, sums
 

@@ -1,0 +1,1 @@
+"""What the page draws, and what it measures to draw it."""

@@ -1,0 +1,236 @@
+"""The charts of a model in training. Each takes plain numbers and redraws only what has changed."""
+
+# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
+# the attributes of a subclass.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
+from collections.abc import Sequence
+from math import ceil, floor, isfinite, log10
+from typing import Any, cast
+
+from bokeh.models import (
+    BoxAnnotation,
+    ColumnDataSource,
+    CustomJSTickFormatter,
+    FixedTicker,
+    GlyphRenderer,
+    HoverTool,
+    NumeralTickFormatter,
+    Range1d,
+)
+
+from classroom.charts.styles import BEYOND, INK, SHADE, WITHIN, Line, chart, tip
+from classroom.charts.views import Dots
+
+FLOOR = 1e-12  # what a logarithmic axis shows of 0
+FADED, FULL = 0.25, 1.0
+# Powers of ten as 10³; what lies between them is not worth the room.
+POWERS = """
+    const power = Math.log10(tick)
+    const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+    const whole = Math.round(power)
+    if (Math.abs(power - whole) > 1e-6) return ""
+    if (whole >= 0 && whole <= 3) return String(Math.round(tick))
+    return "10" + (whole < 0 ? "⁻" : "") + Array.from(String(Math.abs(whole))).map((d) => digits[+d]).join("")
+"""
+
+
+class Curves:
+    """A chart of curves, one for each run, on which hovering names the run."""
+
+    def __init__(self, title: str, x: str, y: str, scale: str):
+        # Ranges are ours to set: those of Bokeh complain of empty charts.
+        self.figure = chart(title, x, y, y_axis_type=scale, x_range=Range1d(0, 1), y_range=Range1d(0.1, 1))
+        self.scale = scale
+        powers, plain = CustomJSTickFormatter(code=POWERS), NumeralTickFormatter(format="0,0.[0000]")
+        self.figure.yaxis.formatter = powers if scale == "log" else plain
+        said = tip(f"<b>@name</b><br>{x} @x{{%d}}: {y} @y{{%.2g}}")
+        self.hover = HoverTool(**said, renderers=[], point_policy="snap_to_data", limit=1)
+        self.figure.add_tools(self.hover)
+        self.drawn: dict[Any, list[GlyphRenderer]] = {}
+
+    def add(self, key: Any, source: ColumnDataSource, style: Line, width: float = 3) -> None:
+        """A curve of the columns x and y of ``source``."""
+        common = {"x": "x", "y": "y", "source": source}
+        curve = self.figure.line(**common, color=style.colour, line_dash=style.dash, width=width)
+        # Points to be caught by the mouse; marks that tell the curves apart without colour stand on a few of them.
+        caught = self.figure.scatter(**common, size=14, alpha=0)
+        marks = self.figure.scatter("x", "y", source=source, marker=style.marker, size="mark", color=style.colour)
+        self.drawn[key] = [curve, caught, marks]
+        self.hover.renderers = [*self.hover.renderers, caught]
+
+    def fit(self) -> None:
+        """Fit the axes to all curves."""
+        values = [value for curve, *_ in self.drawn.values() for value in curve.data_source.data["y"]]
+        values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
+        if self.scale == "log":  # up to 1 at least, so that what is small looks small
+            low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
+            if floor(high) - ceil(low) < 1:  # less than two powers of ten, which alone are named
+                low = floor(high) - 1.1
+            low, high = 10**low, 10**high
+        else:
+            low, high = -0.03 * max(values), 1.05 * max(values)
+        self.figure.y_range.update(start=low, end=high)
+
+    def fade(self, key: Any, faded: bool) -> None:
+        """Move a curve to the background, or back."""
+        alpha = FADED if faded else FULL
+        curve, _, marks = self.drawn[key]
+        curve.glyph.line_alpha = alpha
+        marks.glyph.fill_alpha = marks.glyph.line_alpha = alpha
+
+    def remove(self, key: Any) -> None:
+        """Remove a curve."""
+        gone = self.drawn.pop(key, [])
+        self.hover.renderers = [each for each in self.hover.renderers if each not in gone]
+        self.figure.renderers = [each for each in self.figure.renderers if each not in gone]
+
+
+def points(x: Sequence[float], y: Sequence[float], name: str, order: int = 0, marks: int = 8) -> dict[str, list]:
+    """The columns of a curve; a mark stands on about ``marks`` of its points, elsewhere than on those of other
+    orders."""
+    every = max(1, len(x) // marks)
+    sizes = [9 if i % every == order * 2 % every else 0 for i in range(len(x))]
+    return {"x": list(x), "y": [max(value, FLOOR) for value in y], "mark": sizes, "name": [name] * len(x)}
+
+
+class ErrorChart:
+    """Test error against length, on a logarithmic and on a linear scale, the training lengths shaded."""
+
+    def __init__(self) -> None:
+        title, x, y = "Error on sequences of each length", "length of the test sequences", "mean squared error"
+        self.charts = {scale: Curves(title, x, y, scale) for scale in ("log", "linear")}
+        self.shades = []
+        for each in self.charts.values():
+            shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
+            each.figure.add_layout(shade)
+            self.shades.append(shade)
+        self.show("log")
+
+    def show(self, scale: str) -> None:
+        """Choose the scale."""
+        for name, each in self.charts.items():
+            each.figure.visible = name == scale
+
+    def stage(self, train_length: int, test_length: int) -> None:
+        """Shade the training lengths, and make room for the test lengths."""
+        for shade in self.shades:
+            shade.right = train_length + 0.5
+        for each in self.charts.values():
+            each.figure.x_range.start, each.figure.x_range.end = 0.5, test_length + 0.5
+
+
+class AnswersChart:
+    """Predicted against true values at a few lengths; on the diagonal they agree."""
+
+    def __init__(self) -> None:
+        self.figure = chart("Answer against truth", "truth", "answer", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
+        self.diagonal = ColumnDataSource({"x": [], "y": []})
+        self.figure.line("x", "y", source=self.diagonal, color=SHADE, width=2, line_dash=[6, 4])
+        self.dots = ColumnDataSource(_empty("x", "y", "colour", "marker", "length", "real"))
+        drawn = self.figure.scatter(
+            *("x", "y"), source=self.dots, color="colour", marker="marker", size=9, fill_alpha=0.5
+        )
+        said = tip("length @length: truth @x{%.3g}, answer @real{%.3g}")
+        self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.diagonal.data, self.dots.data = _empty(*self.diagonal.data), _empty(*self.dots.data)
+
+    def update(self, dots: Sequence[Dots], train_length: int) -> None:
+        """Show these predictions; one beyond the axes is at their edge, and shows its value on hovering."""
+        low, high = spread([value for each in dots for value in each.truth])
+        room = high - low
+        self.figure.x_range.update(start=low - 0.05 * room, end=high + 0.05 * room)
+        self.figure.y_range.update(start=low - 0.2 * room, end=high + 0.6 * room)
+        self.diagonal.data = {"x": [low, high], "y": [low, high]}
+        rows = _empty(*self.dots.data)
+        for each, colour, marker in coloured(dots, train_length):
+            rows["x"] += each.truth
+            rows["y"] += kept_within(each.answers, self.figure.y_range)
+            rows["real"] += each.answers
+            for column, value in (("colour", colour), ("marker", marker), ("length", each.length)):
+                rows[column] += [value] * len(each.truth)
+        self.dots.data = rows
+
+
+class OutputsChart:
+    """The distribution of outputs at a few lengths, a row each: outputs as dots, and targets as bars below them. The
+    range of training targets is shaded."""
+
+    def __init__(self, title: str, x: str):
+        self.figure = chart(title, x, "length", x_range=Range1d(0, 1), y_range=Range1d(-0.6, 4.6))
+        self.practised = BoxAnnotation(fill_color=SHADE, fill_alpha=0.15, level="underlay")
+        self.figure.add_layout(self.practised)
+        self.bars = ColumnDataSource(_empty("x", "top", "bottom", "length"))
+        bars = self.figure.segment("x", "top", "x", "bottom", source=self.bars, color=INK, width=3)
+        self.dots = ColumnDataSource(_empty("x", "y", "colour", "marker", "length", "real"))
+        dots = self.figure.scatter(
+            *("x", "y"), source=self.dots, color="colour", marker="marker", size=8, fill_alpha=0.4, line_alpha=0.7
+        )
+        self.figure.add_tools(HoverTool(**tip("length @length: output @real{%.3g}"), renderers=[dots]))
+        self.figure.add_tools(HoverTool(**tip("length @length: truth @x{%.3g}"), renderers=[bars]))
+        self.figure.ygrid.grid_line_color = None
+        self.rows = self.figure.yaxis.ticker = FixedTicker(ticks=[])
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.bars.data, self.dots.data, self.rows.ticks = _empty(*self.bars.data), _empty(*self.dots.data), []
+        self.practised.update(left=None, right=None, visible=False)
+
+    def update(
+        self, dots: Sequence[Dots], outputs: str, truth: str, seen: tuple[float, float], train_length: int
+    ) -> None:
+        """Show the fields named ``outputs`` and ``truth`` of the dots."""
+        low, high = spread([value for each in dots for value in getattr(each, truth)] + list(seen))
+        room = high - low
+        self.figure.x_range.update(start=low - 0.1 * room, end=high + 0.25 * room)
+        self.practised.update(left=seen[0], right=seen[1], visible=True)
+        rows, bars = _empty(*self.dots.data), _empty(*self.bars.data)
+        for row, (each, colour, marker) in enumerate(coloured(dots, train_length)):
+            values = getattr(each, outputs)
+            rows["x"] += kept_within(values, self.figure.x_range)
+            rows["y"] += [row + 0.05 + 0.33 * _scattered(i) for i in range(len(values))]
+            rows["real"] += values
+            for column, value in (("colour", colour), ("marker", marker), ("length", each.length)):
+                rows[column] += [value] * len(values)
+            truths = sorted(set(getattr(each, truth)))
+            bars["x"] += truths
+            for column, value in (("top", row - 0.08), ("bottom", row - 0.36), ("length", each.length)):
+                bars[column] += [value] * len(truths)
+        self.dots.data, self.bars.data = rows, bars
+        self.rows.ticks = list(range(len(dots)))
+        self.figure.yaxis.major_label_overrides = {row: str(each.length) for row, each in enumerate(dots)}
+        self.figure.y_range.update(start=-0.6, end=len(dots) - 0.4)
+
+
+def coloured(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
+    """Each length with its colour and marker: cool and round within the training lengths, warm and angular beyond."""
+    within = [each for each in dots if each.length <= train_length]
+    beyond = [each for each in dots if each.length > train_length]
+    return [(each, colour, "circle") for each, colour in zip(within, WITHIN, strict=False)] + [
+        (each, colour, marker)
+        for (each, colour), marker in zip(zip(beyond, BEYOND, strict=False), ("square", "diamond"), strict=False)
+    ]
+
+
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """The minimal and maximal value, widened if they are equal."""
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def kept_within(values: Sequence[float], bounds: Range1d) -> list[float]:
+    """Clip values to the axis, so that they are visible at its edge."""
+    start, end = cast(tuple[float, float], (bounds.start, bounds.end))
+    return [min(max(value, start), end) for value in values]
+
+
+def _scattered(i: int) -> float:
+    """A number between 0 and 1, spread evenly over many i."""
+    return i * 0.618033988749895 % 1
+
+
+def _empty(*columns: str) -> dict[str, list]:
+    return {column: [] for column in columns}

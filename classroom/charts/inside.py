@@ -1,0 +1,186 @@
+"""The charts of one sequence: the model's answer to each prefix, its attention, its position encoding."""
+
+# Bokeh's stubs refuse what its models take: a range's ends by position, a glyph's short names, columns that are lists,
+# the attributes of a subclass.
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
+
+from collections.abc import Sequence
+from math import isnan
+
+import numpy as np
+from bokeh.models import (
+    BoxAnnotation,
+    ColorBar,
+    ColumnDataSource,
+    FixedTicker,
+    HoverTool,
+    LinearColorMapper,
+    Range1d,
+    Span,
+)
+from bokeh.palettes import Blues256, PuOr11
+
+from classroom.charts.curves import points, spread
+from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, tip
+from classroom.charts.views import PICTURED, Reading
+
+NO_CELL = "#ffffff"
+LABELLED = 26  # the most tokens of an attention picture that are all labelled
+
+
+class SequenceChart:
+    """Answer and truth for every prefix of a sequence; a line marks the chosen length."""
+
+    def __init__(self) -> None:
+        self.figure = chart(
+            "Answers along the sequence",
+            "length read",
+            "answer",
+            x_range=Range1d(0.5, 50.5),
+            y_range=Range1d(0, 1),
+        )
+        self.shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
+        self.chosen = Span(dimension="height", line_color=INK, line_width=2, line_dash=[4, 4])
+        self.figure.add_layout(self.shade)
+        self.figure.add_layout(self.chosen)
+        self.truth, self.answers = (ColumnDataSource(points([], [], "")) for _ in range(2))
+        self.figure.line("x", "y", source=self.truth, color=INK, width=2, line_dash=[6, 4], legend_label="truth")
+        self.line = self.figure.line("x", "y", source=self.answers, color=SHADE, width=3, legend_label="model")
+        self.marks = self.figure.scatter("x", "y", source=self.answers, size=6, legend_label="model")
+        said = tip("length @x{%d}: the model says @y{%.3g}")
+        self.figure.add_tools(HoverTool(**said, renderers=[self.marks], limit=1))
+        self.figure.legend.location = "top_left"
+        self.figure.legend.label_text_font_size = TEXT
+        self.figure.legend.background_fill_alpha = 0.7
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.truth.data = self.answers.data = _line([], [])
+        self.shade.visible = self.chosen.visible = False
+
+    def update(self, reading: Reading, train_length: int, style: Line) -> None:
+        """Show a model's reading of a sequence, in the style of the model's curves."""
+        self.line.glyph.line_color, self.marks.glyph.marker = style.colour, style.marker
+        self.marks.glyph.fill_color = self.marks.glyph.line_color = style.colour
+        lengths = range(1, len(reading.truth) + 1)
+        self.figure.x_range.update(start=0.5, end=len(reading.truth) + 0.5)
+        self.shade.update(right=train_length + 0.5, visible=True)
+        self.chosen.update(location=reading.length, visible=True)
+        low, high = spread([*reading.truth, *reading.answers])
+        self.figure.y_range.update(start=low - 0.05 * (high - low), end=high + 0.05 * (high - low))
+        self.truth.data = _line(lengths, reading.truth)
+        self.answers.data = _line(lengths, reading.answers)
+
+
+class AttentionChart:
+    """Attention of the readout to each token; a row for each head."""
+
+    def __init__(self) -> None:
+        self.figure = chart("Where the answer looks", "", "", x_range=Range1d(-0.5, 1), y_range=Range1d(-0.5, 0.5))
+        self.colours = LinearColorMapper(palette=list(reversed(Blues256)), low=0, high=1)
+        self.cells = ColumnDataSource({"token": [], "head": [], "weight": [], "symbol": []})
+        drawn = self.figure.rect(
+            *("token", "head", 1, 0.9),
+            source=self.cells,
+            fill_color={"field": "weight", "transform": self.colours},
+            line_color="#d0d0d0",
+        )
+        said = tip("head @head looks at @symbol with weight @weight{%.3f}")
+        self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
+        self.figure.add_layout(_bar(self.colours), "right")
+        self.figure.grid.grid_line_color = None
+        self.figure.yaxis.axis_label = "head"
+        self.heads = self.figure.yaxis.ticker = FixedTicker(ticks=[])
+        self.places = self.figure.xaxis.ticker = FixedTicker(ticks=[])
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.cells.data = {key: [] for key in self.cells.data}
+        self.heads.ticks = self.places.ticks = []
+
+    def update(self, reading: Reading) -> None:
+        """Show this sequence."""
+        tokens = ["BOS", *reading.symbols[: reading.length], "EOS"]
+        heads = len(reading.attention)
+        cells = [
+            (place, head + 1, weight, _named(tokens, place))
+            for head, weights in enumerate(reading.attention)
+            for place, weight in enumerate(weights)
+        ]
+        self.cells.data = dict(zip(self.cells.data, _columns(cells, 4), strict=True))
+        self.colours.high = max((weight for _, _, weight, _ in cells), default=1)
+        self.figure.x_range.update(start=-0.6, end=len(tokens) - 0.4)
+        self.figure.y_range.update(start=0.4, end=max(heads, 1) + 0.6)
+        self.heads.ticks = list(range(1, heads + 1))
+        labels = dict(enumerate(tokens))
+        if len(tokens) > LABELLED:  # then only every tenth is labelled, with its number
+            last = len(tokens) - 1
+            labels = {place: str(place) for place in range(10, last - 2, 10)} | {0: "BOS", last: "EOS"}
+        self.places.ticks = sorted(labels)
+        self.figure.xaxis.major_label_overrides = labels
+        self.figure.xaxis.major_label_orientation = "vertical" if 14 < len(tokens) <= LABELLED else "horizontal"
+
+
+class AddedChart:
+    """What the position encoding adds to the attention logits. A square for each head: queries down, keys across."""
+
+    def __init__(self) -> None:
+        self.figure = chart("What the position encoding adds", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
+        self.colours = LinearColorMapper(palette=list(PuOr11), low=-1, high=1, nan_color=NO_CELL)
+        self.squares = ColumnDataSource({"image": [], "x": [], "y": [], "size": []})
+        drawn = self.figure.image(
+            *("image", "x", "y", "size", "size"), source=self.squares, color_mapper=self.colours, level="image"
+        )
+        self.figure.add_tools(HoverTool(**tip("added: @image{0.00}"), renderers=[drawn]))
+        self.figure.add_layout(_bar(self.colours), "right")
+        self.figure.grid.grid_line_color = None
+        self.figure.yaxis.visible = False
+        self.heads = self.figure.xaxis.ticker = FixedTicker(ticks=[])
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.squares.data = {key: [] for key in self.squares.data}
+        self.heads.ticks = []
+
+    def update(self, reading: Reading) -> None:
+        """Show this sequence."""
+        heads = len(reading.added)
+        if not heads:
+            self.clear()
+            return
+        part = f" (first {PICTURED} symbols)" if reading.length > PICTURED else ""
+        title = self.figure.title
+        assert title is not None
+        title.text = f"What the position encoding adds{part}"
+        # The first row, BOS, on top.
+        images = [np.flipud(np.array(square)) for square in reading.added]
+        size = len(images[0])
+        step = size * 1.08
+        largest = max((abs(value) for image in images for value in image.flat if not isnan(value)), default=0)
+        self.colours.update(low=-(largest or 1), high=largest or 1)
+        self.squares.data = {
+            "image": images,
+            "x": [head * step for head in range(heads)],
+            "y": [0] * heads,
+            "size": [size] * heads,
+        }
+        self.figure.x_range.update(start=-0.02 * step, end=heads * step)
+        self.figure.y_range.update(start=0, end=size)
+        self.heads.ticks = [head * step + size / 2 for head in range(heads)]
+        self.figure.xaxis.major_label_overrides = {head * step + size / 2: f"head {head + 1}" for head in range(heads)}
+
+
+def _bar(colours: LinearColorMapper) -> ColorBar:
+    return ColorBar(color_mapper=colours, major_label_text_font_size=TEXT, width=12, padding=4, bar_line_color=None)
+
+
+def _line(x: Sequence[int], y: Sequence[float]) -> dict[str, list]:
+    return points(x, y, "") | {"y": list(y)}
+
+
+def _named(tokens: Sequence[str], place: int) -> str:
+    return tokens[place] if place in (0, len(tokens) - 1) else f"{tokens[place]} (symbol {place})"
+
+
+def _columns(rows: Sequence[tuple], count: int) -> list[list]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(count)]

@@ -1,0 +1,1 @@
+"""The lessons: what is trained, told and printed."""

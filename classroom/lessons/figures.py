@@ -1,0 +1,149 @@
+"""Figures of a lesson: error by length, and outputs at a few lengths, each as a data link with an SVG."""
+
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from classroom.charts.views import View
+from synthlab.analysis.curves import RC, Style, draw_curves, style_of
+from synthlab.regression.config import RunConfig
+from synthlab.studies.presentation.pages import containing
+
+WIDTH = 7.0  # inches, of every picture
+ROW = 0.35  # inches, of a length in the picture of outputs
+NOTE: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": "x-small", "color": "0.35"}
+Span = tuple[float, float]
+
+
+class Look(NamedTuple):
+    """A trained run: its predictions, and the minimal and maximal target of its training, on the original scale
+    (``practised``) and in representation space (``mapped``)."""
+
+    config: RunConfig
+    view: View
+    practised: Span
+    mapped: Span
+    diverged_at: int | None
+
+
+class _Panel(NamedTuple):
+    """Outputs of one run in one of the two spaces."""
+
+    title: str
+    space: str
+    rows: list[tuple[int, np.ndarray, np.ndarray]]  # a length, its truth and what is said, in this space
+    practised: Span
+    train_length: int
+
+
+def error_figure(
+    seen: Mapping[str, Look], names: Mapping[str, str], least: Sequence[float] = (), limits: Span | None = None
+) -> str:
+    """Mean squared error against length on a logarithmic scale from one of ``limits`` to the other, a line for each
+    run; dashed the ``least`` that theory allows."""
+    drawn = pd.concat([_curve(series, look) for series, look in seen.items()], ignore_index=True)
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
+        axes = figure.add_subplot()
+        draw_curves(axes, drawn, "mse")
+        lines = dict(zip((names[series] for series in seen), axes.get_lines(), strict=False))  # the rings come after
+        if least:
+            lengths = range(1, len(least) + 1)
+            (lines["the best possible, by theory"],) = axes.plot(lengths, least, color="black", dashes=(4, 2), lw=1.6)
+        axes.legend(lines.values(), lines.keys(), fontsize="small", handlelength=3.2, framealpha=0.85)
+        axes.set_ylim(limits)
+        axes.set_ylabel("mean squared error")
+        axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel("typical error (its root)")
+        return _link(figure)
+
+
+def _root(values: ArrayLike) -> np.ndarray:
+    return np.sqrt(np.maximum(values, 0))  # matplotlib also tries what is left of a logarithmic axis
+
+
+def _curve(series: str, look: Look) -> pd.DataFrame:
+    """A run's error, in the form of ``tables.curves``."""
+    error = look.view.error
+    lengths = range(1, len(error) + 1)
+    values = {"length": lengths, "median": error, "low": error, "high": error}
+    return pd.DataFrame(values).assign(series=series, train_length=look.config.train_length)
+
+
+def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], order: Sequence[str]) -> str:
+    """The predictions of runs at a few lengths: a row of dots for each length, above black bars for the truth, the
+    range that training asked for shaded. Where a run has a map, the original scale is left, representation space right.
+
+    ``order`` are all series of the lesson, which keep their looks."""
+    styles = style_of(list(order))
+    columns = 1 if all(look.config.outrep["name"] == "identity" for look in shown.values()) else 2
+    rows = [len(look.view.dots) for look in shown.values()]
+    with mpl.rc_context(RC):
+        figure = Figure(figsize=(WIDTH, sum(rows) * ROW + 0.8 * len(rows)), layout="constrained")
+        grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=rows)
+        for line, (series, look) in zip(grid, shown.items(), strict=True):
+            for axes, panel in zip(line, _panels(names[series], look), strict=False):
+                _draw(axes, panel, styles[series])
+        return _link(figure)
+
+
+def _panels(name: str, look: Look) -> list[_Panel]:
+    dots, length = look.view.dots, look.config.train_length
+    same = " (no map: the same)" if look.config.outrep["name"] == "identity" else ""
+    answers = [(row.length, np.array(row.truth), np.array(row.answers)) for row in dots]
+    outputs = [(row.length, np.array(row.mapped), np.array(row.outputs)) for row in dots]
+    return [
+        _Panel(f"{name}: answers", "in plain units", answers, look.practised, length),
+        _Panel(f"{name}: outputs", f"in representation space{same}", outputs, look.mapped, length),
+    ]
+
+
+def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
+    low, high = _limits(panel)
+    edge = 0.01 * (high - low)
+    axes.axvspan(*panel.practised, color="0.2", alpha=0.1, lw=0, zorder=0)
+    for row, (length, truth, said) in enumerate(panel.rows):
+        right = np.unique(truth)
+        axes.vlines(right, row + 0.2, row + 0.42, color="black", lw=1.4)
+        # Spread out upwards, or equal answers would hide each other; what lies outside is an arrow at the edge.
+        height = row + 0.05 - 0.35 * np.linspace(0, 1, len(said))
+        inside = (low <= said) & (said <= high)
+        for marker, which, x in (
+            (style.marker, inside, said),
+            ("<", said < low, np.full_like(said, low + edge)),
+            (">", said > high, np.full_like(said, high - edge)),
+        ):
+            axes.plot(x[which], height[which], marker, color=style.colour, ms=4, alpha=0.6, mew=0)
+        if row and length > panel.train_length >= panel.rows[row - 1][0]:
+            axes.axhline(row - 0.5, color="0.4", lw=0.8, linestyle=":")
+            axes.text(0.995, row - 0.46, "longer than in training", transform=axes.get_yaxis_transform(), **NOTE)
+    axes.set_yticks(range(len(panel.rows)), [str(length) for length, _, _ in panel.rows])
+    axes.set_ylim(len(panel.rows) - 0.5, -0.5)
+    axes.set_xlim(low, high)
+    axes.set_xlabel(panel.space)
+    axes.set_ylabel("sequence length")
+    axes.set_title(panel.title)
+
+
+def _limits(panel: _Panel) -> Span:
+    """The range of all targets, and of all outputs near them."""
+    asked = np.concatenate([panel.practised, *(truth for _, truth, _ in panel.rows)])
+    said = np.concatenate([said for _, _, said in panel.rows])
+    low, high = asked.min(), asked.max()
+    margin = 0.06 * (high - low or 1.0)
+    return (
+        float(np.clip(said.min(), low - 4 * margin, low) - margin),
+        float(np.clip(said.max(), high, high + 4 * margin) + margin),
+    )
+
+
+def _link(figure: Figure) -> str:
+    buffer = BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return containing(buffer.getvalue(), "image/svg+xml")

@@ -1,0 +1,184 @@
+"""The printed lessons: their runs, and the results in pictures and numbers."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+
+from classroom.charts.viewer import Viewer
+from classroom.charts.wording import MODELS, in_class, in_digits
+from classroom.lessons.figures import Look, error_figure, outputs_figure
+from classroom.lessons.lesson import Lesson, Lessons
+from synthlab.analysis.tables import labelled
+from synthlab.config.base import Config
+from synthlab.config.composition import Composed, as_overrides, compose, settings_of
+from synthlab.errors import InputError, RunsFailed
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import resolve
+from synthlab.storage.files import write_whole
+from synthlab.storage.records import flat
+from synthlab.studies.presentation.pages import template
+from synthlab.sweeps.workers import map_ensembles
+from synthlab.training.devices import one_thread
+from synthlab.training.ensembles import seconds
+from synthlab.training.execution import fit
+from theory.closed_forms.least import least_error
+
+
+class Run(NamedTuple):
+    """A run of a lesson. ``series`` is its label as on figures, unique within the lesson, ``name`` the same in words;
+    ``command`` trains it."""
+
+    series: str
+    name: str
+    command: str
+    config: RunConfig
+
+
+class Told(NamedTuple):
+    """The parts of a lesson on the page. ``error`` and ``outputs`` are pictures, as data URLs."""
+
+    lesson: Lesson
+    runs: Sequence[Run]
+    error: str
+    outputs: str
+    shown: Sequence[str]  # names of the runs in the picture of the outputs
+    mapped: bool  # whether any of its runs has a map
+    least: bool  # whether the curve of the theory is drawn
+    rings: bool  # whether the runs differ in training length, so that rings mark where it ends
+    missing: str  # why the curve of the theory is missing, if the lesson asks for it
+    numbers: str
+    spread: str
+
+
+def planned(lessons: Lessons, steps: int | None = None) -> dict[str, list[Run]]:
+    """The runs of each lesson, by its name; ``steps`` replaces what the lessons say. Raises InputError."""
+    base = Composed(compose([]))
+    return {name: _runs(base, name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
+
+
+def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Run]:
+    replaced = {} if steps is None else {"protocol.steps": steps}
+    commands, configs = [], []
+    for settings in runs:
+        try:
+            overrides = list(as_overrides(settings | replaced))
+            configs.append(resolve(base.with_settings(dict(settings_of(settings | replaced)))))
+        except InputError as error:
+            raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
+        commands.append(shlex.join(["synthlab", *overrides]))
+    series = list(labelled(pd.DataFrame([flat(config.model_dump()) for config in configs])))
+    return [
+        Run(key, _name(key, config), command, config)
+        for key, command, config in zip(series, commands, configs, strict=True)
+    ]
+
+
+def _name(series: str, config: RunConfig) -> str:
+    """The name in words of a series of ``tables.labelled``."""
+    if series == config.task["name"]:  # the lesson's only run
+        model = str(config.model["name"])
+        return MODELS.get(model, model)
+    if series == f"train_length={config.train_length}":
+        return f"trained up to {config.train_length}"
+    name = in_class(series)
+    shift = config.outrep["shift"] if series == config.outrep["name"] else 0
+    return name.replace("x", f"(x+{shift:g})") if shift else name
+
+
+def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
+    """Train each run and view its model; returns the views by run id. Raises RunsFailed if a run diverged."""
+    plan: list[list[Config]] = [[config] for config in configs]
+    plan.sort(key=seconds, reverse=True)
+    found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
+    lost = [
+        f"lessons: a run diverged at step {look.diverged_at}: {' '.join(as_overrides(flat(look.config.model_dump())))}"
+        for look in found.values()
+        if look.diverged_at is not None
+    ]
+    if lost:
+        raise RunsFailed(*lost)
+    return found
+
+
+def _look(configs: list[Config]) -> Look:
+    config = cast(RunConfig, configs[0])  # lessons have no other kind of runs
+    with one_thread():
+        model, (training,) = fit(configs)
+        viewer = Viewer(config)
+        return Look(config, viewer.view(model), *viewer.seen(), training.diverged_at)
+
+
+def write_page(
+    path: Path,
+    lessons: Lessons,
+    plan: Mapping[str, list[Run]],
+    found: Mapping[str, Look],
+    steps: int | None,
+    command: str,
+) -> None:
+    """Write the page to ``path``, replacing any file there."""
+    limits = error_limits(found.values())
+    told = {name: tell_lesson(lesson, plan[name], found, limits) for name, lesson in lessons.lessons.items()}
+    page = template("classroom.lessons", "walkthrough.html.j2", markup=True)
+    write_whole(path, page.render(told=told, steps=steps, command=command))
+
+
+def error_limits(looks: Iterable[Look]) -> tuple[float, float]:
+    """The limits of one logarithmic scale for the errors of all runs, so that lessons can be compared by eye."""
+    errors = [error for look in looks for error in look.view.error if error > 0] or [1.0]
+    return min(errors) / 2, max(errors) * 2
+
+
+def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], limits: tuple[float, float]) -> Told:
+    """The parts of one lesson."""
+    seen = {run.series: found[run.config.id] for run in runs}
+    names = {run.series: run.name for run in runs}
+    least, missing = least_error(runs[0].config) if lesson.theory else ([], "")
+    # Where runs differ in the map, the outputs of all are shown; elsewhere they look alike, and one is enough.
+    maps = {run.config.outrep["name"] for run in runs}
+    shown = runs if len(maps) > 1 else runs[-1:]
+    return Told(
+        lesson=lesson,
+        runs=runs,
+        error=error_figure(seen, names, least, limits),
+        outputs=outputs_figure({run.series: seen[run.series] for run in shown}, names, list(seen)),
+        shown=[run.name for run in shown],
+        mapped=maps != {"identity"},
+        least=bool(least),
+        rings=len({run.config.train_length for run in runs}) > 1,
+        missing=missing,
+        numbers=numbers(runs, seen, least),
+        spread="; ".join(spread(run, seen[run.series]) for run in shown),
+    )
+
+
+def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float]) -> str:
+    """The typical error (root mean squared error) at the longest training length and at the longest test length."""
+    parts: list[tuple[str, Sequence[float], RunConfig]] = [
+        (run.name, seen[run.series].view.error, run.config) for run in runs
+    ]
+    if least:
+        parts.append(("the best possible", least, runs[0].config))
+    ends = [
+        f"{name + ': ' if len(parts) > 1 else ''}{_typical(error, config.train_length)}, "
+        f"{_typical(error, config.test_length)}"
+        for name, error, config in parts
+    ]
+    return "; ".join(ends)
+
+
+def _typical(error: Sequence[float], length: int) -> str:
+    return f"{in_digits(error[length - 1] ** 0.5)} at length {length}"
+
+
+def spread(run: Run, look: Look) -> str:
+    """Truth and answers at the longest length, from least to greatest."""
+    dots = look.view.dots[-1]
+    truth, answers = (
+        [in_digits(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers)
+    )
+    asked = truth[0] if truth[0] == truth[1] else f"{truth[0]} to {truth[1]}"
+    return f"{run.name}: at length {dots.length} the truth is {asked}, the answers are {answers[0]} to {answers[1]}"

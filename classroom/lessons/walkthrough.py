@@ -1,0 +1,58 @@
+"""``synthlab walkthrough``: write the lessons of ``conf/story`` as one page for reading and printing."""
+
+import shlex
+import sys
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, PositiveInt
+
+from synthlab.cli import hydra_app as cli
+from synthlab.config.registry import STRICT, validated
+from synthlab.errors import InputError, require
+from synthlab.output import say, tell
+
+
+class Settings(BaseModel):
+    """The keys beside the lessons; each is described in ``conf/walkthrough.yaml``."""
+
+    model_config = STRICT
+    results: str
+    workers: PositiveInt | None
+    steps: PositiveInt | None
+
+
+def task(raw: dict[str, Any], command: str) -> bool:
+    """Train the lessons' runs, write the page and name it. ``command`` is as typed."""
+    require("theory", "sympy", what="synthlab walkthrough")
+    from classroom.lessons.lesson import Lessons
+    from classroom.lessons.story import looks, planned, write_page
+    from synthlab.storage.store import Store
+    from synthlab.sweeps.sweep import checked_workers
+
+    own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
+    settings, lessons = validated(Settings, own, ""), Lessons.checked(raw)
+    workers = checked_workers(settings.workers)
+    store = Store(settings.results)
+    page = store.root / "walkthrough.html"
+    plan = planned(lessons, settings.steps)
+    store.make_writable(".")
+    runs = {run.config.id: run.config for part in plan.values() for run in part}
+    tell(f"training {len(runs)} runs, {min(workers, len(runs))} at a time")
+    found = looks(list(runs.values()), workers)
+    try:
+        write_page(page, lessons, plan, found, settings.steps, command)
+    except OSError as error:
+        raise InputError(f"{error.filename}: cannot be written ({error.strerror})") from None
+    say("written:", f"  {page}")
+    return True
+
+
+def main() -> None:
+    command = shlex.join(["synthlab", "walkthrough", *sys.argv[1:]])
+    no_sweeps = "the walkthrough is one page; it is not swept"
+    cli.main(partial(task, command=command), "walkthrough", no_sweeps, interrupted="no page was written")
+
+
+if __name__ == "__main__":
+    main()

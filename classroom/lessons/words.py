@@ -1,0 +1,75 @@
+"""Display names of settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from classroom.charts.wording import MODELS, in_class
+from synthlab.config.composition import conf_dir
+
+WORDS = {
+    "task": {"mean": "mean", "length": "length", "sum": "sum"},
+    "inputs": {"bernoulli": "fair coin", "uniform_count": "varied coin"},
+    "outrep": {"identity": "no map", "power": "x^(-1/2)"},
+    "model": MODELS,
+}
+# In this order; the rest of each group's files follows.
+FIRST = {
+    "task": ("mean", "length", "sum"),
+    "inputs": ("bernoulli", "uniform_count"),
+    "encoding": ("nope", "alibi", "rope", "learned"),
+    "outrep": ("identity", "rsqrt", "reciprocal", "log", "sqrt", "rlog"),
+    "model": ("transformer", "linear"),
+}
+# Not on the page: they stretch a trained RoPE, and trained from the start they are RoPE by other names.
+OMITTED = {
+    "encoding": (
+        *("pi", "ntk", "yarn", "eabf", "clex", "dynamic_ntk", "longrope"),
+        *("self_extend", "rerope", "leaky_rerope", "dual_chunk"),
+    )
+}
+LABELS = {
+    "task": "task",
+    "inputs": "inputs",
+    "encoding": "encoding",
+    "outrep": "map",
+    "model": "model",
+    "train_length": "training length",
+    "test_length": "test length",
+    "model.width": "width",
+    "model.depth": "depth",
+    "protocol.steps": "steps",
+    "seed": "seed",
+}
+CHANGES = {
+    "train_length": "trained to {}",
+    "test_length": "tested to {}",
+    "model.width": "width {}",
+    "model.depth": "depth {}",
+    "protocol.steps": "{} steps",
+    "seed": "seed {}",
+}
+
+
+def choices(group: str) -> list[tuple[str, str]]:
+    """The members of a config group that can be chosen, with their display names."""
+    names = sorted({path.stem for path in (conf_dir() / group).glob("*.yaml")} - set(OMITTED.get(group, ())))
+    first = [name for name in FIRST[group] if name in names]
+    return [(name, word(group, name)) for name in dict.fromkeys([*first, *names])]
+
+
+def word(group: str, name: str) -> str:
+    """The display name of a member of a config group."""
+    return WORDS.get(group, {}).get(name) or in_class(name)
+
+
+def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+    """A short description of a run: task, encoding, map, and settings that are not the default."""
+    given = {**defaults, **settings}
+    parts = [word("task", given["task"])]
+    parts.append(word("model", "linear") if given["model"] == "linear" else word("encoding", given["encoding"]))
+    if given["outrep"] != "identity":
+        parts.append(word("outrep", given["outrep"]))
+    if given["inputs"] != defaults["inputs"]:
+        parts.append(word("inputs", given["inputs"]))
+    parts += [text.format(given[key]) for key, text in CHANGES.items() if given[key] != defaults[key]]
+    return ", ".join(parts)

@@ -1,0 +1,183 @@
+"""Associative recall: facts (key-value pairs) in a text, and questions about them.
+
+Each text assigns a value to each key. It is a sequence of units: a fact (one token for a key and its value), a question
+and its answer (two tokens, one for the key and one for the value), or a filler (one token).
+"""
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Bool, Float, Int
+from pydantic import Field
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.language.languages.source import Language, Questions
+
+Many = Annotated[int, Field(gt=0, le=1000)]
+Several = Annotated[int, Field(gt=1, le=1000)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+TOKENS = 10_000
+
+
+class Recall(Language):
+    """A unit is a fact with probability ``facts``, a question and its answer with probability ``questions``, else a
+    filler; keys, fillers and, in each text, the values are uniform.
+
+    Tokens, in this order: ``keys`` x ``values`` facts, ``keys`` questions, ``values`` answers, ``fillers``.
+    """
+
+    def __init__(self, keys: Several, values: Several, fillers: Many, facts: Probability, questions: Probability):
+        if facts + questions > 1:
+            raise InputError(f"language.facts={facts:g}: must be at most 1 - language.questions={questions:g}")
+        self.first_question = keys * values
+        self.first_answer = self.first_question + keys
+        self.first_filler = self.first_answer + values
+        self.vocabulary = self.first_filler + fillers
+        if self.vocabulary > TOKENS:
+            raise InputError(
+                f"language.keys={keys}: with language.values={values} and language.fillers={fillers} makes "
+                f"{self.vocabulary} tokens; must be at most {TOKENS}"
+            )
+        self.keys, self.values, self.fillers = keys, values, fillers
+        self.fact_rate, self.question_rate = facts, questions
+
+    def draw(self, batch, length, generator, held_out=False):
+        # A unit has 1 + q tokens on average, of which q are answers. So a window starts between a question and its
+        # answer with probability q / (1 + q).
+        orphan_rate = self.question_rate / (1 + self.question_rate)
+        orphaned = torch.rand(batch, generator=generator) < orphan_rate
+        asks = torch.rand(batch, length, generator=generator) < self.question_rate
+        answers = _seconds(asks, orphaned)
+        keys = torch.randint(self.keys, (batch, length), generator=generator)
+        return self._write_tokens(keys, self._facts(batch, generator), asks & ~answers, answers, generator)
+
+    def predict(self, tokens):
+        """Bayes' rule over the values of all keys.
+
+        Only a window's first token can be an answer without its question. It is evidence that some key, each equally
+        likely, has this value; later facts shift the probability between the keys.
+        """
+        tokens = tokens.cpu()
+        batch, length = tokens.shape
+        beliefs = self._beliefs(tokens)  # B L keys values
+        probabilities = torch.zeros(batch, length, self.vocabulary, dtype=torch.float64)
+        probabilities[..., : self.first_question] = beliefs.flatten(2) * (self.fact_rate / self.keys)
+        probabilities[..., self.first_question : self.first_answer] = self.question_rate / self.keys
+        filler = max(0.0, 1 - self.fact_rate - self.question_rate)  # rounding may make it negative
+        probabilities[..., self.first_filler :] = filler / self.fillers
+        asked = self._asks(tokens)
+        keys = (tokens[asked] - self.first_question)[:, None, None].expand(-1, 1, self.values)
+        probabilities[asked] = 0
+        answers = slice(self.first_answer, self.first_filler)
+        probabilities[..., answers][asked] = beliefs[asked].gather(1, keys)[:, 0]
+        return probabilities.log()
+
+    def questions(self, count, length, depth, generator):
+        """The rest of the text is sampled as usual, but with the other keys only. None if the language has no facts."""
+        if not self.fact_rate:
+            return None
+        if length < 2:
+            raise InputError(f"length={length}: must be at least 2, a fact and a question")
+        if not 0 <= depth <= 1:
+            raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
+        place = round(depth * (length - 2))
+        asks, answers = self._around(count, place, length, generator)
+        wanted = torch.randint(self.keys, (count, 1), generator=generator)
+        keys = (wanted + torch.randint(1, self.keys, (count, length), generator=generator)) % self.keys
+        values = self._facts(count, generator)
+        tokens = self._write_tokens(keys, values, asks, answers, generator)
+        answer = values.gather(1, wanted)[:, 0]
+        tokens[:, place] = wanted[:, 0] * self.values + answer
+        tokens[:, -1] = self.first_question + wanted[:, 0]
+        return Questions(tokens, self.first_answer + answer)
+
+    def _around(
+        self, count: int, place: int, length: int, generator: torch.Generator
+    ) -> tuple[Bool[Tensor, "B L"], Bool[Tensor, "B L"]]:
+        """The questions and answers of texts in which units begin at ``place`` and at the last token."""
+        asks, answers = (torch.zeros(count, length, dtype=torch.bool) for _ in range(2))
+        whole = torch.zeros(count, dtype=torch.bool)
+        # The process is stationary and symmetric in time. So the tokens before the fact are sampled backwards, and the
+        # first token may be an answer to a question before the window.
+        seen = torch.rand(count, place, generator=generator) < self.question_rate
+        second = _seconds(seen, whole)
+        answers[:, :place], asks[:, :place] = (seen & ~second).flip(1), second.flip(1)
+        # The tokens between the fact and the question are sampled given that a unit ends with the last of them.
+        # reach[r]: the probability that a unit ends r tokens after another; a unit of two tokens leaves r - 2.
+        between = length - place - 2
+        remaining = torch.arange(between, 0, -1)
+        reach = (1 - (-self.question_rate) ** torch.arange(between + 1.0, dtype=torch.float64).add(1)) / (
+            1 + self.question_rate
+        )
+        pairs = self.question_rate * reach[(remaining - 2).clamp(min=0)] / reach[remaining]
+        seen = torch.rand(count, between, generator=generator) < pairs.where(remaining > 1, 0)
+        second = _seconds(seen, whole)
+        asks[:, place + 1 : -1], answers[:, place + 1 : -1] = seen & ~second, second
+        return asks, answers
+
+    def _facts(self, batch: int, generator: torch.Generator) -> Int[Tensor, "B keys"]:
+        """Each text's values."""
+        return torch.randint(self.values, (batch, self.keys), generator=generator)
+
+    def _write_tokens(
+        self,
+        keys: Int[Tensor, "B L"],
+        values: Int[Tensor, "B keys"],
+        asks: Bool[Tensor, "B L"],
+        answers: Bool[Tensor, "B L"],
+        generator: torch.Generator,
+    ) -> Int[Tensor, "B L"]:
+        """Texts with the given places of questions and answers; all other tokens are facts and fillers. ``keys`` holds
+        the key of the unit that begins at a token, and for an answer without a question the key of that answer."""
+        shape = keys.shape
+        about = keys.where(~answers, torch.cat([keys[:, :1], keys[:, :-1]], 1))
+        value = values.gather(1, about)
+        others = 1 - self.question_rate
+        fact = torch.rand(shape, generator=generator) * others < self.fact_rate
+        filler = self.first_filler + torch.randint(self.fillers, shape, generator=generator)
+        tokens = torch.where(fact, about * self.values + value, filler)
+        tokens = torch.where(asks, self.first_question + about, tokens)
+        return torch.where(answers, self.first_answer + value, tokens)
+
+    def _asks(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
+        return (tokens >= self.first_question) & (tokens < self.first_answer)
+
+    def _beliefs(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L keys values"]:
+        """The probabilities of each key's values, given the tokens up to each position."""
+        known = self._known(tokens)  # B L keys values
+        unknown = ~known.any(-1)  # B L keys
+        orphan = (tokens[:, :1] == self.first_answer + torch.arange(self.values))[:, None]  # B 1 values
+        # The key of an answer without a question: the likelihood is 1 / values for a key of unknown value, 1 for a key
+        # known to have this value, and 0 for a key with another value.
+        agreeing = (known & orphan[:, :, None]).any(-1).sum(-1)
+        weight = (unknown.sum(-1) + self.values * agreeing).clamp(min=1)
+        about = (orphan.any(-1) / weight.double())[..., None]  # B L 1: that it is about a given key of unknown value
+        guess = about * orphan + (1 - about) / self.values  # B L values
+        return torch.where(unknown[..., None], guess[:, :, None], known.double())
+
+    def _known(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L keys values"]:
+        """Whether a fact or an answered question up to each position shows that a key has a value."""
+        batch, length = tokens.shape
+        before = torch.cat([torch.full_like(tokens[:, :1], -1), tokens[:, :-1]], 1)
+        answered = self._asks(before) & (tokens >= self.first_answer) & (tokens < self.first_filler)
+        pair = (before - self.first_question) * self.values + tokens - self.first_answer
+        nothing = self.first_question
+        pairs = tokens.clamp(max=nothing).where(~answered, pair)
+        places = torch.arange(length)
+        first = torch.full((batch, nothing + 1), length).scatter_reduce_(1, pairs, places.expand(batch, -1), "amin")
+        first = first[:, :-1].unflatten(1, (self.keys, self.values))
+        # If a window contradicts itself, which no text of the language does, the first fact counts.
+        first = first.where(first == first.amin(-1, keepdim=True), length)
+        return places[:, None, None] >= first[:, None]
+
+
+def _seconds(begins: Bool[Tensor, "B L"], cut: Bool[Tensor, " B"]) -> Bool[Tensor, "B L"]:
+    """The tokens that are the second of a unit of two. ``begins``: whether a unit that begins at a token has two
+    tokens. ``cut``: whether the window's first token is the second of a unit."""
+    length = begins.shape[1]
+    places = torch.arange(length)
+    # A unit ends wherever ``begins`` is false, after one token or two. From there on, first and second tokens
+    # alternate. ends: the last such place before each token, or -1 in a window that begins with a unit.
+    ends = torch.cat([-1 - cut.long()[:, None], places.where(~begins, -2)], 1).cummax(1).values[:, :length]
+    return (places - ends) % 2 == 0

@@ -1,0 +1,127 @@
+"""Text as bytes: the source of Python's standard library, which every machine has, or a file of the user's."""
+
+import hashlib
+import sys
+import sysconfig
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import torch
+from jaxtyping import UInt8
+from pydantic import Field
+from torch import Tensor
+
+from synthlab.config.registry import shown
+from synthlab.errors import InputError
+from synthlab.language.languages.source import Language
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+
+
+class Text(Language):
+    """The first ``bytes`` bytes of the file ``path`` (null: of the modules of Python's library, in order of name). The
+    fraction ``held_out`` at the end is for tests only.
+
+    ``digest`` is the checksum that the bytes must have; null accepts any. Raises InputError for a file that cannot be
+    read, is too short for both parts or has changed.
+    """
+
+    vocabulary = 256
+
+    def __init__(
+        self,
+        path: str | None,
+        bytes: Annotated[int, Field(gt=0, le=10**9)],
+        held_out: Annotated[float, Field(gt=0, lt=1)],
+        digest: Digest | None,
+    ):
+        content = _content(path, bytes)
+        if digest not in (None, content.digest):
+            raise InputError(
+                f"language.digest={digest}: must be that of the text, which has changed: the first {len(content.text)} "
+                f"bytes of language.path={_named(path)} now have {content.digest}; null takes them as they are"
+            )
+        kept = round(len(content.text) * held_out)
+        if not 1 < kept < len(content.text) - 1:
+            raise InputError(
+                f"language.path={_named(path)}: must have two bytes or more for training and as many for tests; "
+                f"language.held_out={held_out:g} of {len(content.text)} bytes leaves {len(content.text) - kept} and "
+                f"{kept}"
+            )
+        self.path, self.digest = path, content.digest
+        self.parts = {False: content.text[:-kept], True: content.text[-kept:]}
+
+    def draw(self, batch, length, generator, held_out=False):
+        """Raises InputError for windows longer than the part."""
+        part = self.parts[held_out]
+        if length > len(part):
+            raise InputError(
+                f"language.path={_named(self.path)}: has {len(part)} bytes for {'tests' if held_out else 'training'}, "
+                f"so windows must be at most as long, not {length}"
+            )
+        starts = torch.randint(len(part) - length + 1, (batch, 1), generator=generator)
+        return part[starts + torch.arange(length)].long()
+
+    def encode(self, text):
+        try:
+            return list(text.encode())
+        except UnicodeEncodeError:  # half of a pair of surrogates
+            raise InputError(f"sequences: {text!r:.40}: must be text that UTF-8 can encode") from None
+
+    def decode(self, token):
+        return repr(bytes([token]))[2:-1]
+
+    def completed(self):
+        return {"digest": self.digest}
+
+
+class Content(NamedTuple):
+    """Bytes of a file, and their checksum."""
+
+    text: UInt8[Tensor, " N"]
+    digest: str
+
+
+@lru_cache(maxsize=8)
+def _content(path: str | None, limit: int) -> Content:
+    """The first ``limit`` bytes of a text. Raises InputError."""
+    files, data = _library() if path is None else [_file(path)], bytearray()
+    try:
+        for file in files:
+            with file.open("rb") as opened:
+                data += opened.read(limit - len(data))
+    except OSError as error:
+        raise _refused(path, error.strerror or type(error).__name__) from None
+    if not data:
+        raise _refused(path, "is empty")
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return Content(torch.frombuffer(data, dtype=torch.uint8), digest)
+
+
+def _file(path: str) -> Path:
+    file = Path(path)
+    try:
+        if file.is_file():
+            return file
+        reason = "is no file" if file.exists() else "is not there"
+    except (OSError, ValueError) as error:  # a name too long, or with a zero byte
+        reason = getattr(error, "strerror", None) or str(error)
+    raise _refused(path, reason)
+
+
+def _refused(path: str | None, reason: str) -> InputError:
+    return InputError(
+        f"language.path={_named(path)}: {reason}; must be a file of text, or null for the modules of Python's library"
+    )
+
+
+def _named(path: str | None) -> str:
+    """The path on one line, whatever is in it."""
+    return shown(path) if path is None or path.isprintable() else repr(path)
+
+
+def _library() -> list[Path]:
+    """The modules that are one file, without files made for one machine, such as its build settings."""
+    folder = Path(sysconfig.get_path("stdlib"))
+    return sorted(path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names)

@@ -1,0 +1,36 @@
+"""The position encodings, by name. Their interface is ``base.Encoding``."""
+
+from synthlab.config.registry import Registry
+from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.clex import CLEX
+from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
+from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
+from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
+from synthlab.models.encodings.randomized import Randomized
+from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
+from synthlab.models.encodings.rope import RoPE
+
+ENCODINGS = Registry(
+    "encoding",
+    Encoding,
+    {
+        "nope": NoPE,
+        "learned": Learned,
+        "rope": RoPE,
+        "pi": PI,
+        "ntk": NTK,
+        "yarn": YaRN,
+        "eabf": EABF,
+        "clex": CLEX,
+        "dynamic_ntk": DynamicNTK,
+        "longrope": LongRoPE,
+        "self_extend": SelfExtend,
+        "rerope": ReRoPE,
+        "leaky_rerope": LeakyReRoPE,
+        "dual_chunk": DualChunk,
+        "alibi": ALiBi,
+        "sinusoidal": Sinusoidal,
+        "t5": T5,
+        "randomized": Randomized,
+    },
+)

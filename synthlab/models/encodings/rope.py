@@ -1,0 +1,55 @@
+"""Rotary position embedding (RoPE). Its variants override only the frequencies: ``frequencies`` where they are fixed,
+``frequencies_at`` where they depend on the positions."""
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import PositiveFloat
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import Dims, Encoding
+
+
+class RoPE(Encoding):
+    """Queries and keys rotated by angles proportional to position, so that logits depend only on relative positions
+    (Su et al., 2021, equation 34)."""
+
+    def __init__(self, dims: Dims, /, base: PositiveFloat):
+        super().__init__()
+        head_width = dims.width // dims.heads
+        if head_width % 2:
+            raise InputError(
+                f"model.heads={dims.heads}: encoding {type(self).__name__} needs an even head width, "
+                f"but model.width={dims.width} / {dims.heads} heads = {head_width}"
+            )
+        self.base = base
+
+    def frequencies(self, width: int, device: torch.device | None = None) -> Float[Tensor, " pairs"]:
+        """The rotary frequencies: radians per position for each pair of a head's ``width`` dimensions, highest
+        first."""
+        return geometric(width, self.base, device)
+
+    def frequencies_at(self, positions: Int[Tensor, "#E #B T"], width: int) -> Float[Tensor, "*#rows pairs"]:
+        """The rotary frequencies of tokens at ``positions``: [pairs] where all have the same, or [#E, #B, 1, pairs]."""
+        return self.frequencies(width, positions.device)
+
+    def rotate(self, v, positions):
+        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)  # one head for all
+        cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
+        even, odd = v[..., 0::2], v[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+
+
+def geometric(
+    width: int, base: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
+) -> Float[Tensor, "*rows pairs"]:
+    """base^(-2i / width) for each pair of dimensions, in double precision: positions can be large."""
+    exponent = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
+    return base**-exponent
+
+
+def angles(
+    positions: Int[Tensor, "#E #B T"], frequencies: Float[Tensor, "*#rows pairs"]
+) -> Float[Tensor, "#E #B T pairs"]:
+    """Each position times each frequency, in double precision."""
+    return positions.double().unsqueeze(-1) * frequencies

@@ -1,0 +1,1 @@
+"""What figures, pages and reports look like."""

@@ -1,0 +1,145 @@
+"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone.
+
+A picture that is there already and shows the same is left alone: drawing takes most of the time of a command that has
+nothing to train. What it shows stands in the PNG, as a digest.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from textwrap import wrap
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from PIL import Image
+
+from synthlab import metrics
+from synthlab.analysis import curves
+from synthlab.analysis.curves import RC
+from synthlab.studies.presentation.drawing import Drawing
+
+PANEL = (4.2, 3.4)  # inches
+NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the moment
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A panel ready to be drawn: its title, what draws it, and the data, which are its CSV."""
+
+    title: str
+    plot: Drawing
+    data: pd.DataFrame
+
+    def draw(self, axes: Axes) -> None:
+        """Onto ``axes``, with the title."""
+        axes.set_title(self.title)
+        if self.data.empty:
+            axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
+        else:
+            self.plot.draw(axes, self.data)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know: how to read the plot, what is missing on it, and the settings that are not the
+        figure's own, so that no variant passes for the original."""
+        if self.data.empty:
+            return []
+        best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
+        left_out = [f"left out: {names}" for names in self._texts("left_out")]
+        return [self.plot.note(self.data), *best, *left_out, *self._texts("overrides")]
+
+    @property
+    def shown(self) -> str:
+        """All that a picture of it depends on."""
+        settings = [type(self.plot).__qualname__, repr(vars(self.plot)), _code(type(self.plot))]
+        return json.dumps([self.title, *settings, self.notes, self.data.to_csv(index=False)])
+
+    def _texts(self, column: str) -> list[str]:
+        return [text for text in self.data[column].dropna().unique() if text] if column in self.data else []
+
+
+class Folder:
+    """Where figures lie."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def save_panel(self, name: str, panel: Drawn) -> list[Path]:
+        """A panel as PDF, PNG and CSV; returns the three."""
+
+        def draw() -> Figure:
+            figure = Figure(figsize=PANEL, layout="constrained")
+            panel.draw(figure.add_subplot())
+            figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
+            return figure
+
+        table = self.path / f"{name}.csv"
+        panel.data.to_csv(table, index=False)
+        return [*self._saved(name, [panel.shown], draw), table]
+
+    def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
+        """All panels of a figure, two in a row, as PDF and PNG."""
+        columns = min(2, len(panels))
+        rows = -(-len(panels) // columns)
+
+        def draw() -> Figure:
+            figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
+            grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+            for axes, panel in zip(grid, panels.values(), strict=False):
+                panel.draw(axes)
+            for axes in grid[len(panels) :]:
+                axes.set_axis_off()
+            figure.suptitle(title)
+            notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
+            figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
+            return figure
+
+        return self._saved(name, [title, *(panel.shown for panel in panels.values())], draw)
+
+    def _saved(self, name: str, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
+        pdf, png = self.path / f"{name}.pdf", self.path / f"{name}.png"
+        digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())
+        if _marks(png) != (digest, _digest_of(pdf)):
+            with mpl.rc_context(RC):
+                figure = draw()
+                figure.savefig(pdf, metadata=NO_MOMENT)
+                figure.set_layout_engine("none")  # the first file's layout serves the other
+                figure.savefig(png, metadata={"Software": None, "shows": digest, "pdf": _digest_of(pdf)})
+        return [pdf, png]
+
+
+def _marks(png: Path) -> tuple[str, str] | None:
+    """What an undamaged picture says of itself: the digest of what it shows, and that of the PDF beside it."""
+    try:
+        with Image.open(png) as image:
+            marks = image.info.get("shows", ""), image.info.get("pdf", "")
+            image.verify()
+        return marks
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # no picture
+        return None
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _digest_of(path: Path) -> str:
+    return _digest(path.read_bytes()) if path.is_file() else ""
+
+
+@cache
+def _code(plot: type[Drawing]) -> str:
+    """A digest of the modules that draw."""
+    modules = {each.__module__ for each in plot.__mro__} | {curves.__name__, metrics.__name__, __name__}
+    files = sorted(file for name in modules if (file := getattr(sys.modules[name], "__file__", None)))
+    return _digest(b"".join(Path(file).read_bytes() for file in files))
+
+
+def _lines(notes: Iterable[str], width: int) -> str:
+    return "\n".join(wrap("; ".join(notes), width))

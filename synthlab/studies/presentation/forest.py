@@ -1,0 +1,182 @@
+"""Forest plots: of each check of a verdict the interval against the threshold, as SVG that a page contains.
+
+Checks of one quantity and one threshold share an axis, in units of what is measured; others have axes of their own
+below. Colours are the page's classes of answers; marks and words tell the answers apart without them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from textwrap import wrap
+from typing import NamedTuple
+
+import numpy as np
+from jinja2 import Template
+from matplotlib.ticker import MaxNLocator
+
+from synthlab.studies.checks import FACTORS, Answer, Check
+from synthlab.studies.presentation.pages import template
+from synthlab.studies.verdicts import Verdict
+
+# All in pixels: where the axes begin and how wide they are, the room that is left at their ends, and heights.
+LEFT, WIDTH, MARGIN, ANSWER = 300, 430, 18, 110
+LINE, ROW, TITLE, SCALE, GAP = 15, 8, 18, 20, 12
+LETTERS = 45  # of a check's words that fit left of the axes
+CLOSE = 48  # labels nearer than this would overlap
+DECADE = 10.0  # numbers above 0 that span more are drawn on a logarithmic axis
+CLASSES: dict[Answer, str] = {"holds": "holds", "fails": "fails", "undecided": "open"}
+
+
+class Axis(NamedTuple):
+    """The scale that the checks of one quantity share, from ``start`` to ``end``."""
+
+    start: float
+    end: float
+    logarithmic: bool
+
+    @classmethod
+    def over(cls, numbers: Sequence[float]) -> "Axis":
+        """One that shows all of ``numbers`` that are finite."""
+        finite = [number for number in numbers if math.isfinite(number)] or [0.0, 1.0]
+        least, greatest = min(finite), max(finite)
+        if least == greatest:
+            least, greatest = least - (abs(least) or 1.0) / 2, greatest + (abs(greatest) or 1.0) / 2
+        return cls(least, greatest, least > 0 and greatest / least > DECADE)
+
+    def place(self, value: float) -> float:
+        """Where ``value`` stands; what is infinite, at the end."""
+        if math.isinf(value):
+            return LEFT if value < 0 else LEFT + WIDTH
+        value, start, end = (math.log10(v) if self.logarithmic else v for v in (value, self.start, self.end))
+        return round(LEFT + MARGIN + (value - start) / (end - start) * (WIDTH - 2 * MARGIN), 1)
+
+    def ticks(self) -> list[float]:
+        """A few round numbers between its ends."""
+        if not self.logarithmic:
+            found = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(self.start, self.end)
+            return [float(tick) + 0.0 for tick in found if self.start <= tick <= self.end]  # + 0.0: no -0
+        first, last = math.ceil(math.log10(self.start)), math.floor(math.log10(self.end))
+        if last - first >= 2:
+            return [10.0**power for power in range(first, last + 1, math.ceil((last - first) / 5))]
+        every = (k * 10.0**power for power in range(first - 1, last + 1) for k in (1, 2, 5))
+        return [tick for tick in every if self.start <= tick <= self.end]
+
+
+class Label(NamedTuple):
+    """A number of an axis, and where it stands."""
+
+    x: float
+    text: str
+
+
+class Row(NamedTuple):
+    """A check as it is drawn; all ``x`` are places. ``median`` and ``interval`` are None where they are no numbers."""
+
+    words: list[str]
+    y: float
+    height: float
+    answer: Answer
+    style: str
+    wanted: tuple[float, float]
+    seeds: list[float]
+    median: float | None
+    interval: tuple[float, float] | None
+
+    @property
+    def middle(self) -> float:
+        """The height of its marks."""
+        return self.y + self.height / 2
+
+
+class Panel(NamedTuple):
+    """The checks of one quantity and threshold, and their axis. ``others`` are half and twice the thresholds."""
+
+    title: str
+    y: float
+    top: float
+    bottom: float
+    rows: list[Row]
+    ticks: list[Label]
+    thresholds: list[float]
+    named: list[Label]
+    others: list[float]
+
+    @property
+    def end(self) -> float:
+        """Where the next panel may begin."""
+        return self.bottom + SCALE + GAP
+
+
+def forest(verdict: Verdict) -> str:
+    """The plot of a verdict's checks, an ``svg`` element for an HTML page. Empty where there are none."""
+    if not verdict.checks:
+        return ""
+    panels, right = list(_panels(verdict.checks)), LEFT + WIDTH
+    sizes = {"left": LEFT, "right": right, "width": right + ANSWER, "height": panels[-1].end, "line": LINE}
+    return _picture().render(claim=verdict.claim.id, panels=panels, **sizes)
+
+
+@cache
+def _picture() -> Template:
+    return template("synthlab.studies.presentation", "forest.svg.j2", markup=True)
+
+
+def _panels(checks: Iterable[Check]) -> Iterator[Panel]:
+    """From top to bottom, in the order in which their first checks are made."""
+    groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}
+    for check in checks:
+        groups.setdefault((_quantity(check)[1], check.thresholds), []).append(check)
+    y = 0.0
+    for (title, _), group in groups.items():
+        yield (panel := _panel(title, group, y))
+        y = panel.end
+
+
+def _quantity(check: Check) -> tuple[str, str]:
+    """Of what, and what is measured, from ``NoPE: largest error``; nothing where a check's words have no colon."""
+    what, _, quantity = check.what.partition(": ")
+    return what, quantity
+
+
+def _panel(title: str, checks: Sequence[Check], y: float) -> Panel:
+    scaled = [check.at(factor) for check in checks if check.scales for factor in FACTORS.values()]
+    others = sorted({bound for check in scaled for bound in check.thresholds})
+    thresholds = checks[0].thresholds
+    values = [float(value) for check in checks for value in check.values]
+    axis = Axis.over([*values, *thresholds, *others])
+    top = y + (TITLE if title else 0) + LINE
+    rows, bottom = [], top
+    for check in checks:
+        rows.append(_row(check, axis, bottom))
+        bottom += rows[-1].height
+    ends = {end for end in (-math.inf, math.inf) if end in values}
+    ticks = [Label(axis.place(tick), f"{tick:g}") for tick in chain(axis.ticks(), ends)]
+    places = [axis.place(bound) for bound in thresholds]
+    return Panel(
+        title, y, top, bottom, rows, ticks, places, _named(places, thresholds), [axis.place(b) for b in others]
+    )
+
+
+def _named(places: Sequence[float], thresholds: Sequence[float]) -> list[Label]:
+    """The thresholds' numbers; two that would overlap in one label."""
+    if len(places) == 2 and places[1] - places[0] < CLOSE:
+        low, high = thresholds
+        return [Label(sum(places) / 2, f"{low:g} to {high:g}")]
+    return [Label(place, f"{bound:g}") for place, bound in zip(places, thresholds, strict=True)]
+
+
+def _row(check: Check, axis: Axis, y: float) -> Row:
+    words = wrap(_quantity(check)[0], LETTERS) or [""]
+    low, high, _ = check.interval
+    return Row(
+        words=words,
+        y=y,
+        height=LINE * len(words) + ROW,
+        answer=check.answer,
+        style=CLASSES[check.answer],
+        wanted=(axis.place(check.low), axis.place(check.high)),
+        seeds=[axis.place(float(value)) for value in check.values if not np.isnan(value)],
+        median=None if np.isnan(check.median) else axis.place(check.median),
+        interval=None if np.isnan(low) else (axis.place(low), axis.place(high)),
+    )

@@ -1,0 +1,92 @@
+"""Plots that are tables: numbers on colours."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from synthlab.analysis.curves import STYLES, seeds_note
+from synthlab.analysis.tables import over_seeds, table
+from synthlab.errors import InputError
+from synthlab.studies.presentation.drawing import Plot
+
+
+class Table(Plot):
+    """A number as a table of ``rows`` and ``columns``, two settings of the panel's grid."""
+
+    value = ""  # the column of ``numbers`` that is shown
+
+    def __init__(self, rows: str, columns: str):
+        self.rows, self.columns = rows, columns
+
+    def numbers(self, records: Sequence[Any]) -> pd.DataFrame:
+        """A row or more for each run, with its ``id`` and the column ``value``; NaN where it has none."""
+        return table(records)
+
+    def greatest(self, drawn: pd.DataFrame) -> float:
+        """The number with the lightest colour; 0 has the darkest."""
+        raise NotImplementedError
+
+    def text(self, value: float, drawn: pd.DataFrame) -> str:
+        """A number as it is written."""
+        raise NotImplementedError
+
+    def check(self, chosen, test_length):
+        for series in chosen:
+            if set(series) != {self.rows, self.columns} or self.rows == self.columns:
+                given = ", ".join(series)
+                raise InputError(f"rows={self.rows} columns={self.columns}: must be the two settings in vary ({given})")
+
+    def data(self, series, metric):
+        keys = [self.rows, self.columns]
+        parts = [
+            one.counted(self.numbers(one.records)).assign(**{key: str(one.chosen[key]) for key in keys})
+            for one in series
+        ]
+        runs = pd.concat(parts).drop_duplicates("id").dropna(subset=[self.value])
+        if runs.empty:
+            return runs
+        order = {key: list(dict.fromkeys(runs[key])) for key in keys}
+        drawn = over_seeds(runs, keys, self.value).sort_values(
+            keys, key=lambda names: names.map(order[str(names.name)].index)
+        )
+        return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
+
+    def draw(self, axes, drawn):
+        rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
+        numbers = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
+        greatest = self.greatest(drawn)
+        axes.pcolormesh(numbers, cmap="cividis", vmin=0, vmax=greatest, edgecolors="white", lw=1)
+        for (i, j), value in np.ndenumerate(numbers):
+            text = "-" if np.isnan(value) else self.text(value, drawn)
+            colour = "black" if value > 0.6 * greatest or np.isnan(value) else "white"
+            axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour)
+        for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
+            axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+
+
+class Heat(Table):
+    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
+
+    measures = value = "horizon"
+
+    def greatest(self, drawn):
+        return float(drawn["test_length"].max())
+
+    def text(self, value, drawn):
+        longest = drawn["test_length"].max()
+        return f"{longest}+" if value == longest else f"{value:g}"
+
+    def note(self, drawn):
+        longest = drawn["test_length"].max()
+        return (
+            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
+            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+        )
+
+
+def _name(member: Any) -> str:
+    return STYLES[member].label if member in STYLES else str(member)

@@ -1,0 +1,69 @@
+"""A plot of what trained models compute inside: which head the answer rests on, and how it counts."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import pandas as pd
+
+from synthlab.analysis.curves import seeds_note
+from synthlab.regression.heads import SEQUENCES, Heads, heads_of
+from synthlab.regression.trained import TrainedRegression
+from synthlab.storage.records import Record
+from synthlab.studies.presentation.heat import Table
+from synthlab.training.devices import one_thread
+
+Measure = Literal["unexplained", "lost", "lost_next", "alone", "line_error"]
+OF_WHAT = "fraction of the variance of the mapped targets within training that"
+MEANINGS: dict[Measure, str] = {
+    "unexplained": f"{OF_WHAT} the output leaves unexplained",
+    "lost": f"{OF_WHAT} is lost without the main head",
+    "lost_next": f"{OF_WHAT} is lost without the head that comes second",
+    "alone": f"{OF_WHAT} is unexplained with the main head alone",
+    "line_error": "relative error, at the longest test length, of a line fitted to 1 / (weight of BOS) within training",
+}
+# Several panels and claims show the same models. A run can be recorded twice, on two machines.
+_measured: dict[tuple[str, str], Heads] = {}
+
+
+class Inside(Table):
+    """What is measured inside each model (``regression.heads``), as a table of ``rows`` and ``columns``, two settings
+    of the panel's grid. A model is opened from its record: with ``save=weights`` it is not trained again."""
+
+    value = "value"
+
+    def __init__(self, rows: str, columns: str, measure: Measure):
+        super().__init__(rows, columns)
+        self.measure: Measure = measure
+        self.measures = MEANINGS[measure]
+
+    def numbers(self, records):
+        finished = [record for record in records if record.diverged_at is None]
+        return pd.DataFrame(
+            {
+                "id": [record.config.id for record in finished],
+                "value": measured(finished, self.measure),
+                "train_length": [record.config.train_length for record in finished],
+                "test_length": [record.config.test_length for record in finished],
+            }
+        )
+
+    def greatest(self, drawn):
+        return 1.0
+
+    def text(self, value, drawn):
+        return f"{value:.2f}" if 0.005 <= abs(value) < 100 else f"{value:.0e}"
+
+    def note(self, drawn):
+        return f"{self.measures}; {seeds_note(drawn)}; {SEQUENCES} sequences of each length"
+
+
+def measured(records: Sequence[Record], measure: Measure) -> list[float]:
+    """A number for each finished run, from its trained model."""
+    found = []
+    for record in records:
+        key = record.config.id, str(record.environment)
+        if key not in _measured:
+            with one_thread():  # a second costs small models more than it gives
+                _measured[key] = heads_of(cast(TrainedRegression, record.model()))
+        found.append(getattr(_measured[key], measure))
+    return found

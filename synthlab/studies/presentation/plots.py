@@ -1,0 +1,159 @@
+"""Kinds of plots: what each takes from the records, and how it draws that. Drawing needs the data's CSV alone."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
+
+from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines, style_of
+from synthlab.analysis.tables import curves, over_seeds
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+from synthlab.metrics import METRICS
+from synthlab.studies.grids import label
+from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
+from synthlab.studies.presentation.heat import Heat
+from synthlab.studies.presentation.inside import Inside
+from synthlab.studies.presentation.spread import Spread
+
+# The named maps that are powers, or a limit of powers; and where on the axis the others stand.
+EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
+
+
+class Curves(Plot):
+    """Error against length: a line and a band for each series."""
+
+    def data(self, series, metric):
+        runs = runs_of(series)
+        return curves(runs, metric, runs["series"])
+
+    def draw(self, axes, drawn):
+        draw_curves(axes, drawn, drawn["metric"].iloc[0])
+
+    def note(self, drawn):
+        ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
+        return f"{band_note(drawn)}; trained on the shaded lengths{ends}"
+
+
+class Training(Plot):
+    """Training loss against step, whatever the panel's metric."""
+
+    measures = "training loss, representation space"
+
+    def data(self, series, metric):
+        losses = [one.counted(pd.concat(curves)) for one in series if (curves := _losses(one))]
+        return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "step", every=0.12)
+        axes.set_xscale("log")
+        axes.set_xlabel("training step")
+        axes.set_ylabel(self.measures or "")
+
+
+class Against(Plot):
+    """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid; a line for each combination of
+    the others, and for each length."""
+
+    def __init__(self, x: str, lengths: Lengths):
+        self.x, self.lengths = x, lengths
+
+    def check(self, chosen, test_length):
+        check_lengths(self.lengths, test_length)
+        values = [series.get(self.x) for series in chosen]
+        if not all(isinstance(value, int | float) and value > 0 for value in values):
+            raise InputError(f"x={self.x}: must be a setting in vary whose values are all numbers above 0")
+
+    def data(self, series, metric):
+        parts = [
+            runs_of([one])
+            .query("length == @length")
+            .assign(series=label(self._others(one, length)), **{self.x: one.chosen[self.x]})
+            for length in self.lengths
+            for one in series
+        ]
+        runs = pd.concat(parts)
+        return over_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, self.x)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(sorted(drawn[self.x].unique())))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.set_xlabel(SYMBOLS.get(self.x, self.x))
+        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]]}{self._single()}")
+
+    def _others(self, series: Series, length: int) -> dict[str, Any]:
+        others = {key: value for key, value in series.chosen.items() if key != self.x}
+        return others if len(self.lengths) == 1 else others | {"length": length}
+
+    def _single(self) -> str:
+        return f"\nat length {self.lengths[0]}" if len(self.lengths) == 1 else ""
+
+
+class Powers(Plot):
+    """Error at the given test ``lengths`` against the exponent p of f(x) = x^p, the named maps marked.
+
+    log x stands at p = 0: (x^p - 1) / p, the same map but for scale and offset, tends to it. 1/log(x + 1) is no power
+    and stands beside them.
+    """
+
+    def __init__(self, lengths: Lengths):
+        self.lengths = lengths
+
+    def check(self, chosen, test_length):
+        check_lengths(self.lengths, test_length)
+        beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
+        if beside:
+            raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
+
+    def data(self, series, metric):
+        runs = runs_of(series)
+        runs = runs[runs["length"].isin(self.lengths)]
+        if runs.empty:
+            return runs
+        p = runs["outrep"].map(EXPONENTS)
+        if "outrep.p" in runs:
+            p = p.fillna(runs["outrep.p"])
+        runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
+        return over_seeds(runs, ["series", "p", "map"], metric)
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
+        named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
+        colours, styles = style_of(list(drawn["series"].unique())), style_of(list(named["map"].unique()))
+        for row in named.to_dict("records"):
+            median, p = row["median"], row["p"]
+            spread = [[median - row["low"]], [row["high"] - median]] if p == BESIDE else None
+            look: dict[str, Any] = {"color": colours[row["series"]].colour, "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(p, median, spread, fmt=styles[row["map"]].marker, **look)
+        if (named["p"] == BESIDE).any():  # off the scale, so set apart
+            axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
+        top = axes.secondary_xaxis("top")
+        places = named.drop_duplicates("map")
+        top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
+        axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
+        axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
+        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
+
+
+PLOTS = Registry(
+    "plot",
+    Plot,
+    {
+        "curves": Curves,
+        "training": Training,
+        "against": Against,
+        "powers": Powers,
+        "heat": Heat,
+        "inside": Inside,
+        "spread": Spread,
+    },
+)
+
+
+def _losses(series: Series) -> list[pd.DataFrame]:
+    """The training curve of each finished run."""
+    finished = [record for record in series.records if record.diverged_at is None]
+    return [r.training.assign(series=series.label, id=r.config.id) for r in finished]

@@ -1,0 +1,216 @@
+"""The report: figures, verdicts, deviations, settings and versions on one page that needs nothing beside it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pandas as pd
+from omegaconf import OmegaConf
+
+from synthlab.analysis.tables import follows_seed
+from synthlab.storage.files import write_whole
+from synthlab.storage.records import Record
+from synthlab.studies.checks import FACTORS, Check, Witnesses
+from synthlab.studies.intervals import Interval
+from synthlab.studies.presentation.forest import forest
+from synthlab.studies.presentation.pages import template
+from synthlab.studies.verdicts import Fit, Verdict
+
+OF_A_CHECK = [
+    "median",
+    "least",
+    "greatest",
+    "needed",
+    "answer",
+    *Interval._fields,
+    "seeds",
+    "agree",
+    *Witnesses._fields,
+]
+AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
+OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
+COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
+MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
+LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
+
+
+class Picture(NamedTuple):
+    """A figure as it was written: its name and title, the titles of its panels, its files."""
+
+    name: str
+    title: str
+    panels: Sequence[str]
+    files: Sequence[Path]
+
+    @property
+    def sheet(self) -> Path:
+        """All panels in one PNG."""
+        return next(file for file in self.files if file.name == f"{self.name}.png")
+
+    @property
+    def tables(self) -> list[Path]:
+        """The panels' CSVs."""
+        return [file for file in self.files if file.suffix == ".csv"]
+
+
+class About(NamedTuple):
+    """What a report is about: a part of a paper, in words; the paper's title, and where it is; the file of the
+    deviations from it, and whose they are."""
+
+    part: str
+    title: str
+    source: str
+    deviations: Path
+    here: str
+
+
+def deviations(path: Path) -> list[dict[str, str]]:
+    """Where the lab departs from the paper: ``what``, ``paper``, ``here``, ``why``."""
+    return cast(list[dict[str, str]], OmegaConf.to_container(OmegaConf.load(path)))
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """A row for each check of each verdict, and one for each reason why a claim could not be judged."""
+    return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
+
+
+def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
+    """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that do not hold."""
+    lines = []
+    for verdict in verdicts:
+        held = sum(check.holds for check in verdict.checks)
+        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
+        beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
+        lines.append(
+            f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
+        )
+        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
+    return lines
+
+
+def left_out_lines(records: Iterable[Record]) -> list[str]:
+    """A line for each run that diverged, for a terminal."""
+    diverged = [record for record in records if record.diverged_at is not None]
+    return [f"left out: run {record.config.id} diverged at step {record.diverged_at}" for record in diverged]
+
+
+def write_report(
+    path: Path,
+    pictures: Sequence[Picture],
+    verdicts: Sequence[Verdict],
+    records: Sequence[Record],
+    command: str,
+    about: About,
+) -> None:
+    """Write the page to ``path``, over whatever is there."""
+    filters = {each.__name__: each for each in (spread, wanted, told, beyond_the_word, forest)}
+    page = template("synthlab.studies.presentation", "report.html.j2", markup=True, **filters).render(
+        factors=FACTORS,
+        pictures=pictures,
+        verdicts=verdicts,
+        about=about,
+        deviations=deviations(about.deviations),
+        settings=_settings(records),
+        runs=_runs(records),
+        command=command,
+    )
+    write_whole(path, page)
+
+
+def in_words(row: Mapping[str, Any]) -> str:
+    """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
+    if pd.isna(row.get("needed")):
+        return row["check"]
+    measured = _spread(row["median"], row["low"], row["high"], row["number"])
+    return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
+
+
+def told(word: str, witnesses: Witnesses) -> str:
+    """A verdict's word, with the number of seeds, or of what it rests on, where they are too few for more."""
+    if word == "undecided":
+        return f"undecided at {witnesses}"
+    return f"{word} (one run)" if witnesses == (1, "seeds") and word != "not judged" else word
+
+
+def beyond_the_word(verdict: Verdict) -> str:
+    """The verdict's word at half and at twice its thresholds; how many of its runs fit, and its word over those."""
+    others = "no other threshold"
+    if verdict.scales:
+        half, twice = (verdict.at(factor).word for factor in FACTORS.values())
+        others = f"at half the threshold: {half}, at twice: {twice}"
+    return f"{others}; {_fitting(verdict.fit)}" if verdict.fit else others
+
+
+def _fitting(fit: Fit) -> str:
+    if fit.fit == fit.runs:
+        return f"all {fit.runs} runs fit"
+    diverged = f", {fit.diverged} diverged" if fit.diverged else ""
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {told(fit.word, fit.witnesses)}"
+
+
+def spread(check: Check) -> str:
+    """The median over seeds and, in brackets, the interval that covers the true one."""
+    return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
+
+
+def _spread(median: float, low: float, high: float, witnesses: int | float) -> str:
+    return f"{median:.3g}" if witnesses < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def wanted(check: Check) -> str:
+    """The range that the median must lie in."""
+    low, high = f"{check.low:g}", f"{check.high:g}"
+    if check.high == float("inf"):
+        return f"at least {low}"
+    return f"under {high}" if check.low == float("-inf") else f"{low} to {high}"
+
+
+def _rows(verdict: Verdict) -> list[dict[str, Any]]:
+    claim = verdict.claim
+    common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    if verdict.fit:
+        common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
+    if verdict.scales:
+        common |= {f"verdict_{name}": verdict.at(factor).word for name, factor in FACTORS.items()}
+    checks = [
+        {
+            "check": check.what,
+            "median": check.median,
+            "least": check.least,
+            "greatest": check.greatest,
+            "needed": wanted(check),
+            "answer": check.answer,
+            **check.interval._asdict(),
+            "seeds": len(check.values),
+            "agree": check.fulfilling,
+            **check.witnesses._asdict(),
+            **{f"answer_{name}": check.at(factor).answer for name, factor in FACTORS.items() if check.scales},
+        }
+        for check in verdict.checks
+    ]
+    return [common | check for check in [*checks, *({"check": reason} for reason in verdict.missing)]]
+
+
+def _settings(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """The settings that all runs share."""
+    flat = pd.DataFrame([record.settings() for record in records])
+    flat = flat.drop(columns=["seed", *(name for name in flat if follows_seed(flat, str(name)))]).map(str)
+    return [
+        (str(key), column.iloc[0]) for key, column in flat.items() if column.nunique() == 1 and column.iloc[0] != "nan"
+    ]
+
+
+def _runs(records: Sequence[Record]) -> dict[str, Any]:
+    """How many runs, what they cost, and what they were made with."""
+    environments = pd.DataFrame([record.environment for record in records])
+    seconds = pd.Series([record.seconds for record in records])
+    made = {key: ", ".join(sorted(set(environments[key].astype(str)))) for key in MADE_WITH if key in environments}
+    return {
+        "number": len(records),
+        "diverged": [record for record in records if record.diverged_at is not None],
+        "seconds": float(seconds.sum()),
+        "median_seconds": float(seconds.median()),
+        "made": made,
+        "drawn": {library: version(library) for library in LIBRARIES},
+    }

@@ -1,0 +1,104 @@
+"""A plot of where the spread over seeds comes from: initial weights, training data, or test sequences."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from matplotlib.ticker import PercentFormatter
+
+from synthlab.analysis.curves import style_of
+from synthlab.analysis.variance import NONE, Factors, Share, shares
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.studies.grids import label
+from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
+
+SEEDS = RunConfig.SEEDS[1:]  # of weights, data and tests: the axes of the design
+# Sets of these axes, by what they are called. What the tests do to one model and not to another is a source of its own.
+SOURCES: dict[str, Sequence[Factors]] = {
+    "weights": [(0,)],
+    "data": [(1,)],
+    "weights x data": [(0, 1)],
+    "tests": [(2,)],
+    "tests x model": [(0, 2), (1, 2), (0, 1, 2)],
+}
+Others = tuple[tuple[str, str], ...]
+
+
+class Spread(Plot):
+    """The shares of initial weights, training data, test sequences and their interactions in the variance of the log
+    error over runs, at the given test ``lengths``; for each length, and each combination of the settings beside the
+    seeds. A series has none where a run has no error above 0.
+
+    ``vary`` must cross ``weight_seed``, ``data_seed`` and ``test_seed``.
+    """
+
+    def __init__(self, lengths: Lengths):
+        self.lengths = lengths
+
+    def check(self, chosen, test_length):
+        check_lengths(self.lengths, test_length)
+        for design in _designs([Series(dict(one), ()) for one in chosen]).values():
+            given = all(isinstance(one.chosen.get(seed), int) for one in design for seed in SEEDS)
+            if not given or min(_sizes(design)) < 2 or len(design) < prod(_sizes(design)):
+                raise InputError(f"vary: must cross {', '.join(SEEDS)}, two or more of each")
+
+    def data(self, series, metric):
+        rows: list[dict[str, Any]] = []
+        for others, design in _designs(series).items():
+            runs = runs_of(design).sort_values([*SEEDS])
+            for length in self.lengths:
+                errors = runs[runs["length"] == length][metric].to_numpy(dtype=float)
+                found, deviation = _shares(errors, _sizes(design))
+                common = {"series": label(dict(others) | {"length": length}), "seeds": len(errors)}
+                common |= {"design": " x ".join(map(str, _sizes(design))), "deviation": deviation}
+                rows += [common | {"source": name} | share._asdict() for name, share in found.items() if len(errors)]
+        return pd.DataFrame(rows).rename(columns={"value": "share"})
+
+    def draw(self, axes, drawn):
+        sources, names = list(dict.fromkeys(drawn["source"])), list(dict.fromkeys(drawn["series"]))
+        for i, (name, style) in enumerate(style_of(names).items()):
+            rows = drawn[drawn["series"] == name]
+            places = np.arange(len(sources)) + (i - (len(names) - 1) / 2) * 0.7 / len(names)
+            factor = np.exp(rows["deviation"].iloc[0])
+            told = "an error is missing" if np.isnan(factor) else f"factor {factor:.3g}"
+            axes.vlines(places, rows["low"], rows["high"], color=style.colour, lw=1.2)
+            look: dict[str, Any] = {"color": style.colour, "markersize": 5, "label": f"{style.label}: {told}"}
+            axes.plot(places, rows["share"], style.marker, **look)
+        axes.set_ylim(-0.02, 1.02 + 0.11 * len(names))  # room for the legend above all that can be there
+        axes.set_yticks(np.linspace(0, 1, 6))
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+        axes.set_xticks(range(len(sources)), [name.replace(" x ", "\nx ") for name in sources])
+        axes.set_ylabel("share of the variance of the log error")
+        axes.legend(fontsize="small", framealpha=0.85, loc="upper right")
+
+    def note(self, drawn):
+        return (
+            f"a run for each of {drawn['design'].iloc[0]} seeds of weights, data and tests; bars: 90 % generalized "
+            f"confidence intervals; factor: one standard deviation of the log error over runs; trained on lengths "
+            f"up to {drawn['train_length'].max()}"
+        )
+
+
+def _designs(series: Sequence[Series]) -> dict[Others, list[Series]]:
+    """The series of each design: those that agree in all settings but their seeds, by these settings."""
+    found: dict[Others, list[Series]] = {}
+    for one in series:
+        others = tuple((key, str(value)) for key, value in one.chosen.items() if key not in SEEDS)
+        found.setdefault(others, []).append(one)
+    return found
+
+
+def _sizes(design: Sequence[Series]) -> list[int]:
+    """How many seeds of each kind a design has."""
+    return [len({one.chosen[seed] for one in design}) for seed in SEEDS]
+
+
+def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, Share], float]:
+    """The share of each of the ``SOURCES``, and the standard deviation of the log error; NaN unless all are there."""
+    if len(errors) != prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
+        return dict.fromkeys(SOURCES, NONE), float("nan")
+    return shares(np.log(errors).reshape(sizes), SOURCES)

@@ -1,0 +1,22 @@
+"""Trackers, by name: where people follow runs while they train. Records need none, and no number depends on one.
+
+A tracker that fails (no network, a full disk) costs no run: ``Followed`` says so in one line and goes on without it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from synthlab.config.registry import Registry
+from synthlab.sweeps.trackers.base import NoTracker, Tracker
+from synthlab.sweeps.trackers.followed import Followed
+from synthlab.sweeps.trackers.tensorboard import TensorBoard
+from synthlab.sweeps.trackers.wandb import WandB
+
+TRACKERS = Registry("tracker", Tracker, {"none": NoTracker, "wandb": WandB, "tensorboard": TensorBoard})
+
+
+def tracker_of(config: Mapping[str, Any]) -> Followed:
+    """The tracker that ``config`` names. Raises InputError, before anything is trained, for one that is not known, for
+    its keys, and where its package is missing."""
+    tracker = TRACKERS.build(config)
+    return Followed(config["name"], tracker)

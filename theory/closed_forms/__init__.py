@@ -1,0 +1,1 @@
+"""Linear attention exactly: the model, its closed forms, their optima."""

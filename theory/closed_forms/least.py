@@ -1,0 +1,39 @@
+"""The minimal error of linear attention, for plots beside a trained model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from synthlab.errors import InputError
+from synthlab.regression.config import RunConfig
+from synthlab.regression.outrep import OUTREPS
+from theory.closed_forms.numeric import expected_errors
+from theory.closed_forms.optima import optimum
+
+LONGEST = 30  # training length up to which the exact optimum under a map is found while the class waits (1 s)
+
+
+def least_error(config: RunConfig) -> tuple[list[float], str]:
+    """The expected error at each length of linear attention's exact optimum, for the run's task, training lengths and
+    map, with the run's head dimension or 2; or no errors and one line that gives the reason."""
+    outrep = OUTREPS.build(config.outrep)
+    settings: Mapping[str, Any] = config.model if config.model["name"] == "linear" else {"head_dim": 2, "bos": False}
+    if config.inputs != {"name": "bernoulli", "p": 0.5}:
+        return [], "theory: known for inputs=bernoulli with p=0.5 only"
+    if config.train_length > LONGEST and config.outrep["name"] != "identity":
+        return [], f"theory: under a map it takes long beyond training length {LONGEST}; take a shorter one"
+    try:
+        best = optimum(
+            config.task["name"],
+            config.train_length,
+            settings["head_dim"],
+            outrep=config.outrep["name"],
+            shift=outrep.shift,
+            bos=settings["bos"],
+        )
+    except InputError as error:
+        return [], f"theory: {error.lines[0]}"
+    outputs = np.array([[float(entry) for entry in row] for row in best.outputs.tolist()])
+    errors, _ = expected_errors(outputs, config.task["name"], outrep, config.evaluation.largest, config.test_length)
+    return errors.tolist(), ""

@@ -1,0 +1,47 @@
+"""Expected errors in floating point, for trained models and plots: the sums of ``linear_attention``, vectorized."""
+
+from functools import cache
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from synthlab.regression.outrep import OutRep
+from theory.closed_forms.linear_attention import TARGETS
+
+
+class Outcomes(NamedTuple):
+    """All outcomes of one length: last symbol, number of ones, probability."""
+
+    last: Tensor
+    ones: Tensor
+    probability: Tensor
+
+
+@cache
+def outcomes(length: int) -> Outcomes:
+    """The outcomes of ``length`` fair symbols, in double precision."""
+    others = torch.arange(length, dtype=torch.float64)
+    probability = torch.tensor([comb(length - 1, k) / 2**length for k in range(length)], dtype=torch.float64)
+    last = torch.tensor([0, 1]).repeat_interleave(length)
+    return Outcomes(last, others.repeat(2) + last, probability.repeat(2))
+
+
+def expected_errors(
+    outputs: np.ndarray, task: str, outrep: OutRep, largest: float, test_length: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """At each length 1..``test_length``: the expected squared error of M = ``outputs`` on the original scale, with
+    outputs clipped as in the evaluation, and that in representation space."""
+    matrix = torch.from_numpy(np.asarray(outputs, dtype=float))
+    natural, represented = [], []
+    for length in range(1, test_length + 1):
+        last, ones, probability = outcomes(length)
+        counts = torch.stack([length - ones, ones, *[torch.ones_like(ones)] * (matrix.shape[1] - 2)], -1)
+        z = (matrix[last] * counts).sum(-1) / counts.sum(-1)
+        y = torch.tensor([float(TARGETS[task](int(k), length)) for k in ones], dtype=torch.float64)
+        answer = outrep.inverse(outrep.clip(z, largest))
+        natural.append((probability * (answer - y).square()).sum().item())
+        represented.append((probability * (z - outrep.forward(y)).square()).sum().item())
+    return np.array(natural), np.array(represented)
