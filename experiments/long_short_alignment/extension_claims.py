@@ -2,13 +2,14 @@
 
 import pandas as pd
 
-from experiments.long_short_alignment.checks import checks
+from experiments.long_short_alignment.checks import checks, recall_effects
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
 EXTENSIONS = Claims[pd.DataFrame]()
 claim = EXTENSIONS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
+FAR_BEYOND = "change of the loss after 7 to 8 training lengths, nats"
 HALF_A_PERCENT = "0.01 nats is half a percent of the loss"
 
 
@@ -48,3 +49,53 @@ def as_described(runs: pd.DataFrame) -> list[Check]:
 )
 def harmless_leak(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, ("rolled",), "loss_4x", BEYOND, low=-0.01, high=0.01)
+
+
+@claim(
+    "X4",
+    where="Wu et al., 2024 (CREAM), section 4",
+    statement="(After CREAM.) CREAM's positions lead to a lower loss on longer text than those of RandPos and PoSE.",
+    quantity="loss after 7 to 8 training lengths less that of CREAM, the same seed",
+    why="any lead counts",
+)
+def leading_positions(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("PI, RandPos", "PI, PoSE"), "loss_8x", FAR_BEYOND, low=0.0)
+
+
+@claim(
+    "X5",
+    where="Jin et al., 2024 (Self-Extend), section 4; An et al., 2024 (dual chunk attention), section 4; ReRoPE",
+    statement="(After their authors.) Maps of relative positions lower the loss on longer text without any training.",
+    quantity="loss after 7 to 8 training lengths less that of RoPE as it is, the same seed",
+    why="any gain counts",
+)
+def untrained_maps(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk"), "loss_8x", FAR_BEYOND, high=0.0)
+
+
+@claim(
+    "X6",
+    where="Tables 2 and 3",
+    statement="The regularizer (alpha 0.1) lowers the loss on longer text on top of each method of extension.",
+    quantity="loss after 3 to 4 training lengths less that of alpha 0, the same seed",
+    why="any gain counts",
+)
+def on_top(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0)
+
+
+@claim(
+    "X7",
+    where="Wu et al., 2024 (CREAM), section 4",
+    statement="(After CREAM.) Its positions help to recall facts in the middle of longer texts.",
+    quantity=(
+        "share of right answers about facts at depths 0.25, 0.5 and 0.75, in texts of four training lengths, less that "
+        "of contiguous positions, the same seed"
+    ),
+    why="any gain counts",
+)
+def middle_facts(runs: pd.DataFrame) -> list[Check]:
+    return [
+        Check(f"{model}: change at depths 0.25 to 0.75", values, low=0.0)
+        for model, values in recall_effects(runs, "PI, CREAM", [0.25, 0.5, 0.75], multiple=4).items()
+    ]

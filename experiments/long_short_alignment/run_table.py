@@ -9,10 +9,11 @@ import pandas as pd
 from synthlab.storage.records import Record
 
 FAR = 4  # training lengths: the paper trains on 4k tokens and tests perplexity on 16k
+LONGEST = 8  # training lengths, of studies that are tested so far
 FURTHER = 5  # the same of numbers: the paper trains on lengths to 10 and tests to 50
 LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
 # The columns whose medians the terminal shows.
-SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
+SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
 WITHIN = "_within"  # how columns are called that have the mean over models alike subtracted
 # The settings that decide what a run is tested on.
 TEXTS = ("language", "train_length", "test_length", "evaluation")
@@ -98,7 +99,7 @@ def losses(record: Record) -> dict[str, float]:
         if metric not in record.metrics:
             continue
         values = record.metrics[metric].to_numpy()
-        reached = [k for k in (1, 2, FAR) if k * length <= len(values)]
+        reached = [k for k in (1, 2, FAR, LONGEST) if k * length <= len(values)]
         means |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
         if FAR in reached:
             means[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
