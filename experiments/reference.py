@@ -16,6 +16,7 @@ from typing import Any, cast, get_args
 
 import pandas as pd
 
+from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
@@ -26,7 +27,7 @@ from synthlab.studies.presentation.report import deviations, in_words, told
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-OURS = "(Ours.)"  # how a claim begins that is not the paper's
+OTHERS = ("(Ours.)", "(After ")  # how claims begin that are not the paper's
 
 
 def keep(figures: Path, folder: Path, *beside: Path) -> None:
@@ -127,8 +128,8 @@ def _rest(rows: pd.DataFrame) -> list[str]:
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
-    """The rows of each table, by the name of its block: all checks in ``claims`` and ``language``, one line for each
-    claim of the paper's in ``verdicts``."""
+    """The rows of each table, by the name of its block: all checks in ``claims``, ``language`` and ``extension``, one
+    line for each claim of the paper's in ``verdicts``."""
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     language = language_verdicts(REFERENCE / "language")
@@ -144,9 +145,10 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
         for row in claims
     ]
     return {
-        "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OURS)],
+        "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OTHERS)],
         "claims": claims,
-        "language": language,
+        "language": [row for row in language if row["id"] not in EXTENSIONS],
+        "extension": [row for row in language if row["id"] in EXTENSIONS],
         "mechanism": accounts,
         "deviations": deviations(ABOUT.deviations),
         "bench": json.loads((REFERENCE / "bench.json").read_text())["rows"],

@@ -99,3 +99,25 @@ def middle_facts(runs: pd.DataFrame) -> list[Check]:
         Check(f"{model}: change at depths 0.25 to 0.75", values, low=0.0)
         for model, values in recall_effects(runs, "PI, CREAM", [0.25, 0.5, 0.75], multiple=4).items()
     ]
+
+
+@claim(
+    "X8",
+    where="Rebuttal, answers to reviewer Ueg1",
+    statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text further than CREAM does.",
+    quantity="loss after 3 to 4 training lengths less that of CREAM, the same seed",
+    why="any lead counts",
+)
+def ahead_of_cream(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0)
+
+
+@claim(
+    "X9",
+    where="Rebuttal, answers to reviewer Ueg1",
+    statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text on top of CREAM.",
+    quantity="loss after 3 to 4 training lengths less that of CREAM alone, the same seed",
+    why="any gain counts",
+)
+def on_top_of_cream(runs: pd.DataFrame) -> list[Check]:
+    return checks(runs, ("CREAM, alpha 0.1",), "loss_4x", BEYOND, high=0.0)
