@@ -27,7 +27,7 @@ from synthlab.studies.presentation.report import deviations, in_words, told
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-OTHERS = ("(Ours.)", "(After ")  # how claims begin that are not the paper's
+OURS = "(Ours.)"  # how a claim begins that is not the paper's
 
 
 def keep(figures: Path, folder: Path, *beside: Path) -> None:
@@ -129,10 +129,11 @@ def _rest(rows: pd.DataFrame) -> list[str]:
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
     """The rows of each table, by the name of its block: all checks in ``claims``, ``language`` and ``extension``, one
-    line for each claim of the paper's in ``verdicts``."""
+    line for each claim of the paper's, but for those of ``extension``, in ``verdicts``."""
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
     language = language_verdicts(REFERENCE / "language")
+    aligned = [row for row in language if row["id"] not in EXTENSIONS]
     inside = verdicts(REFERENCE / "mechanism")
     accounts = [{"id": id, "says": claim.statement, **inside[id]} for id, claim in mechanism.CLAIMS.items()]
     lines = [
@@ -145,9 +146,9 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
         for row in claims
     ]
     return {
-        "verdicts": [row for row in [*lines, *language] if not row["says"].startswith(OTHERS)],
+        "verdicts": [row for row in [*lines, *aligned] if not row["says"].startswith(OURS)],
         "claims": claims,
-        "language": [row for row in language if row["id"] not in EXTENSIONS],
+        "language": aligned,
         "extension": [row for row in language if row["id"] in EXTENSIONS],
         "mechanism": accounts,
         "deviations": deviations(ABOUT.deviations),

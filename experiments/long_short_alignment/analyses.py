@@ -161,7 +161,8 @@ class Plain(Analysis):
 
     def panels(self, runs, records):
         every = binned(runs, records)
-        names = [", ".join(filter(None, pair)) for pair in zip(every["arm"], every["variant"], strict=True)]
+        told = ["arm", "variant"] if every["variant"].nunique() > 1 or every["arm"].nunique() == 1 else ["arm"]
+        names = every[told].agg(lambda row: ", ".join(filter(None, row)), axis=1)
         drawn = _over_seeds(every.assign(series=names))
         return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
 

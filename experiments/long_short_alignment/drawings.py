@@ -12,6 +12,7 @@ from synthlab.analysis.curves import band_note, draw_lines, style_of
 from synthlab.studies.presentation.drawing import Drawing
 
 LETTERS = 50  # that fit beside and below a panel
+FEW = 6  # series whose legend leaves room for the lines
 ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
@@ -80,6 +81,8 @@ class Contexts(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         axes.axvspan(0, drawn["train_length"].max(), color="0.2", alpha=0.1, lw=0, zorder=0)
         draw_lines(axes, drawn, "length", every=4)
+        if drawn["series"].nunique() > FEW:
+            axes.legend(fontsize="x-small", handlelength=3.2, loc="upper left", bbox_to_anchor=(1, 1))
         axes.set_yscale("linear")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
