@@ -7,6 +7,7 @@ No other module of the library imports this one, so that the rest works without 
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Annotated, Any, Literal, cast
 
 import torch
@@ -16,6 +17,7 @@ from torch import nn
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError, lacks, require
 from synthlab.finetuning.adapters import Others
+from synthlab.finetuning.quantization import BLOCK
 
 try:
     import peft  # pyright: ignore[reportMissingImports]  # of the extra extend
@@ -77,7 +79,8 @@ def with_lora(
         A ``peft.PeftModel``. Its ``save_pretrained`` saves the adapters alone; ``merged`` makes one model of both.
 
     Raises:
-        InputError: A setting is wrong, no layer has such a name, or bitsandbytes is missing.
+        InputError: A setting is wrong, no layer has such a name, bitsandbytes is missing, or it cannot take a layer:
+            on the CPU those whose inputs are no multiple of 64.
 
     Example:
         >>> from synthlab.finetuning.huggingface_lora import merged, with_lora
@@ -163,11 +166,14 @@ def _trained_as_they_are(model: Any, train: Sequence[str]) -> list[str]:
 
 
 def _quantize(model: Any) -> None:
-    require("extend", "bitsandbytes", what="adapters.base=nf4")
-    import bitsandbytes as bnb  # pyright: ignore[reportMissingImports]
-
+    bnb = _bitsandbytes()
     for name, layer in _linear_layers(model).items():
         weight, bias = layer.weight, layer.bias
+        if weight.device.type == "cpu" and layer.in_features % BLOCK:
+            # There bitsandbytes 0.50.2 dequantizes some of these wrongly, as rows of 32 or 96.
+            raise InputError(
+                f"adapters.base=nf4: {name} has {layer.in_features} inputs; must be a multiple of {BLOCK} on the CPU"
+            )
         new = bnb.nn.Linear4bit(layer.in_features, layer.out_features, bias is not None, weight.dtype, device="meta")
         packed = bnb.nn.Params4bit(weight.data, requires_grad=False, quant_type="nf4", module=new)
         new.weight, new.bias = packed.to(weight.device), bias
@@ -177,9 +183,13 @@ def _quantize(model: Any) -> None:
     model.is_loaded_in_4bit = True  # by which peft chooses its layers
 
 
-def _in_full(model: Any) -> Any:
-    import bitsandbytes as bnb  # pyright: ignore[reportMissingImports]
+def _bitsandbytes() -> Any:
+    require("extend", "bitsandbytes", what="adapters.base=nf4")
+    return import_module("bitsandbytes")
 
+
+def _in_full(model: Any) -> Any:
+    bnb = _bitsandbytes()
     for name, layer in list(model.named_modules()):
         if isinstance(layer, bnb.nn.Linear4bit):
             packed = cast(Any, layer.weight)
