@@ -22,7 +22,7 @@ from experiments.context_extension.models import (
 )
 from experiments.context_extension.settings import BOOKKEEPING, Settings
 from experiments.context_extension.texts import Windows, parted, tokens_of
-from experiments.context_extension.training import Plan, train
+from experiments.context_extension.training import Plan, arguments_of, train
 from synthlab.errors import InputError
 from synthlab.finetuning.huggingface import sparse_in_training
 from synthlab.finetuning.patterns import PATTERNS
@@ -45,7 +45,7 @@ def extend(settings: Settings) -> None:
     METHODS.arguments(settings.method)
     config, tokenizer = config_of(settings), tokenizer_of(settings)
     trained = trained_length(settings, config)
-    plan = _planned(settings, trained)
+    plan, arguments = _planned(settings, trained), arguments_of(settings, device)
     learnt, tested = parted(tokens_of(settings.texts, tokenizer), settings.evaluation.held_out)
     rows = Windows(learnt, plan.row, "training")
     texts = Windows(tested, settings.factor * trained, "tests").rows[: settings.evaluation.texts]
@@ -57,9 +57,8 @@ def extend(settings: Settings) -> None:
     _write(output / LOSSES, {"before": before})
     say(f"loss of {trained} tokens before: {before}")
     if settings.pattern["name"] != "full":
-        arguments = {key: value for key, value in settings.pattern.items() if key != "name"}
-        sparse_in_training(model, settings.pattern["name"], **arguments)
-    train(model, rows, plan, settings, device)
+        sparse_in_training(model, **settings.pattern)
+    train(model, rows, plan, settings, arguments)
     after = losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before, "after": after})
     say(f"loss of {trained} tokens after: {after}", f"written: {save(model, tokenizer, settings)}")

@@ -53,9 +53,8 @@ class Plan:
             self.row = self.window + self.alignment.extras[1]
 
 
-def train(model: Any, rows: Windows, plan: Plan, settings: Settings, device: str) -> None:
-    """Train a model in place, from the last checkpoint on if there is one. Raises InputError for what Transformers
-    refuses."""
+def train(model: Any, rows: Windows, plan: Plan, settings: Settings, arguments: TrainingArguments) -> None:
+    """Train a model in place, from the last checkpoint on if there is one."""
     folder = Path(settings.output, CHECKPOINTS)
     shared: dict[str, Any] = {"callbacks": [_Told()]}
     if plan.sampler is not None:
@@ -64,25 +63,24 @@ def train(model: Any, rows: Windows, plan: Plan, settings: Settings, device: str
     kind = Trainer
     if plan.alignment is not None:
         kind, shared = AlignedTrainer, shared | {"alignment": plan.alignment}
-    try:
-        trainer = kind(model, _arguments(settings, folder, device), train_dataset=rows, **shared)
-        trainer.create_optimizer()
-    except (
-        ValueError,
-        ImportError,
-    ) as error:  # an optimizer that is not known, or not there
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"training: {in_one_line(error)[:300]}") from None
+    trainer = kind(model, arguments, train_dataset=rows, **shared)
     trainer.remove_callback(PrinterCallback)
     last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
     trainer.train(resume_from_checkpoint=last)
 
 
-def _arguments(settings: Settings, folder: Path, device: str) -> TrainingArguments:
+def arguments_of(settings: Settings, device: str) -> TrainingArguments:
+    """The settings as Transformers has them. Raises InputError for what it refuses, before anything is written."""
+    try:
+        return _arguments(settings, device)
+    except (ValueError, ImportError) as error:
+        raise InputError(f"training: {in_one_line(error)[:300]}") from None
+
+
+def _arguments(settings: Settings, device: str) -> TrainingArguments:
     how = settings.training
     return TrainingArguments(
-        str(folder),
+        str(Path(settings.output, CHECKPOINTS)),
         max_steps=how.steps,
         per_device_train_batch_size=how.batch,
         gradient_accumulation_steps=how.accumulate,
