@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 # The modules whose signatures state shapes. The types in all others are checked without running them, by make lint.
 SHAPED = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for package in ("synthlab", "experiments/long_short_alignment")
+    for package in ("synthlab", "experiments/context_extension", "experiments/long_short_alignment")
     for path in (ROOT / package).rglob("*.py")
     if "from jaxtyping" in path.read_text()
 ]
@@ -58,6 +58,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from classroom.__main__ import main as classroom_main
         from classroom.lessons.walkthrough import main as walkthrough_main
         from experiments.__main__ import main as experiments_main
+        from experiments.context_extension.__main__ import main as extension_main
         from experiments.long_short_alignment.__main__ import main as language_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
@@ -72,6 +73,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "synthlab": synthlab_main,
                 "experiments": experiments_main,
                 "theory": theory_main,
+                "context_extension": extension_main,
                 "language": language_main,
                 "walkthrough": walkthrough_main,
                 "collect": collect_main,

@@ -218,7 +218,10 @@ def build_encoding(config: LanguageConfig, field: str) -> Encoding:
     """Build the ``encoding``, or the ``extension`` that replaces it, of one model, not initialized. Raises
     InputError."""
     dims = Dims(config.model["width"], config.model["heads"])
-    return ENCODINGS.build(getattr(config, field), dims, field=field)
+    try:
+        return ENCODINGS.build(getattr(config, field), dims, field=field)
+    except InputError as error:  # an encoding does not know for what it is made
+        raise InputError(*(line.replace("encoding.", f"{field}.") for line in error.lines)) from None
 
 
 def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:

@@ -134,7 +134,7 @@ def test_a_model_has_the_extension_s_weights_of_its_step_saved_or_trained_again(
         ),
         (
             ["extension=longrope", "extension.long=[1.0]"],
-            "encoding.long=[1.0]: has 1 numbers; must have one for each of 4",
+            "extension.long=[1.0]: has 1 numbers; must have one for each of 4",
         ),
         (["extension=clex", "extension.factor=0"], "extension.factor=0: must be greater than or equal to 1"),
         (

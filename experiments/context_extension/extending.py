@@ -1,0 +1,125 @@
+"""Extend a model: check, measure, train, measure, save."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from experiments.context_extension.evaluation import Losses, losses
+from experiments.context_extension.methods import METHODS
+from experiments.context_extension.models import (
+    MODEL,
+    SETTINGS,
+    config_of,
+    extended,
+    save,
+    settings_in,
+    tokenizer_of,
+    trained_length,
+    with_adapters,
+)
+from experiments.context_extension.settings import BOOKKEEPING, Settings
+from experiments.context_extension.texts import Windows, parted, tokens_of
+from experiments.context_extension.training import Plan, arguments_of, train
+from synthlab.errors import InputError
+from synthlab.finetuning.huggingface import sparse_in_training
+from synthlab.finetuning.patterns import PATTERNS
+from synthlab.output import say
+from synthlab.positions.samplers import SAMPLERS
+from synthlab.storage.files import write_whole
+
+LOSSES = "losses.json"
+
+
+def extend(settings: Settings) -> None:
+    """Train and save what the settings describe, and print losses before and after. Raises InputError."""
+    device = _device(settings)
+    output = Path(settings.output)
+    _check_output(settings, output)
+    if settings.adapters["name"] != "none":
+        from synthlab.finetuning.huggingface_lora import SETTINGS as ADAPTERS
+
+        ADAPTERS.arguments(settings.adapters)
+    METHODS.arguments(settings.method)
+    config, tokenizer = config_of(settings), tokenizer_of(settings)
+    trained = trained_length(settings, config)
+    plan, arguments = _planned(settings, trained), arguments_of(settings, device)
+    learnt, tested = parted(tokens_of(settings.texts, tokenizer), settings.evaluation.held_out)
+    rows = Windows(learnt, plan.row, "training")
+    texts = Windows(tested, settings.factor * trained, "tests").rows[: settings.evaluation.texts]
+
+    model = with_adapters(extended(settings).to(device), settings)
+    _write(output / SETTINGS, settings.model_dump())
+    dtype = getattr(torch, settings.dtype)
+    before = _known(output) or losses(model, texts, trained, dtype)
+    _write(output / LOSSES, {"before": before})
+    say(f"loss of {trained} tokens before: {before}")
+    if settings.pattern["name"] != "full":
+        sparse_in_training(model, **settings.pattern)
+    train(model, rows, plan, settings, arguments)
+    after = losses(model, texts, trained, dtype)
+    _write(output / LOSSES, {"before": before, "after": after})
+    say(f"loss of {trained} tokens after: {after}", f"written: {save(model, tokenizer, settings)}")
+
+
+def _device(settings: Settings) -> str:
+    found = torch.cuda.is_available()
+    device = settings.device if settings.device != "auto" else "cuda" if found else "cpu"
+    if device == "cuda" and not found:
+        raise InputError("device=cuda: there is none; choose cpu")
+    if device == "cpu" and settings.dtype == "float16":
+        raise InputError("dtype=float16: needs a GPU; choose bfloat16 or float32")
+    return device
+
+
+def _check_output(settings: Settings, output: Path) -> None:
+    """Refuse a folder in which something else is."""
+    if output.exists() and not output.is_dir():
+        raise InputError(f"output={output}: is no folder")
+    if (output / MODEL).exists():
+        raise InputError(f"output={output}: holds a finished extension; give another folder")
+    if not output.exists() or not any(output.iterdir()):
+        return
+    begun = settings_in(output)
+    if begun is None or not settings.resume:
+        line = "is not empty; give a new folder" if begun is None else "is begun; give resume=true or a new folder"
+        raise InputError(f"output={output}: {line}")
+    ours, theirs = ({**each.model_dump(exclude=set(BOOKKEEPING))} for each in (settings, begun))
+    if changed := [key for key in ours if ours[key] != theirs[key]]:
+        raise InputError(*(f"{key}={ours[key]}: was {theirs[key]} when {output} was begun" for key in changed))
+
+
+def _planned(settings: Settings, trained: int) -> Plan:
+    """What depends on the length of the model's context. Raises InputError for what does not fit it."""
+    full = settings.factor * trained
+    window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
+    given = dict(settings.positions)
+    if "factor" in given and given["factor"] is None:
+        given["factor"] = math.ceil(full / window)
+    sampler, contiguous = SAMPLERS.build(given), given["name"] == "contiguous"
+    plan = Plan(window, None if contiguous else sampler, settings)
+    if settings.method["name"] == "clex" and sampler.reach(window) <= trained:
+        raise InputError(
+            f"method=clex: has weights that are trained beyond {trained} tokens alone; choose positions that reach "
+            f"farther, as positions=clex, or a larger window than {window}"
+        )
+    PATTERNS.build(settings.pattern).mask(2, window)
+    return plan
+
+
+def _known(output: Path) -> Losses | None:
+    """The losses before the training, of an extension that is gone on with."""
+    try:
+        return Losses(**json.loads((output / LOSSES).read_text())["before"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write(path: Path, values: dict[str, Any]) -> None:
+    plain = {key: value._asdict() if isinstance(value, Losses) else value for key, value in values.items()}
+    try:
+        write_whole(path, json.dumps(plain, indent=1) + "\n")
+    except OSError as error:
+        raise InputError(f"output={path}: cannot be written ({error.strerror})") from None

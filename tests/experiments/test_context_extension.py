@@ -1,0 +1,229 @@
+"""The command that extends a model of Hugging Face: with a tiny random Llama and made texts, on the CPU."""
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from support.language_models import LENGTH, pretrained, tiny
+from synthlab.config.composition import conf_dir
+from synthlab.config.registry import Registry
+
+pytestmark = pytest.mark.slow
+
+QUICK = ["training.steps=2", "training.accumulate=1", "training.batch=2", "evaluation.texts=2", "device=cpu"]
+QUICK += ["training.save_every=1", "dtype=float32"]
+RECIPE = ["recipe=none", "factor=2", "training.lr=1e-3", "training.warmup=0.0"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> SimpleNamespace:
+    """A pretrained model, texts, and what is tested here."""
+    for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
+        pytest.importorskip(package)
+    from experiments.context_extension.evaluation import losses
+    from experiments.context_extension.methods import METHODS
+    from experiments.context_extension.models import load
+
+    folder = tmp_path_factory.mktemp("pretrained")
+    (folder / "texts").mkdir()
+    draw = random.Random(0)
+    for name in "ab":
+        (folder / "texts" / f"{name}.txt").write_text("".join(draw.choice("abc ") for _ in range(3000)))
+    model = pretrained(folder / "model")
+    return SimpleNamespace(model=model, texts=str(folder / "texts"), losses=losses, load=load, METHODS=METHODS)
+
+
+@pytest.fixture
+def extend(lab, tmp_path, invoke, monkeypatch):
+    """Run the command; the last words win."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def call(*words: str, output: str = "out"):
+        given = [f"pretrained={lab.model}", f"texts={lab.texts}", f"output={tmp_path / output}"]
+        by_key = {word.split("=")[0]: word for word in [*given, *QUICK, *RECIPE, *words]}
+        return invoke("context_extension", *by_key.values())
+
+    return call
+
+
+def logits(model) -> torch.Tensor:
+    x = torch.arange(2 * LENGTH)[None] % 7
+    with torch.no_grad():
+        return model.eval()(input_ids=x, use_cache=False).logits
+
+
+def check(lab, outcome, output: Path) -> dict:
+    """The command said what it should, and what it saved is what it measured."""
+    assert outcome.status == 0, outcome.err
+    kept = json.loads((output / "losses.json").read_text())
+    lines = outcome.out.splitlines()
+    for line, when in zip(lines, ("before", "after"), strict=False):
+        numbers = kept[when]
+        assert line == f"loss of {LENGTH} tokens {when}: {numbers['within']:.4f} within, {numbers['beyond']:.4f} beyond"
+    assert lines[-1] == f"written: {output / 'model'}"
+    assert all(math.isfinite(number) for when in kept.values() for number in when.values())
+    return kept
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"method={name} positions=pose" for name in ("plain", "pi", "ntk", "yarn", "dynamic", "longrope")),
+        "method=clex positions=clex",
+        *(f"positions={name}" for name in ("contiguous", "offset", "randpos", "cream")),
+        "positions=cream positions.text=1",
+        "positions=cream alignment.alpha=0.1",
+        "method=clex positions=clex alignment.alpha=0.1",
+        "pattern=shifted",
+        "pattern=rolled alignment.alpha=0.1 training.checkpointing=true",
+        "adapters=lora adapters.rank=2",
+        "adapters=qlora adapters.rank=2 merge=false",
+        "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
+        "adapters=qlora dtype=bfloat16 pattern=shifted",
+    ],
+)
+def test_every_method_trains_and_can_be_loaded_again(lab, extend, tmp_path, words):
+    outcome = extend(*words.split())
+    kept = check(lab, outcome, tmp_path / "out")
+    assert kept["before"] != kept["after"]
+    model = lab.load(tmp_path / "out")
+    assert logits(model).shape[1] == 2 * LENGTH
+    if "float" in words:
+        return
+    from experiments.context_extension.models import settings_in, tokenizer_of
+    from experiments.context_extension.texts import parted, tokens_of
+
+    settings = settings_in(tmp_path / "out")
+    tested = parted(tokens_of(lab.texts, tokenizer_of(settings)), 0.1)[1]
+    texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
+    found = lab.losses(model, texts, LENGTH, torch.float32)
+    assert found.within == pytest.approx(kept["after"]["within"], abs=1e-5)
+    assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-5)
+
+
+@pytest.mark.parametrize("recipe", ["cream", "clex", "longqlora"])
+def test_the_published_recipes_compose(lab, extend, tmp_path, recipe):
+    words = {"cream": ["window=48"], "clex": [], "longqlora": ["adapters.rank=2", "dtype=bfloat16"]}[recipe]
+    factor = {"cream": 2, "clex": 3, "longqlora": 2}[recipe]
+    check(lab, extend(f"recipe={recipe}", f"factor={factor}", *words), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "positions=cream alignment.alpha=0.1",
+        "method=clex positions=clex",
+        "adapters=qlora adapters.rank=2 positions=randpos merge=false",
+    ],
+)
+def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, words):
+    given = [*words.split(), "training.steps=4", "training.save_every=2"]
+    check(lab, extend(*given, output="whole"), tmp_path / "whole")
+
+    class Stopped(Exception):
+        pass
+
+    from experiments.context_extension import training
+
+    def stop(self, args, state, control, **others):
+        if state.global_step == 3:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._Told, "on_step_end", stop)
+        with pytest.raises(Stopped):
+            extend(*given, output="parts")
+    refused = extend(*given, output="parts")
+    line = f"error: output={tmp_path / 'parts'}: is begun; give resume=true or a new folder"
+    assert (refused.status, refused.err.splitlines()[-1]) == (2, line)
+    other = extend(*given, "resume=true", "training.lr=1.0", output="parts")
+    assert other.status == 2
+    assert other.err.splitlines()[-1].startswith("error: training={")
+    check(lab, extend(*given, "resume=true", output="parts"), tmp_path / "parts")
+    whole, parts = (lab.load(tmp_path / name).state_dict() for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    for name in whole:
+        assert torch.equal(whole[name], parts[name]), name
+    finished = extend(*given, "resume=true", output="parts")
+    assert finished.err.splitlines()[-1].endswith("holds a finished extension; give another folder")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("pretrained=nowhere", "pretrained=nowhere: cannot be opened as a causal model ("),
+        ("texts=nowhere", "texts=nowhere: cannot be read (No such file or directory)"),
+        ("output=/dev/null", "output=/dev/null: is no folder"),
+        ("factor=0", "factor=0: must be greater than or equal to 1"),
+        ("factor=100 window=16", "texts: have 600 tokens for tests; must have at least 1600"),
+        ("window=9999", "texts: have 5402 tokens for training; must have at least 9999"),
+        ("method=pl", "method=pl: unknown"),
+        ("method.factor=3", "method.factor=3: unknown key"),
+        (
+            "method=longrope method.long=[2.0]",
+            "method.long=[2.0]: must have 16 numbers, one for each pair of dimensions",
+        ),
+        ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
+        ("positions=cream positions.sigma=-1.0", "positions.sigma=-1.0: must be greater than 0"),
+        ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
+        ("alignment.alpha=0.1 alignment.low=0.7", "low=0.7, high=0.5: must be fractions of length, low at most high"),
+        ("pattern=shifted pattern.groups=5", "pattern.groups=5: must divide a window of 32 tokens into groups of"),
+        ("adapters=lora adapters.layers=[q]", "adapters.layers=q: must be all-linear or names of linear layers: "),
+        ("adapters=lora adapters.rank=0", "adapters.rank=0: must be greater than 0"),
+        ("training.optimizer=adm", "training: ValueError: adm is not a valid OptimizerNames"),
+        ("dtype=float16", "dtype=float16: needs a GPU; choose bfloat16 or float32"),
+        ("training.lr=0.0", "training.lr=0.0: must be greater than 0"),
+        ("recipe=camel", "recipe=camel: unknown"),
+    ],
+)
+def test_what_does_not_fit_ends_in_a_line_and_leaves_nothing(lab, extend, tmp_path, words, line):
+    outcome = extend(*words.split())
+    assert outcome.status == 2
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"error: {line}"), last
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_plain_rope_is_refused(lab, extend, tmp_path):
+    tiny(rope_type="linear", factor=2.0).save_pretrained(tmp_path / "scaled")
+    shutil.copy(Path(lab.model, "tokenizer.json"), tmp_path / "scaled")
+    outcome = extend(f"pretrained={tmp_path / 'scaled'}")
+    assert outcome.err.splitlines()[-1].endswith("scaled: has linear; must have plain RoPE, of type default")
+
+
+def test_frequencies_are_those_of_the_lab_s_extensions(lab):
+    from synthlab import Dims
+    from synthlab.models.encodings import ENCODINGS
+
+    plain, width, ours = {"rope_type": "default", "rope_theta": 10_000.0}, 32, {"base": 10_000.0, "factor": 4.0}
+    more = {"yarn": {"trained": LENGTH, "slow": 1.0, "fast": 32.0}}
+    for name in ("pi", "ntk", "yarn"):
+        parameters = lab.METHODS.build({"name": name}).parameters(plain, width, 4, LENGTH)
+        model = tiny(**parameters)
+        expected = ENCODINGS.build({"name": name, **ours, **more.get(name, {})}, Dims(width, 1)).frequencies(width)
+        torch.testing.assert_close(model.model.rotary_emb.inv_freq.double(), expected, rtol=1e-5, atol=0)
+
+
+def test_the_loss_beyond_is_that_of_the_tokens_after_the_context(lab):
+    model, texts = tiny(scale=5.0).eval(), torch.arange(3 * 40).view(3, 40) % 11
+    found = lab.losses(model.train(), texts, LENGTH, torch.float32)
+    assert model.training
+    with torch.no_grad():
+        all_losses = torch.nn.functional.cross_entropy(
+            model.eval()(texts).logits[:, :-1].transpose(1, 2), texts[:, 1:], reduction="none"
+        )
+    assert found.within == pytest.approx(all_losses[:, : LENGTH - 1].mean().item(), abs=1e-5)
+    assert found.beyond == pytest.approx(all_losses[:, LENGTH - 1 :].mean().item(), abs=1e-5)
+    assert lab.losses(model, texts[:, :LENGTH], LENGTH, torch.float32).beyond is None
+
+
+def test_every_method_has_a_config_file(lab):
+    assert isinstance(lab.METHODS, Registry)
+    assert {path.stem for path in (conf_dir() / "method").glob("*.yaml")} == set(lab.METHODS)
