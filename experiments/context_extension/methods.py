@@ -90,7 +90,7 @@ class Clex(Method):
         self.hidden, self.steps = hidden, steps
 
     def applied(self, model, factor, trained, seed, weights):
-        from synthlab.models.huggingface_clex import with_clex
+        from synthlab.models.encodings.huggingface_clex import with_clex
 
         return with_clex(model, factor, trained, self.hidden, self.steps, seed, weights)
 

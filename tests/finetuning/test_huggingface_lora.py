@@ -22,7 +22,7 @@ def lm() -> SimpleNamespace:
     peft = pytest.importorskip("peft")
     pytest.importorskip("bitsandbytes")
     from synthlab.finetuning.huggingface_lora import merged, with_lora
-    from synthlab.models.huggingface_clex import with_clex
+    from synthlab.models.encodings.huggingface_clex import with_clex
 
     return SimpleNamespace(peft=peft, merged=merged, with_lora=with_lora, with_clex=with_clex)
 

@@ -22,7 +22,7 @@ def lm() -> SimpleNamespace:
     """Transformers, and what is tested here."""
     transformers = pytest.importorskip("transformers")
     from synthlab.alignment.huggingface import AlignedTrainer, Alignment
-    from synthlab.models.huggingface_clex import with_clex
+    from synthlab.models.encodings.huggingface_clex import with_clex
     from synthlab.positions.huggingface import PositionCollator
 
     given = {"AlignedTrainer": AlignedTrainer, "Alignment": Alignment, "PositionCollator": PositionCollator}
