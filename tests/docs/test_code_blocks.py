@@ -41,6 +41,7 @@ HYDRA = {
     "language": "language",
     "demo": "classroom",
     "walkthrough": "walkthrough",
+    "evaluate": "evaluate",
 }
 TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
