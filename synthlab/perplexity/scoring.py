@@ -105,7 +105,9 @@ def misalignment_part(scorer: Scorer, document: Document, span: Span, seed: int,
     length = span.length
     pieces = document.tokens[: len(document.tokens) // length * length].view(-1, length)
     draws = seeded(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
-    found = misalignment(scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=rows(scorer.batch, length))
+    found = misalignment(
+        scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=rows(scorer.batch, length)
+    )
     _check_finite(all(math.isfinite(estimate.value) for estimate in found), scorer, document, length)
     tick(misalignment_cost(len(document.tokens), length))
     return Part(count=len(pieces), sums={name: each.value * len(pieces) for name, each in found._asdict().items()})
