@@ -18,7 +18,7 @@ TITLES = {
     "disjoint": "disjoint: contexts 1 to $L-1$, each equally often",
     "strided": "strided, $S={stride}$: contexts $L-S$ to $L-1$ after the first window",
     "sliding": "sliding: context $L-1$, every token from the longest length on",
-    "last": "last: context $L-1$, the last token of each piece of the longest length",
+    "last": "last: context $L-1$, one token of each longest length",
 }
 READ, COUNTED, IDLE = "#cfe3f1", "#0072B2", "white"
 
@@ -39,9 +39,9 @@ def draw(path: str | os.PathLike[str] | None = None, tokens: int = TOKENS, span:
         figure = Figure(figsize=(8.4, 5.4), layout="constrained")
         heights = [max(map(len, pair)) for pair in zip(*[iter(windows.values())] * 2, strict=True)]
         grid = figure.subplots(2, 2, height_ratios=[height + 2 for height in heights])
-        for axes, (name, found) in zip(grid.flat, windows.items(), strict=True):
+        for number, (axes, (name, found)) in enumerate(zip(grid.flat, windows.items(), strict=True)):
             axes.set_title(TITLES[name].format(stride=span.stride), fontsize="medium", loc="left")
-            _draw_windows(axes, found, tokens)
+            _draw_windows(axes, found, tokens, heights[number // 2])
         figure.supxlabel(
             f"a document of {tokens} tokens, $L={span.length}$, longest length {span.longest}; a row is a window; "
             "dark: counts, with its context as number; light: is read",
@@ -53,7 +53,7 @@ def draw(path: str | os.PathLike[str] | None = None, tokens: int = TOKENS, span:
     return figure
 
 
-def _draw_windows(axes: "Axes", windows: list[Window], tokens: int) -> None:
+def _draw_windows(axes: "Axes", windows: list[Window], tokens: int, rows: int) -> None:
     from matplotlib.patches import Rectangle
 
     for row, window in enumerate(windows):
@@ -65,7 +65,7 @@ def _draw_windows(axes: "Axes", windows: list[Window], tokens: int) -> None:
                     token + 0.46, row + 0.43, str(token - window.start), size=6.5, color=IDLE, ha="center", va="center"
                 )
     axes.set_xlim(0, tokens)
-    axes.set_ylim(max(len(windows), 3), 0)
+    axes.set_ylim(rows, 0)
     axes.set_xticks([place + 0.46 for place in range(0, tokens, 2)], [str(place) for place in range(0, tokens, 2)])
     axes.set_yticks([])
     axes.tick_params(length=0, labelsize="x-small")
