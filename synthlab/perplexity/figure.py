@@ -47,7 +47,7 @@ def _by_length(axes: "Axes", found: Tables) -> None:
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
     axes.set_xticks([], minor=True)
     axes.set(xlabel="length $L$, tokens", ylabel="perplexity")
-    axes.legend(fontsize="small", handlelength=3.2)
+    _place_legend(axes)
 
 
 def _by_position(axes: "Axes", found: Tables) -> None:
@@ -57,7 +57,13 @@ def _by_position(axes: "Axes", found: Tables) -> None:
         axes.plot(rows["context"], rows["loss"], **_look(Style(f"$L$ = {length:,}", colour, line, marker)))
     axes.set_xscale("log")
     axes.set(xlabel="context, tokens", ylabel="loss, nats a token")
-    axes.legend(fontsize="small", handlelength=3.2)
+    _place_legend(axes)
+
+
+def _place_legend(axes: "Axes") -> None:
+    """Above the panel: a place among the points takes long to find where there are many."""
+    where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
+    axes.legend(fontsize="small", handlelength=3.2, **where)
 
 
 def binned(rows: pd.DataFrame) -> pd.DataFrame:

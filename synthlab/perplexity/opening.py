@@ -51,7 +51,7 @@ def open_model(settings: Settings) -> Opened:
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
     with _quietly():
         run = _run(settings)
-        model = _pretrained(settings.model, dtype) if run is None else to_huggingface(run).to(dtype)
+        model = _pretrained(settings.model, dtype) if run is None else cast(nn.Module, to_huggingface(run)).to(dtype)
         tokenizer = _tokenizer(settings, run)
     vocabulary = int(cast(Any, model).get_input_embeddings().weight.shape[0]) if run is None else run.limits()[0]
     if tokenizer.vocab_size > vocabulary:
@@ -83,8 +83,8 @@ def identity_of(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _bytes_of(values: Tensor) -> memoryview:
-    return memoryview(values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+def _bytes_of(values: Tensor) -> Any:
+    return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()  # a buffer, not a copy
 
 
 def _run(settings: Settings) -> TrainedLanguage | None:
@@ -109,9 +109,10 @@ def _pretrained(name: str, dtype: torch.dtype) -> nn.Module:
             raise InputError(f"model={name}: there is no such folder; {GIVE}")
         tell(f"model={name}: is no folder here; asking the hub")
     with _refusing("model", name):
-        model, info = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             name, dtype=dtype, trust_remote_code=False, output_loading_info=True
         )
+    model, info = loaded
     if lost := sorted([*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])]):
         raise InputError(f"model={name}: lacks the weights {lost[0]} and {len(lost) - 1} others; must have all")
     return model

@@ -105,7 +105,7 @@ def test_another_model_text_or_setting_takes_nothing_from_what_is_kept(evaluate,
     changed.save_pretrained(other)
     assert "recorded" not in evaluate(other).err
     assert "recorded" not in evaluate(llama, "dtype=float64").err
-    assert "18 of 20 parts are recorded" in evaluate(llama, "stride=3").err.replace("16 of 20", "18 of 20")
+    assert "16 of 20 parts are recorded" in evaluate(llama, "stride=3").err
     (tmp_path / "texts" / "a.txt").write_text("abcdefgh" * 3 + "ABCDEFGH")
     assert "10 of 20 parts are recorded" in evaluate(llama).err
 

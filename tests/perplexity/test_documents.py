@@ -49,10 +49,8 @@ def test_short_documents_are_counted_and_long_ones_cut(folder):
 def test_documents_are_told_apart_by_what_they_hold(folder):
     first = tokenized(settings(folder), Letters(), 256, None).kept
     (folder / "b.txt").write_text("second e ")
-    assert [a.digest == b.digest for a, b in zip(first, tokenized(settings(folder), Letters(), 256, None).kept)] == [
-        *(True, True),
-        False,
-    ]
+    after = tokenized(settings(folder), Letters(), 256, None).kept
+    assert [one.digest == other.digest for one, other in zip(first, after, strict=True)] == [True, True, False]
 
 
 @pytest.mark.parametrize(
