@@ -32,7 +32,11 @@ def draw(found: Tables, title: str) -> "Figure":
         for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False).flat, panels, strict=True):
             panel(axes, found)
         figure.suptitle(title, fontsize="medium")
-        figure.supxlabel("bars and bands: one standard error over documents", fontsize="small", color="0.35")
+        figure.supxlabel(
+            "bars: one standard error over documents; losses by context: means over neighbouring contexts",
+            fontsize="small",
+            color="0.35",
+        )
     return figure
 
 
