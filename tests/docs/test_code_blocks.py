@@ -199,7 +199,9 @@ def check(command: str, arguments: list[str]) -> None:
     strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
     if command == "evaluate":  # its config has a folder of its own
         with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
-            Settings.checked(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
+            config = hydra_compose("evaluate", strings)
+            if overrides:  # a command that is only named gives no texts
+                Settings.checked(OmegaConf.to_container(config, resolve=True))
         return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
