@@ -27,8 +27,11 @@ def main(
     config_name: str,
     no_sweeps: str = "",
     interrupted: str = "finished runs are kept; the same command goes on from there",
+    folder: str = "",
 ) -> None:
     """Run ``task`` on the config that Hydra makes of ``conf/`` and the command line; exit with its status.
+
+    ``folder`` is that of ``conf/`` which has the config, for a command with keys that are called as groups of others.
 
     With -m, Hydra calls the sweeper that the config names; ``no_sweeps`` says why that is refused.
 
@@ -42,7 +45,7 @@ def main(
         with _sigterm_as_ctrl_c(), report.noting():
             _check_sweep(args, no_sweeps)
             with said() if _only_prints(args) else nullcontext():
-                _run_hydra(task, config_name, report)
+                _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
         sys.exit(130)
@@ -84,7 +87,7 @@ class _Report:
         tell(*lines)
 
 
-def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report) -> None:
+def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report, folder: str) -> None:
     """Let Hydra do what the command line says, with ``task`` for each config that is to be run."""
     import hydra
     from omegaconf import OmegaConf
@@ -94,7 +97,7 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
             raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
             report.failed |= not task(raw)
 
-    hydra.main(config_path=str(conf_dir()), config_name=config_name, version_base="1.3")(run)()
+    hydra.main(config_path=str(conf_dir() / folder), config_name=config_name, version_base="1.3")(run)()
 
 
 def _prepare_process() -> None:

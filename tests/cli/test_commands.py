@@ -169,6 +169,7 @@ COMPLETIONS = {
     "demo po": {"port="},
     "language alignment.al": {"alignment.alpha="},
     "walkthrough st": {"steps=", "story="},
+    "evaluate tex": {"texts="},
     "fig": {"figures"},
     "th": {"theory"},
     "co": {"collect", "compare"},

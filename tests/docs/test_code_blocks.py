@@ -20,13 +20,18 @@ from typing import Any
 
 import pytest
 import torch
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from omegaconf import OmegaConf
 
 from experiments.reference import ROOT, pages
 from support.quick import QUICK
 from support.records import opened
 from support.small import small
 from synthlab import run
-from synthlab.config.composition import as_overrides, compose, quoted
+from synthlab.config.complaints import input_errors
+from synthlab.config.composition import as_overrides, compose, conf_dir, quoted
+from synthlab.perplexity.settings import Settings
 from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
 
@@ -42,6 +47,7 @@ HYDRA = {
     "demo": "classroom",
     "walkthrough": "walkthrough",
     "extension": "context_extension",
+    "evaluate": "evaluate",
 }
 TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
@@ -193,6 +199,12 @@ def check(command: str, arguments: list[str]) -> None:
         assert grid([*path, *few]).configs
         return
     strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
+    if command == "evaluate":  # its config has a folder of its own
+        with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
+            config = hydra_compose("evaluate", strings)
+            if overrides:  # a command that is only named gives no texts
+                Settings.checked(OmegaConf.to_container(config, resolve=True))
+        return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
         resolve(raw)

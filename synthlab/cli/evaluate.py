@@ -1,0 +1,65 @@
+"""``synthlab evaluate``: measure a language model on long texts, by perplexity at each length and by position."""
+
+from importlib.util import find_spec
+from typing import Any
+
+from synthlab.cli import hydra_app
+from synthlab.errors import InputError, require
+
+INTERRUPTED = "finished parts are kept; the same command goes on from there"
+
+
+def task(raw: dict[str, Any]) -> bool:
+    """Open the model, measure it on the texts, write and print what was found; then run the tasks of the settings."""
+    require("lm", "transformers", what="synthlab evaluate")
+    with hydra_app.quick_imports():
+        from synthlab.perplexity.settings import Settings
+
+    settings = Settings.checked(raw)
+    if settings.tasks and find_spec("synthlab.benchmarks") is None:
+        raise InputError(f"tasks={settings.tasks}: cannot be run yet; must be empty")
+    with hydra_app.quick_imports():
+        from synthlab.output import say
+        from synthlab.perplexity.evaluation import evaluate
+        from synthlab.perplexity.opening import open_model
+        from synthlab.perplexity.report import write_all
+        from synthlab.perplexity.tables import printed
+
+    opened, written = open_model(settings), []
+    if settings.texts is not None:
+        found = evaluate(settings, opened)
+        written += write_all(settings, found)
+        say(*printed(found.tables))
+    if settings.tasks:
+        written += _run_tasks(settings, opened)
+    say("", "written:", *(f"  {file}" for file in written))
+    return True
+
+
+def _run_tasks(settings: Any, opened: Any) -> list[str]:
+    """Run the benchmark tasks, print their table, and write it."""
+    from synthlab.benchmarks.harness import evaluate_tasks  # pyright: ignore[reportMissingImports]
+    from synthlab.output import say
+    from synthlab.perplexity.opening import identity_of
+    from synthlab.perplexity.report import write_table
+
+    table = evaluate_tasks(
+        opened.model,
+        opened.tokenizer,
+        settings.tasks,
+        data=settings.task_data,
+        limit=settings.task_limit,
+        seed=settings.seed,
+        lengths=tuple(settings.lengths),
+    )
+    say(table.to_string(index=False))
+    return write_table(settings, "tasks", f"tasks-{identity_of(opened.model)[:16]}", table)
+
+
+def main() -> None:
+    no_sweeps = "an evaluation measures all lengths at once; call it for each model"
+    hydra_app.main(task, "evaluate", no_sweeps, interrupted=INTERRUPTED, folder="evaluate")
+
+
+if __name__ == "__main__":
+    main()
