@@ -1,5 +1,5 @@
-"""EleutherAI's harness on a random Llama and on a run of the lab, from a folder, without a network: its scores are those
-of a direct count."""
+"""EleutherAI's harness on a random Llama and on a run of the lab, from a folder, without a network: its scores are
+those of a direct count."""
 
 import json
 import math

@@ -91,15 +91,7 @@ def test_tables_have_the_paper_s_layout():
 def test_tables_of_babilong_and_of_depths():
     given = [("qa1", "8k", 0.5), ("qa2", "8k", 0.7), ("qa1", "16k", 0.2), ("qa2", "16k", 0.4)]
     frame = pd.DataFrame(
-        [
-            [task, "babilong", length, "acc", value, 0.1, 2]
-            for task, length, value in (
-                ("qa1", "8k", 0.5),
-                ("qa2", "8k", 0.7),
-                ("qa1", "16k", 0.2),
-                ("qa2", "16k", 0.4),
-            )
-        ],
+        [[task, "babilong", length, "acc", value, 0.1, 2] for task, length, value in given],
         columns=COLUMNS,
     )
     table = babilong_table({"one": frame})
