@@ -21,6 +21,7 @@ class Draws:
         index: Numbers that tell samples of one name apart, such as the length and the number of the sample.
 
     Example:
+        >>> from synthlab.benchmarks.draws import Draws
         >>> draws = Draws(0, "needle", 256, 3)
         >>> again = Draws(0, "needle", 256, 3)
         >>> draws.some("abcdef", 3) == again.some("abcdef", 3)

@@ -39,10 +39,14 @@ def samples(
         seed: The seed of the samples.
         depth: Where the fact stands that is asked for, from 0, the beginning, to 1, the end. Uniform unless given.
 
+    Returns:
+        An iterator over the samples, which are made one by one.
+
     Raises:
         InputError: There is no such task or depth, or a text of the task cannot have this length.
 
     Example:
+        >>> from synthlab.benchmarks.made import samples
         >>> [sample] = samples("needle", 64, 1, str.encode, seed=1)
         >>> print(sample.prompt)
         The code of vafa is 41599. It rained.
@@ -66,6 +70,7 @@ def share(answers: tuple[str, ...] | list[str], text: str) -> float:
     """The share of the answers that a text has, as whole words.
 
     Example:
+        >>> from synthlab.benchmarks.made import share
         >>> share(("ab", "cd"), "ab, cde")
         0.5
     """
