@@ -2,11 +2,15 @@
 extra ``evaluate``."""
 
 import os
+import random
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+import numpy as np
+import torch
 
 from synthlab.benchmarks.data import data_from
 from synthlab.benchmarks.made import MADE
@@ -16,7 +20,6 @@ from synthlab.errors import InputError, in_one_line
 FOLDERS = ("longbench", "babilong", "ruler")  # of the harness's tasks; all 14,000 take half a minute to list
 RULER = ("ruler", "niah_")
 BABILONG = "babilong"
-SEEDS = ("random_seed", "numpy_random_seed", "torch_random_seed", "fewshot_random_seed")
 
 
 class Setting(NamedTuple):
@@ -61,11 +64,19 @@ def _rows(task: str, samples: Sequence[Mapping[str, Any]], aggregated: Mapping[s
 
 
 def run(setting: Setting, tasks: Sequence[Any]) -> dict[str, Any]:
-    """The harness's results and samples of task objects."""
+    """The harness's results and samples of task objects. Does what its ``simple_evaluate`` does, without a list of all
+    tasks and an account of the machine, which take a minute."""
     import lm_eval  # pyright: ignore[reportMissingImports]
 
-    seeds = dict.fromkeys(SEEDS, setting.seed)
-    out = lm_eval.simple_evaluate(setting.lm, tasks=list(tasks), limit=setting.limit, bootstrap_iters=0, **seeds)
+    random.seed(setting.seed)
+    np.random.seed(setting.seed)  # noqa: NPY002 - what tasks of the harness draw from
+    torch.manual_seed(setting.seed)
+    for task in tasks:
+        if task.get_config("num_fewshot") is None:
+            task.set_config(key="num_fewshot", value=0)
+        task.set_fewshot_seed(seed=setting.seed)
+    loaded = {"tasks": {task.task_name: task for task in tasks}, "groups": {}}
+    out = lm_eval.evaluate(setting.lm, loaded, limit=setting.limit, bootstrap_iters=0)
     assert out is not None  # only on processes of a higher rank
     return out
 

@@ -80,7 +80,7 @@ def test_scores_of_tasks_made_here_are_a_direct_count(lm, name):
                 recall.append(share(sample.answers, greedy(model, sample.prompt, sample.room)))
                 tokens, first = sample.encoded(str.encode)
                 with torch.no_grad():
-                    logits = model(torch.tensor([tokens])).logits[0, first - 1 : -1]
+                    logits = model(torch.tensor([tokens[:-1]])).logits[0, first - 1 :]
                 wanted = torch.tensor(tokens[first:])
                 losses.append(float(torch.nn.functional.cross_entropy(logits, wanted)))
                 exact.append(float((logits.argmax(-1) == wanted).all()))
