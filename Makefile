@@ -19,7 +19,7 @@ READY := $(VENV)/.ready
 EXTRAS_READY := $(VENV)/.extras-ready
 BROWSER_READY := $(VENV)/.browser-ready
 DOCS_READY := $(VENV)/.docs-ready
-EXTRAS := bench,sweep,slurm,ray,s3,s3-server,wandb,tensorboard,lm,extend
+EXTRAS := bench,sweep,slurm,ray,s3,s3-server,wandb,tensorboard,lm,extend,evaluate
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Hundreds of processes start in the tests: what one has compiled, the others read.
 unexport PYTHONDONTWRITEBYTECODE

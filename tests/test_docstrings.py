@@ -16,6 +16,7 @@ FUNCTIONS = [
     "synthlab.collect:collect",
     "synthlab.alignment.misalignment:misalignment",
     "synthlab.alignment.regularizer:aligned_loss",
+    "synthlab.benchmarks.made:samples",
     "theory:optimum",
     "theory:paper_optimum",
 ]
@@ -47,6 +48,8 @@ METHODS = [
 ]
 # Not part of what ``synthlab`` exports, but with examples.
 OTHERS = [
+    "synthlab.benchmarks.draws:Draws",
+    "synthlab.benchmarks.made:share",
     "synthlab.models.encodings.clex:CLEX",
     "synthlab.models.encodings.length_rope:DynamicNTK",
 ]

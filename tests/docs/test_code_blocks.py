@@ -125,8 +125,15 @@ def hugging_face():
     }
 
 
+def byte_model():
+    """What the page on benchmarks speaks of."""
+    pytest.importorskip("lm_eval")
+    return {"trained": opened(small("language=text", "encoding=rope"))}
+
+
 GIVEN = {
     "alignment.md": hugging_face,
+    "benchmarks.md": byte_model,
     "extension.md": hugging_face,
     "results.md": lambda: {"model": model, "texts": torch.randint(16, (32, 96))},
 }

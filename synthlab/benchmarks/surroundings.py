@@ -1,0 +1,41 @@
+"""What the harness leaves of a process: its logs and prints kept back, its random numbers taken back."""
+
+import io
+import logging
+import random
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager, redirect_stdout
+
+import numpy as np
+import torch
+
+
+@contextmanager
+def quiet() -> Generator[None]:
+    """Keeps back what the harness logs, warns of in its imports, and prints to standard output."""
+    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            for kind in (SyntaxWarning, DeprecationWarning):
+                warnings.simplefilter("ignore", kind)
+            warnings.filterwarnings("ignore", module="fuzzywuzzy")  # that it compares strings slowly
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def own_random_numbers() -> Generator[None]:
+    """The harness seeds the generators that all code of a process shares; afterwards they go on as before."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that the harness seeds
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
