@@ -13,10 +13,10 @@ from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
-from synthlab.language.model import MODELS
 from synthlab.language.source import Language
 from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.language_model import MODELS
 from synthlab.models.rope import RoPE
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
