@@ -43,7 +43,7 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     problem = build_problem(members["problem"])
     with asking("problem", members["problem"]["name"], "say its lengths"):
         shortest = problem.shortest
-    filled = {"train_from": shortest if config.train_from is None else config.train_from}
+    filled: dict[str, Any] = {"train_from": shortest if config.train_from is None else config.train_from}
     if config.bins is None:
         filled["bins"] = default_bins(config.train_length, config.test_length)
     config = SequencesConfig.checked(config.model_dump() | members | filled)

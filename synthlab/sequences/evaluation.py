@@ -68,8 +68,8 @@ class Tester:
 
 
 def by_length(tester: Tester, config: SequencesConfig) -> pd.DataFrame:
-    """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same for
-    every model of one seed, whatever its test length."""
+    """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same
+    for every model of one seed, whatever its test length."""
     generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences
     for length in tester.problem.lengths(1, config.test_length):
         scores = tester.scores(torch.full((count,), length), generator)
@@ -79,8 +79,8 @@ def by_length(tester: Tester, config: SequencesConfig) -> pd.DataFrame:
 
 
 def by_bin(metrics: pd.DataFrame, config: SequencesConfig) -> pd.DataFrame:
-    """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length and
-    the number of ``sequences``; all lengths count alike. And the ``horizon``, the same in all rows."""
+    """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length
+    and the number of ``sequences``; all lengths count alike. And the ``horizon``, the same in all rows."""
     ranges = [[config.train_from, min(config.train_length, config.test_length)], *(config.bins or [])]
     reached = horizon(metrics["length"].tolist(), metrics["exact"].tolist(), config.evaluation.horizon)
     rows = []

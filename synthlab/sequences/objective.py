@@ -79,7 +79,9 @@ class AnswerLoss:
             return None
         else:
             runs = zip(batches, self.samplers, self.places, strict=True)
-            drawn = [sampler.positions(*each.tokens.shape, places) for each, sampler, places in runs]
+            drawn = [
+                sampler.positions(len(each.tokens), each.tokens.shape[1], places) for each, sampler, places in runs
+            ]
         return torch.stack(drawn).to(self.device)
 
 

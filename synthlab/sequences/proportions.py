@@ -19,8 +19,8 @@ def wilson(value: float, count: int) -> Proportion:
     """The mean ``value`` of ``count`` independent numbers between 0 and 1, with Wilson's 95 % interval (Wilson, 1927,
     JASA 22).
 
-    For numbers that are 0 or 1 it is that of a proportion. For others it is too wide rather than too narrow, since their
-    variance is at most that of a proportion with the same mean.
+    For numbers that are 0 or 1 it is that of a proportion. For others it is too wide rather than too narrow, since
+    their variance is at most that of a proportion with the same mean.
 
     Example:
         >>> from synthlab.sequences.proportions import wilson
