@@ -153,11 +153,9 @@ def by_series(table: pd.DataFrame) -> pd.DataFrame:
 
 def summary_lines(summary: pd.DataFrame) -> list[str]:
     """The summary for a terminal: a line for each series and range of lengths."""
-    lines = []
-    for row in summary.to_dict("records"):
-        lines.append(
-            f"  {row['series']}: lengths {row['first']:g} to {row['last']:g}: exact match {row['median']:.3f} "
-            f"({row['least']:.3f} to {row['greatest']:.3f}), chance {row['chance']:.2g}; {row['fit']:g} of "
-            f"{row['runs']:g} runs fit; horizon {row['horizon']:g}"
-        )
-    return lines
+    return [
+        f"  {row['series']}: lengths {row['first']:g} to {row['last']:g}: exact match {row['median']:.3f} "
+        f"({row['least']:.3f} to {row['greatest']:.3f}), chance {row['chance']:.2g}; {row['fit']:g} of "
+        f"{row['runs']:g} runs fit; horizon {row['horizon']:g}"
+        for row in summary.to_dict("records")
+    ]

@@ -16,6 +16,7 @@ from synthlab.models.encoding_base import Dims, Encoding
 from synthlab.models.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.models.length_rope import DynamicNTK, LongRoPE
+from synthlab.models.partial_rope import PartialRoPE
 from synthlab.models.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
 from synthlab.models.rope import RoPE, angles, geometric
 
@@ -180,6 +181,7 @@ ENCODINGS = Registry(
         "nope": NoPE,
         "learned": Learned,
         "rope": RoPE,
+        "partial_rope": PartialRoPE,
         "pi": PI,
         "ntk": NTK,
         "yarn": YaRN,

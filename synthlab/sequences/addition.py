@@ -45,7 +45,7 @@ class Addition(AnswerTask):
         self.symbols = (*map(str, range(base)), "+", *(f"h{number}" for number in range(self.hints)))
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         return self.hints - 1 if self.hints else math.inf
 
     def sizes(self, length: int) -> tuple[int, int]:

@@ -56,7 +56,7 @@ class CopyDistinct(Copy):
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: copy, unique"
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         return len(self.symbols)
 
     def prompts(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
@@ -117,7 +117,7 @@ class Count(AnswerTask):
         self.symbols = numbered(bounded("symbols", symbols, 1, MOST))
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         return len(self.symbols)
 
     def sizes(self, length: int) -> tuple[int, int]:

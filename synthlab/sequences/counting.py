@@ -135,7 +135,7 @@ class SortedOrNot(OneAnswer):
         return 2
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         return len(self.symbols)
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:

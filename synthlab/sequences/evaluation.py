@@ -43,7 +43,7 @@ class Scores(NamedTuple):
     loss: Float[Tensor, " N"]
 
 
-class Tester:
+class Scorer:
     """What a model of ``encoding`` says of examples of ``problem``; random positions are drawn from ``places``."""
 
     def __init__(self, model: Model, encoding: Encoding, problem: Problem, places: torch.Generator):
@@ -67,7 +67,7 @@ class Tester:
         return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss)
 
 
-def by_length(tester: Tester, config: SequencesConfig) -> pd.DataFrame:
+def by_length(tester: Scorer, config: SequencesConfig) -> pd.DataFrame:
     """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same
     for every model of one seed, whatever its test length."""
     generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences

@@ -10,7 +10,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_models, build_problem
-from synthlab.sequences.evaluation import METRICS, Tester, by_bin, by_length
+from synthlab.sequences.evaluation import METRICS, Scorer, by_bin, by_length
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.trained import TrainedSequences
@@ -43,7 +43,7 @@ def train_models(
 def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
     places = stream(config.seed, "evaluation_positions")
-    tester = Tester(Member(ensemble, index), encoding_of(ensemble), build_problem(config.problem), places)
+    tester = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.problem), places)
     metrics = by_length(tester, config)
     return metrics, by_bin(metrics, config)
 

@@ -70,7 +70,7 @@ class MQAR(AnswerTask):
         return self.queries
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         return self.keys
 
     def sizes(self, length: int) -> tuple[int, int]:

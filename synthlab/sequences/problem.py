@@ -81,7 +81,7 @@ class Problem(ABC):
         return 1
 
     @property
-    def longest(self) -> float:
+    def longest(self) -> int | float:
         """The greatest length; infinite for most."""
         return math.inf
 

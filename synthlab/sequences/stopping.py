@@ -10,7 +10,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
-from synthlab.sequences.evaluation import Tester
+from synthlab.sequences.evaluation import Scorer
 from synthlab.training.loop import Observer, Training
 
 
@@ -62,7 +62,7 @@ class EarlyStop:
         problem = build_problem(config.problem)
         lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
         drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
-        tester = Tester(Member(self.ensemble, index), encoding_of(self.ensemble), problem, generator)
+        tester = Scorer(Member(self.ensemble, index), encoding_of(self.ensemble), problem, generator)
         needed = config.stop.exact
         return needed is not None and tester.scores(drawn, generator).exact.mean().item() >= needed
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 import torch
-
 from sequences.reference import REFERENCE, SMALL
+
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
@@ -14,7 +14,7 @@ from synthlab.sequences.problems import PROBLEMS
 ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
 # Tasks whose prompts of one length are all equally likely.
 UNIFORM = ("mode", "copy", "copy_distinct", "reverse", "sort", "selective_copy", "count", "mqar")
-MANY = 20_000
+MANY = 4000
 
 
 def task(name: str, **arguments) -> AnswerTask:
@@ -25,9 +25,9 @@ def drawn(problem: AnswerTask, lengths: list[int], seed: int = 0) -> list[tuple[
     """Prompts and answers in writing, taken from the rows that a model reads and the tokens that it is to say."""
     width = problem.width(max(lengths))
     batch = problem.batch(torch.tensor(lengths), width, torch.Generator().manual_seed(seed))
-    pairs = []
-    for row, targets, size in zip(batch.tokens, batch.targets, batch.sizes, strict=True):
-        said = [problem.written(token) for token in (*row[:size].tolist(), int(targets[size - 1]))]
+    pairs, names = [], list(map(problem.written, range(problem.vocabulary)))
+    for row, targets, size in zip(*(part.tolist() for part in (batch.tokens, batch.targets, batch.sizes)), strict=True):
+        said = [names[token] for token in (*row[:size], targets[size - 1])]
         between = said.index("<separator>")
         assert (said[0], said[-1]) == ("<begin>", "<end>")
         pairs.append((tuple(said[1:between]), tuple(said[between + 1 : -1])))
@@ -38,7 +38,7 @@ def drawn(problem: AnswerTask, lengths: list[int], seed: int = 0) -> list[tuple[
 def test_examples_are_those_of_the_reference_and_all_of_them(name):
     problem = task(name)
     for length in problem.lengths(1, 4):
-        assert set(drawn(problem, [length] * 5000)) == set(REFERENCE[name](length)), length
+        assert set(drawn(problem, [length] * 2000)) == set(REFERENCE[name](length)), length
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -96,14 +96,14 @@ def test_chance_is_the_best_constant_answer(name):
 @pytest.mark.parametrize(
     ("format", "prompt", "answer"),
     [
-        ("plain", "1 2 + 7", "1 9"),
-        ("reversed", "2 1 + 7", "9 1"),
-        ("padded", "2 1 + 7 0", "9 1 0"),
-        ("hinted", "h3 2 h4 1 + h3 7 h4 0", "h3 9 h4 1 h5 0"),
+        ("plain", "1 2 + 3", "2 1"),
+        ("reversed", "2 1 + 3", "1 2"),
+        ("padded", "2 1 + 3 0", "1 2 0"),
+        ("hinted", "h1 2 h2 1 + h1 3 h2 0", "h1 1 h2 2 h3 0"),
     ],
 )
 def test_the_formats_of_addition_by_hand(format, prompt, answer):
-    problem = PROBLEMS.build({"name": "addition", "base": 10, "format": format, "hints": 6})
+    problem = PROBLEMS.build({"name": "addition", "base": 4, "format": format, "hints": 5})
     found = dict(drawn(problem, [2] * MANY))
     assert found[tuple(prompt.split())] == tuple(answer.split())
 
