@@ -67,14 +67,14 @@ class Scorer:
         return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss)
 
 
-def by_length(tester: Scorer, config: SequencesConfig) -> pd.DataFrame:
+def by_length(scorer: Scorer, config: SequencesConfig) -> pd.DataFrame:
     """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same
     for every model of one seed, whatever its test length."""
     generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences
-    for length in tester.problem.lengths(1, config.test_length):
-        scores = tester.scores(torch.full((count,), length), generator)
+    for length in scorer.problem.lengths(1, config.test_length):
+        scores = scorer.scores(torch.full((count,), length), generator)
         values = (scores.exact.mean().item(), scores.tokens.mean().item(), count, scores.loss.mean().item())
-        rows.append({"length": length, **_row(*values), "chance": tester.problem.chance(length)})
+        rows.append({"length": length, **_row(*values), "chance": scorer.problem.chance(length)})
     return pd.DataFrame(rows, columns=["length", *METRICS])
 
 

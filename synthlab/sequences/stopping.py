@@ -62,9 +62,9 @@ class EarlyStop:
         problem = build_problem(config.problem)
         lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
         drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
-        tester = Scorer(Member(self.ensemble, index), encoding_of(self.ensemble), problem, generator)
+        scorer = Scorer(Member(self.ensemble, index), encoding_of(self.ensemble), problem, generator)
         needed = config.stop.exact
-        return needed is not None and tester.scores(drawn, generator).exact.mean().item() >= needed
+        return needed is not None and scorer.scores(drawn, generator).exact.mean().item() >= needed
 
     @torch.no_grad()
     def _put_back(self) -> None:

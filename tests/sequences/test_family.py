@@ -32,8 +32,8 @@ def test_every_task_is_trained_and_tested(name):
     assert (record.metrics["exact"] <= record.metrics["tokens"] + 1e-12).all()
 
 
-def tester(config, says) -> Scorer:
-    """A tester of whatever ``says`` puts out for the batch that is tested."""
+def scorer_of(config, says) -> Scorer:
+    """A scorer_of of whatever ``says`` puts out for the batch that is tested."""
     problem, held = build_problem(config.problem), {}
     draw = problem.batch
     problem.batch = lambda *given: held.setdefault("batch", draw(*given)) if held.clear() is None else None
@@ -56,7 +56,7 @@ def one_hot(problem, targets):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_model_that_is_given_the_answer_scores_1(name):
     config = small(f"problem={name}")
-    metrics = by_length(tester(config, one_hot), config)
+    metrics = by_length(scorer_of(config, one_hot), config)
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
@@ -70,7 +70,7 @@ def test_a_constant_one_scores_chance(name):
         says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
         return one_hot(problem, says)
 
-    for row in by_length(tester(config, constant), config).to_dict("records"):
+    for row in by_length(scorer_of(config, constant), config).to_dict("records"):
         assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 4000) ** 0.5
 
 
@@ -85,9 +85,8 @@ def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
         with torch.no_grad():
             right = (problem.right(Member(model.module, 0)(batch.tokens), batch) | ~batch.scored).all(1).tolist()
         prompts = ["".join(map(problem.written, row[1 : length + 1].tolist())) for row in batch.tokens]
-        decoded = [
-            answer.replace(" ", "") == prompt for answer, prompt in zip(model.answers(prompts), prompts, strict=True)
-        ]
+        answers = [answer.replace(" ", "") for answer in model.answers(prompts)]
+        decoded = [answer == prompt for answer, prompt in zip(answers, prompts, strict=True)]
         assert decoded == right
         matched |= set(right)
     assert matched == {True, False}
