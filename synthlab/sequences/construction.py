@@ -86,13 +86,13 @@ def _factor(config: SequencesConfig) -> int:
 def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
     """Refuse lengths that the task does not have, and training or testing on none."""
     name, first = config.problem["name"], cast(int, config.train_from)
-    if first > config.train_length:
-        raise InputError(f"train_from={first}: must be at most train_length={config.train_length}")
     has = f"from {problem.shortest} {'on' if math.isinf(problem.longest) else f'to {problem.longest:g}'}"
-    for field in ("train_from", "train_length", "test_length"):
+    for field in ("train_length", "test_length", "train_from"):
         length = getattr(config, field)
         if not problem.shortest <= length <= problem.longest:
             raise InputError(f"{field}={length}: problem={name} has lengths {has}")
+    if first > config.train_length:
+        raise InputError(f"train_from={first}: must be at most train_length={config.train_length}")
     if not problem.lengths(first, config.train_length):
         raise InputError(f"train_length={config.train_length}: problem={name} has no length from {first} to that")
 

@@ -38,9 +38,11 @@ class FormalLanguage(Problem):
         return Batch(tokens, lengths + 1, targets, places(lengths + 1, width))
 
     def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
-        members = self._members()
-        target = batch.targets[..., members].to(logits)
-        return F.binary_cross_entropy_with_logits(logits[..., members], target, reduction="none").mean(-1)
+        # Over all tokens, and those that no set has taken out after: rows of other widths do not fill vectors of four.
+        losses = F.binary_cross_entropy_with_logits(logits, batch.targets.to(logits), reduction="none")
+        asked = torch.zeros(self.vocabulary, device=logits.device)
+        asked[self._members()] = 1.0
+        return (losses * asked).sum(-1) / len(self._members())
 
     def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
         members = self._members()

@@ -64,14 +64,14 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
 
 @pytest.mark.parametrize("name", ["majority", "parity", "sorted_or_not", "flip_flop"])
 def test_a_constant_one_scores_chance(name):
-    config = small(f"problem={name}", "evaluation.sequences=4000")
+    config = small(f"problem={name}", "evaluation.sequences=1000")
 
     def constant(problem, targets):
         says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
         return one_hot(problem, says)
 
     for row in by_length(scorer_of(config, constant), config).to_dict("records"):
-        assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 4000) ** 0.5
+        assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 1000) ** 0.5
 
 
 def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
