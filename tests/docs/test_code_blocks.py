@@ -39,6 +39,7 @@ HYDRA = {
     "figures": "experiments",
     "theory": "theory",
     "language": "language",
+    "sequences": "sequences",
     "demo": "classroom",
     "walkthrough": "walkthrough",
 }
@@ -49,6 +50,7 @@ MODULES = {
     "experiments": "figures",
     "theory": "theory",
     "experiments.long_short_alignment": "language",
+    "experiments.sequences": "sequences",
     "classroom": "demo",
     "classroom.walkthrough": "walkthrough",
 }
