@@ -12,7 +12,12 @@ ROOT = Path(__file__).parents[1]
 # The modules whose signatures state shapes. The types in all others are checked without running them, by make lint.
 SHAPED = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for package in ("synthlab", "experiments/context_extension", "experiments/long_short_alignment")
+    for package in (
+        "synthlab",
+        "experiments/context_extension",
+        "experiments/long_short_alignment",
+        "experiments/sequences",
+    )
     for path in (ROOT / package).rglob("*.py")
     if "from jaxtyping" in path.read_text()
 ]
@@ -60,6 +65,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from experiments.__main__ import main as experiments_main
         from experiments.context_extension.__main__ import main as extension_main
         from experiments.long_short_alignment.__main__ import main as language_main
+        from experiments.sequences.__main__ import main as sequences_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
         from synthlab.compare import main as compare_main
@@ -75,6 +81,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "theory": theory_main,
                 "context_extension": extension_main,
                 "language": language_main,
+                "sequences": sequences_main,
                 "walkthrough": walkthrough_main,
                 "collect": collect_main,
                 "classroom": classroom_main,

@@ -96,7 +96,7 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "language"])
+@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "language", "sequences"])
 def test_an_installed_wheel_has_the_commands_of_all_packages(installed, tmp_path, command):
     run = python(installed, "synthlab", command, "--help", cwd=tmp_path)
     assert run.returncode == 0, run.stderr

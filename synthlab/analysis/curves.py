@@ -47,6 +47,7 @@ STYLES = {
     "nope": Style("NoPE", ORANGE, "-", "o"),
     "alibi": Style("ALiBi", BLUE, DASHES, "s"),
     "rope": Style("RoPE", GREEN, DASHDOT, "^"),
+    "partial_rope": Style("partial RoPE", FOREST, DOTS, "4"),
     "pi": Style("PI", INDIGO, LONG, "<"),
     "ntk": Style("NTK", OLIVE, DOTS, ">"),
     "yarn": Style("YaRN", WINE, "-", "p"),

@@ -62,7 +62,8 @@ class Protocol(BaseModel):
 
 Kind = TypeVar("Kind", bound="Config")
 KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have been imported, by name
-FAMILIES = ("regression", "language")  # the lab's own, whose records are read where it is not installed, too
+# The lab's own, whose records are read where it is not installed, too.
+FAMILIES = ("regression", "language", "sequences")
 
 
 class Config(BaseModel, ABC):

@@ -14,10 +14,10 @@ from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
-from synthlab.language.model import MODELS
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import RoPE
+from synthlab.models.language_model import MODELS
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.rng import stream
 

@@ -17,10 +17,10 @@ from torch import Tensor
 from synthlab.config.registry import shown
 from synthlab.errors import InputError, lacks
 from synthlab.language.config import LanguageConfig
-from synthlab.language.model import MODELS, LanguageModel, attended
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.language_model import MODELS, LanguageModel, attended
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]

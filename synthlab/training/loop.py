@@ -35,19 +35,21 @@ def train(
     objective: Callable[[], Tensor],
     protocols: Sequence[Protocol],
     observe: Observer | None = None,
+    done: Callable[[], bool] | None = None,
 ) -> list[Training]:
     """Minimize the losses of an ensemble, one for each model, with the optimizer and steps of ``protocols``.
 
     ``objective()`` returns the losses [E] on the next batch. The models share no parameter: every parameter has a
     leading dimension of models (any shape for a single model). Their protocols may differ in name and learning rate
     only. ``observe(step, losses)`` is called at each point of the training curve. Losses are read only there, since
-    reading them waits for the device.
+    reading them waits for the device. Training ends early where ``done()``, asked after each ``observe``, is True.
     """
     protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
     values, gradients = _as_rows(parameters, len(protocols))
     optimizer = _Optimizer(values, protocols)
     curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
+    step = 0
     for step in range(1, protocol.steps + 1):
         losses = objective()
         for parameter in parameters:
@@ -66,10 +68,12 @@ def train(
                 return curves
             if observe is not None:
                 observe(step, [curve.losses[-1] if curve.diverged_at is None else math.nan for curve in curves])
+            if done is not None and done():
+                break
     # The last step may leave parameters that are not finite, though its loss was.
     diverged = (~values.isfinite().all(1)).tolist()
     return [
-        curve._replace(diverged_at=protocol.steps) if bad and curve.diverged_at is None else curve
+        curve._replace(diverged_at=step) if bad and curve.diverged_at is None else curve
         for curve, bad in zip(curves, diverged, strict=True)
     ]
 

@@ -44,6 +44,7 @@ HYDRA = {
     "figures": "experiments",
     "theory": "theory",
     "language": "language",
+    "sequences": "sequences",
     "demo": "classroom",
     "walkthrough": "walkthrough",
     "extension": "context_extension",
@@ -57,6 +58,7 @@ MODULES = {
     "theory": "theory",
     "experiments.long_short_alignment": "language",
     "experiments.context_extension": "extension",
+    "experiments.sequences": "sequences",
     "classroom": "demo",
     "classroom.lessons.walkthrough": "walkthrough",
 }

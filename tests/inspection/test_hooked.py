@@ -10,9 +10,9 @@ from support.models import KINDS, LENGTH, NORMS, build, model, symbols
 from synthlab.errors import InputError
 from synthlab.inspection.activations import added_logits, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
-from synthlab.language.model import LanguageModel
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.plain import alibi_slopes
+from synthlab.models.language_model import LanguageModel
 from synthlab.models.packing import with_ends
 from synthlab.rng import stream
 

@@ -15,9 +15,9 @@ from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.construction import build_encoding, build_models
 from synthlab.language.family import evaluate_model, train_models
-from synthlab.language.model import LanguageModel
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
+from synthlab.models.language_model import LanguageModel
 from synthlab.rng import stream
 from synthlab.training.execution import execute
 

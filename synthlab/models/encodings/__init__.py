@@ -5,6 +5,7 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.models.encodings.clex import CLEX
 from synthlab.models.encodings.extensions import EABF, NTK, PI, YaRN
 from synthlab.models.encodings.length_rope import DynamicNTK, LongRoPE
+from synthlab.models.encodings.partial_rope import PartialRoPE
 from synthlab.models.encodings.plain import T5, ALiBi, Learned, NoPE, Sinusoidal
 from synthlab.models.encodings.randomized import Randomized
 from synthlab.models.encodings.relative_maps import DualChunk, LeakyReRoPE, ReRoPE, SelfExtend
@@ -17,6 +18,7 @@ ENCODINGS = Registry(
         "nope": NoPE,
         "learned": Learned,
         "rope": RoPE,
+        "partial_rope": PartialRoPE,
         "pi": PI,
         "ntk": NTK,
         "yarn": YaRN,

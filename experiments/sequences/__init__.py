@@ -1,0 +1,1 @@
+"""Suites of tasks whose answers are tokens."""

@@ -1,0 +1,116 @@
+"""Addition in the formats of the literature."""
+
+import math
+from typing import Literal, NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from synthlab.sequences.answers import AnswerTask, Pairs
+from synthlab.sequences.problem import bounded, integers, places
+
+HIDDEN = -1  # stands for no token, where numbers are laid side by side
+
+Format = Literal["plain", "reversed", "padded", "hinted"]
+
+
+class Numbers(NamedTuple):
+    """Numbers as digits, the least significant first, and how many digits each is written with."""
+
+    digits: Int[Tensor, "B D"]
+    sizes: Int[Tensor, " B"]
+
+
+class Addition(AnswerTask):
+    """The sum of two numbers. The longer has ``length`` digits; the other's number of digits is uniform on 1 to that,
+    and either is first. Each is uniform among the numbers of its digits, without leading zeros.
+
+    Formats, of 12 + 7 in base 10:
+        plain: ``1 2 + 7``, answer ``1 9``, the most significant digit first.
+        reversed: ``2 1 + 7``, answer ``9 1``, the least significant first.
+        padded: ``2 1 + 7 0``, answer ``9 1 0``: reversed, with zeros up to the length, in the answer one digit more.
+        hinted: ``c 2 d 1 + c 7 d 0``, answer ``c 9 d 1 e 0``: padded, a hint before each digit, the same for each
+            place of the number. Hints are consecutive; their first is uniform among those that leave enough.
+    """
+
+    source = "Lee et al., 2023, arXiv 2307.03381; hints: Zhou et al., 2024, arXiv 2402.09371, section 3"
+    departs = "the operands' numbers of digits; no sign of equality, but the separator"
+
+    def __init__(self, base: int, format: Format, hints: int):
+        self.base, self.format = bounded("base", base, 2, 1000), format
+        self.hints = bounded("hints", hints, 2, 10_000) if format == "hinted" else 0
+        self.plus = base
+        self.symbols = (*map(str, range(base)), "+", *(f"h{number}" for number in range(self.hints)))
+
+    @property
+    def longest(self) -> int | float:
+        return self.hints - 1 if self.hints else math.inf
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        each = 2 if self.format == "hinted" else 1
+        return 2 * each * length + 1, each * (length + 1)
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        shorter = 1 + integers(lengths, generator)
+        swap = torch.rand(len(lengths), generator=generator) < 0.5
+        first = self._number(lengths.where(~swap, shorter), lengths, generator)
+        second = self._number(shorter.where(~swap, lengths), lengths, generator)
+        total = self.added(first, second)
+        if self.format in ("padded", "hinted"):
+            first, second = first._replace(sizes=lengths), second._replace(sizes=lengths)
+            total = total._replace(sizes=lengths + 1)
+        start = torch.zeros_like(lengths)
+        if self.hints:
+            start = integers(self.hints - lengths, generator)
+        plus = torch.full((len(lengths), 1), self.plus)
+        prompt = torch.cat((self._written(first, start), plus, self._written(second, start)), 1)
+        answer = self._written(total, start)
+        return Pairs(*_pushed(prompt), *_pushed(answer))
+
+    def added(self, first: Numbers, second: Numbers) -> Numbers:
+        """The sums, written without leading zeros."""
+        sums = F.pad(first.digits + second.digits, (0, 1))
+        place = torch.arange(sums.shape[1])
+        # A digit carries if the last place up to it whose sum is not base - 1 does; that sum passes a carry on.
+        passes = sums == self.base - 1
+        decides = place.where(~passes, -1).cummax(1).values
+        carries = (sums >= self.base).gather(1, decides.clamp(min=0)) & (decides >= 0)
+        carried = F.pad(carries.long(), (1, 0))[:, :-1]
+        digits = (sums + carried) % self.base
+        sizes = (place + 1).where(digits > 0, 1).amax(1)
+        return Numbers(digits, sizes)
+
+    def chance(self, length: int) -> float:
+        """At most this: no sum is more likely than a value of the longer number, which is uniform."""
+        numbers = self.base if length == 1 else (self.base - 1) * self.base ** (length - 1)
+        return 1 / numbers / (self.hints - length if self.hints else 1)
+
+    def _number(self, sizes: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Numbers:
+        """Numbers of so many digits, zeros behind."""
+        longest = int(lengths.max())
+        digits = torch.randint(self.base, (len(sizes), longest), generator=generator)
+        leading = 1 + torch.randint(self.base - 1, (len(sizes), 1), generator=generator)
+        last = sizes[:, None] - 1
+        # A number of one digit may be 0.
+        digits = digits.scatter(1, last, leading.where(last > 0, digits[:, :1]))
+        return Numbers(digits * places(sizes, longest), sizes)
+
+    def _written(self, number: Numbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+        """Numbers in the format, in columns of which some are ``HIDDEN``."""
+        place = torch.arange(number.digits.shape[1])
+        digits = number.digits.masked_fill(place >= number.sizes[:, None], HIDDEN)
+        if self.format == "plain":
+            return digits.flip(1)
+        if not self.hints:
+            return digits
+        hints = (self.plus + 1 + start[:, None] + place).masked_fill(digits == HIDDEN, HIDDEN)
+        return torch.stack((hints, digits), 2).flatten(1)
+
+
+def _pushed(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
+    """The tokens of each row in order, ``HIDDEN`` ones left out, zeros behind; and how many they are."""
+    shown = columns != HIDDEN
+    order = (~shown).long().argsort(dim=1, stable=True)
+    return columns.gather(1, order).clamp(min=0), shown.sum(1)

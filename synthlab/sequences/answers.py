@@ -1,0 +1,92 @@
+"""Tasks with a prompt and an answer: begin, prompt, separator, answer, end; the loss is on the answer and the end."""
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from synthlab.sequences.problem import Batch, Problem, places
+
+
+class Pairs(NamedTuple):
+    """Prompts and answers, each padded behind with anything.
+
+    Attributes:
+        prompt: The symbols of each prompt.
+        prompt_sizes: How many they are.
+        answer: The symbols of each answer.
+        answer_sizes: How many they are.
+        asked: The symbols of the answer that the model must find; the others are told to it, and no end is asked for.
+            None: all, and the end.
+    """
+
+    prompt: Int[Tensor, "B P"]
+    prompt_sizes: Int[Tensor, " B"]
+    answer: Int[Tensor, "B A"]
+    answer_sizes: Int[Tensor, " B"]
+    asked: Bool[Tensor, "B A"] | None = None
+
+
+class AnswerTask(Problem):
+    """A task with a prompt and an answer.
+
+    Example:
+        >>> import torch
+        >>> from synthlab.sequences.copying import Reverse
+        >>> task = Reverse(symbols=2)
+        >>> batch = task.batch(torch.tensor([3]), task.width(3), torch.Generator().manual_seed(0))
+        >>> [task.written(token) for token in batch.tokens[0].tolist()]
+        ['<begin>', '0', '1', '0', '<separator>', '0', '1', '0']
+    """
+
+    @abstractmethod
+    def sizes(self, length: int) -> tuple[int, int]:
+        """The most symbols of a prompt and of an answer for examples of at most this length."""
+
+    @abstractmethod
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        """Draw a prompt of each of ``lengths``, and its answer."""
+
+    def width(self, length: int) -> int:
+        return sum(self.sizes(length)) + 2  # begin and separator; the end is said and not read
+
+    def batch(self, lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Batch:
+        return self.laid_out(self.draw(lengths, generator), width)
+
+    def laid_out(self, pairs: Pairs, width: int) -> Batch:
+        """Prompts and answers as rows of ``width`` tokens."""
+        rows, first = len(pairs.prompt), pairs.prompt_sizes[:, None] + 2  # the answer's first place
+        row = torch.full((rows, width + 2), self.end)  # one for the end, one where all that is padding is written
+        row[:, 0] = self.begin
+        row.scatter_(1, _places(pairs.prompt_sizes, pairs.prompt, 1, width + 1), pairs.prompt)
+        row.scatter_(1, pairs.prompt_sizes[:, None] + 1, self.separator)
+        into = _places(pairs.answer_sizes, pairs.answer, first, width + 1)
+        row.scatter_(1, into, pairs.answer)
+        ends = first + pairs.answer_sizes[:, None]
+        row.scatter_(1, ends, self.end)
+        scored = torch.zeros(rows, width + 2, dtype=torch.bool)
+        if pairs.asked is None:
+            column = torch.arange(width + 2)
+            scored = (column >= first) & (column <= ends)
+        else:
+            scored.scatter_(1, into, pairs.asked)
+        sizes = pairs.prompt_sizes + pairs.answer_sizes + 2
+        return Batch(row[:, :width], sizes, row[:, 1 : width + 1], scored[:, 1 : width + 1])
+
+    def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
+        flat = F.cross_entropy(logits.flatten(0, -2), batch.targets.flatten(), reduction="none")
+        return flat.view(logits.shape[:-1])
+
+    def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
+        return logits.argmax(-1) == batch.targets
+
+
+def _places(
+    sizes: Int[Tensor, " B"], symbols: Int[Tensor, "B W"], first: int | Tensor, nowhere: int
+) -> Int[Tensor, "B W"]:
+    """Where each of ``symbols`` goes in its row, from ``first`` on; padding goes to the column ``nowhere``."""
+    width = symbols.shape[1]
+    return (first + torch.arange(width)).expand(len(sizes), width).where(places(sizes, width), nowhere)

@@ -1,0 +1,153 @@
+"""Tasks with one answer for a whole prompt, found by counting or comparing: majority, mode, parity, sorted or not."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from synthlab.sequences.answers import AnswerTask, Pairs
+from synthlab.sequences.copying import MOST, distinct, numbered
+from synthlab.sequences.problem import bounded, integers, places, ranks
+
+BITS = ("0", "1")
+
+
+def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: bool) -> Int[Tensor, " B"]:
+    """Numbers of ones, uniform on 0, ..., n for each n of ``lengths``; without ``ties`` any but n / 2."""
+    if ties:
+        return integers(lengths + 1, generator)
+    even = 1 - lengths % 2
+    ones = integers(lengths + 1 - even, generator)
+    return ones + even * (2 * ones >= lengths)
+
+
+def bits_with(ones: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
+    """Bits with so many ``ones``, every arrangement equally likely; zeros behind the first ``lengths``."""
+    return (ranks(lengths, int(lengths.max()), generator) < ones[:, None]).long()
+
+
+class OneAnswer(AnswerTask):
+    """A task whose answer is one symbol."""
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, 1
+
+    def answered(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"], answer: Tensor) -> Pairs:
+        """Prompts with their one symbol of an answer."""
+        return Pairs(prompt, lengths, answer.long()[:, None], torch.ones_like(lengths))
+
+
+class Majority(OneAnswer):
+    """The bit that is there more often. The number of ones is uniform on 0, ..., n but n / 2."""
+
+    source = "Huang et al., 2025, arXiv 2410.02140, section 5: binary majority"
+    symbols = BITS
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        ones = ones_drawn(lengths, generator, ties=False)
+        return self.answered(bits_with(ones, lengths, generator), lengths, 2 * ones > lengths)
+
+    def chance(self, length: int) -> float:
+        return 0.5
+
+
+class InterleavedMajority(AnswerTask):
+    """The majorities of several binary strings, the strands, that take turns in the prompt: the i-th symbol is of
+    strand i modulo their number. Each strand is drawn as for ``Majority``."""
+
+    source = "Huang et al., 2025, arXiv 2410.02140, section 5: binary majority interleave"
+    symbols = BITS
+
+    def __init__(self, strands: int):
+        self.strands = bounded("strands", strands, 1, MOST)
+
+    @property
+    def shortest(self) -> int:
+        return self.strands
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, self.strands
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        own = (lengths[:, None] + self.strands - 1 - torch.arange(self.strands)) // self.strands  # of each strand
+        flat = own.flatten()
+        ones = ones_drawn(flat, generator, ties=False)
+        bits = bits_with(ones, flat, generator).unflatten(0, (len(lengths), self.strands))
+        prompt = bits.mT.flatten(1)[:, : int(lengths.max())]
+        answer = (2 * ones > flat).long().view(len(lengths), self.strands)
+        return Pairs(prompt, lengths, answer, torch.full_like(lengths, self.strands))
+
+    def chance(self, length: int) -> float:
+        return 0.5**self.strands
+
+
+class Mode(OneAnswer):
+    """The symbol that is there most often: majority of many letters. Prompts are uniform among those where one symbol
+    is there more often than any other."""
+
+    source = "Huang et al., 2025, arXiv 2410.02140, section 5: majority; Zhou et al., 2023, arXiv 2310.16028: mode"
+
+    def __init__(self, symbols: int):
+        self.symbols = numbered(bounded("symbols", symbols, 1, 1000))
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        prompt = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
+        answer, left = torch.zeros_like(lengths), torch.arange(len(lengths))
+        while len(left):  # those that had no single mode are drawn again
+            drawn = torch.randint(len(self.symbols), (len(left), prompt.shape[1]), generator=generator)
+            counts = torch.zeros(len(left), len(self.symbols) + 1, dtype=torch.long)
+            held = places(lengths[left], prompt.shape[1])
+            counts.scatter_add_(1, drawn, held.long())
+            most = counts.topk(2, 1)
+            single = most.values[:, 0] > most.values[:, 1]
+            prompt[left[single]], answer[left[single]] = drawn[single], most.indices[single, 0]
+            left = left[~single]
+        return self.answered(prompt, lengths, answer)
+
+    def chance(self, length: int) -> float:
+        return 1 / len(self.symbols)
+
+
+class Parity(OneAnswer):
+    """Whether the number of ones is odd. It is uniform on 0, ..., n."""
+
+    source = "Huang et al., 2025, arXiv 2410.02140, section 5"
+    symbols = BITS
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        ones = ones_drawn(lengths, generator, ties=True)
+        return self.answered(bits_with(ones, lengths, generator), lengths, ones % 2)
+
+    def chance(self, length: int) -> float:
+        return (length // 2 + 1) / (length + 1)
+
+
+class SortedOrNot(OneAnswer):
+    """Whether different numbers are in increasing order: 1 for half of the prompts, and 0 for the others, in which two
+    of the sorted numbers, at any two places, have changed places."""
+
+    source = "a homework task of classes on Transformers"
+
+    def __init__(self, symbols: int):
+        self.symbols = numbered(bounded("symbols", symbols, 2, MOST))
+
+    @property
+    def shortest(self) -> int:
+        return 2
+
+    @property
+    def longest(self) -> int | float:
+        return len(self.symbols)
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        numbers = distinct(rows, longest, len(self.symbols), generator)
+        ordered = numbers.masked_fill(~places(lengths, longest), len(self.symbols)).sort(1).values
+        is_sorted: Bool[Tensor, " B"] = torch.rand(rows, generator=generator) < 0.5
+        first = integers(lengths, generator)
+        second = (first + 1 + integers(lengths - 1, generator)) % lengths
+        pair = torch.stack((first, second), 1)
+        taken = pair.where(is_sorted[:, None], pair.flip(1))
+        return self.answered(ordered.scatter(1, pair, ordered.gather(1, taken)), lengths, is_sorted)
+
+    def chance(self, length: int) -> float:
+        return 0.5

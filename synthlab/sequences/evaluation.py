@@ -1,0 +1,105 @@
+"""Exact match and accuracy per token at every length, by one teacher-forced pass.
+
+Each answer token is asked for after those before it, as they should be. A greedy decoder gives the right answer just if
+all of these are right: up to its first wrong token it has read the same.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from synthlab.models.encodings.base import Encoding
+from synthlab.rng import stream
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.objective import random_positions
+from synthlab.sequences.problem import Batch, Problem, exact, share
+from synthlab.sequences.proportions import horizon, wilson
+
+# The metrics recorded for each test length.
+METRICS = {
+    "exact": "share of sequences whose answer is right in every token",
+    "exact_low": "lower end of its 95 % interval (Wilson)",
+    "exact_high": "upper end of its 95 % interval",
+    "tokens": "share of answer tokens that are right, mean over sequences",
+    "tokens_low": "lower end of its 95 % interval",
+    "tokens_high": "upper end of its 95 % interval",
+    "loss": "mean loss of answer tokens, nats",
+    "chance": "exact match of the best answer that looks at no prompt",
+}
+ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
+# From tokens [B, T], and their positions unless they are 0, 1, 2, ..., to logits [B, T, V].
+Model = Callable[[Tensor, Tensor | None], Tensor]
+
+
+class Scores(NamedTuple):
+    """Of each of N sequences: whether its answer is right, the share of its tokens that are, their mean loss."""
+
+    exact: Float[Tensor, " N"]
+    tokens: Float[Tensor, " N"]
+    loss: Float[Tensor, " N"]
+
+
+class Scorer:
+    """What a model of ``encoding`` says of examples of ``problem``; random positions are drawn from ``places``."""
+
+    def __init__(self, model: Model, encoding: Encoding, problem: Problem, places: torch.Generator):
+        self.model, self.encoding, self.problem, self.places = model, encoding, problem, places
+
+    @torch.no_grad()
+    def scores(self, lengths: Int[Tensor, " N"], generator: torch.Generator) -> Scores:
+        """Draw an example of each of ``lengths``, and score what the model says."""
+        width = self.problem.width(int(lengths.max()))
+        batch = self.problem.batch(lengths, width, generator)
+        rows = max(1, ENTRIES // width**2)
+        parts = [self._scored(Batch(*part)) for part in zip(*(each.split(rows) for each in batch), strict=True)]
+        return Scores(*(torch.cat(each) for each in zip(*parts, strict=True)))
+
+    def _scored(self, batch: Batch) -> Scores:
+        drawn = self.encoding.draws_positions
+        positions = random_positions(self.encoding, batch, self.places) if drawn else None
+        logits = self.model(batch.tokens, positions)
+        right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
+        loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
+        return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss)
+
+
+def by_length(scorer: Scorer, config: SequencesConfig) -> pd.DataFrame:
+    """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same
+    for every model of one seed, whatever its test length."""
+    generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences
+    for length in scorer.problem.lengths(1, config.test_length):
+        scores = scorer.scores(torch.full((count,), length), generator)
+        values = (scores.exact.mean().item(), scores.tokens.mean().item(), count, scores.loss.mean().item())
+        rows.append({"length": length, **_row(*values), "chance": scorer.problem.chance(length)})
+    return pd.DataFrame(rows, columns=["length", *METRICS])
+
+
+def by_bin(metrics: pd.DataFrame, config: SequencesConfig) -> pd.DataFrame:
+    """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length
+    and the number of ``sequences``; all lengths count alike. And the ``horizon``, the same in all rows."""
+    ranges = [[config.train_from, min(config.train_length, config.test_length)], *(config.bins or [])]
+    reached = horizon(metrics["length"].tolist(), metrics["exact"].tolist(), config.evaluation.horizon)
+    rows = []
+    for first, last in ranges:
+        inside = metrics[metrics["length"].between(first, last)]
+        if inside.empty:  # tests end before training lengths begin
+            continue
+        count, means = config.evaluation.sequences * len(inside), inside.mean()
+        row = _row(means["exact"], means["tokens"], count, means["loss"])
+        rows.append({"first": first, "last": last, "sequences": count, **row, "chance": means["chance"]})
+    return pd.DataFrame(rows, columns=["first", "last", "sequences", *METRICS]).assign(horizon=reached)
+
+
+def _row(right: float, tokens: float, count: int, loss: float) -> dict[str, float]:
+    # A mean of ones may be rounded to just above.
+    parts = {"exact": wilson(min(right, 1.0), count), "tokens": wilson(min(tokens, 1.0), count)}
+    intervals = {
+        f"{name}{end}": number
+        for name, part in parts.items()
+        for end, number in zip(("", "_low", "_high"), part, strict=True)
+    }
+    return {**intervals, "loss": loss}

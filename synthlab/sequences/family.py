@@ -1,0 +1,55 @@
+"""Tasks whose answers are tokens: how their models are built, trained and tested (see ``training.family.Family``)."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+from torch import nn
+
+from synthlab.models.encodings.base import encoding_of
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.construction import build_models, build_problem
+from synthlab.sequences.evaluation import METRICS, Scorer, by_bin, by_length
+from synthlab.sequences.objective import AnswerLoss
+from synthlab.sequences.stopping import EarlyStop
+from synthlab.sequences.trained import TrainedSequences
+from synthlab.storage.records import Record
+from synthlab.training.loop import Observer, Training, train
+
+__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+
+
+def make_objective(ensemble: nn.Module, configs: Sequence[SequencesConfig], device: str = "cpu") -> AnswerLoss:
+    """The objective of training."""
+    return AnswerLoss(ensemble, configs, device)
+
+
+def train_models(
+    ensemble: nn.Module, configs: Sequence[SequencesConfig], observe: Observer | None = None, device: str = "cpu"
+) -> list[Training]:
+    """Train initialized models, each until it fits if the configs say so. Returns their training curves; that of a
+    model that stopped early ends with the step at which it did."""
+    protocols = [config.protocol for config in configs]
+    objective = make_objective(ensemble, configs, device)
+    if configs[0].stop.exact is None:
+        return train(ensemble.parameters(), objective, protocols, observe)
+    early = EarlyStop(ensemble, list(configs), observe)
+    trainings = train(ensemble.parameters(), objective, protocols, early, early.done)
+    early.finish()
+    return [early.curve(index, training) for index, training in enumerate(trainings)]
+
+
+def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
+    places = stream(config.seed, "evaluation_positions")
+    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.problem), places)
+    metrics = by_length(scorer, config)
+    return metrics, by_bin(metrics, config)
+
+
+def open_model(record: Record, step: int | None = None) -> TrainedSequences:
+    """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
+    steps = record.training["step"]
+    stopped = record.diverged_at is None and step is not None and len(steps) and step > steps.iloc[-1]
+    return TrainedSequences(record, None if stopped else step)

@@ -1,0 +1,90 @@
+"""Tasks of memory: flip-flop, and associative recall of several queries (MQAR)."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.sequences.answers import AnswerTask, Pairs
+from synthlab.sequences.copying import MOST, distinct
+from synthlab.sequences.counting import OneAnswer
+from synthlab.sequences.problem import bounded, ranks
+
+WRITE, READ, IGNORE = 2, 3, 4  # after the bits
+
+
+class FlipFlop(OneAnswer):
+    """The bit written last. A prompt of n instructions, each with a bit: the first writes, the last reads and lacks its
+    bit, which is the answer; between, each ignores with probability ``ignore`` and else writes or reads, as likely as
+    each other. Bits are uniform, but for those of reads, which are the bit written last.
+    """
+
+    source = "Liu et al., 2023, arXiv 2306.00946, section 3"
+    departs = "asks for the last read alone; lengths vary, and each last instruction reads"
+    symbols = ("0", "1", "w", "r", "i")
+
+    def __init__(self, ignore: float):
+        if not 0 <= ignore <= 1:
+            raise InputError(f"problem.ignore={ignore:g}: must be 0 to 1")
+        self.ignore = ignore
+
+    @property
+    def shortest(self) -> int:
+        return 2
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return 2 * length - 1, 1
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        share = torch.rand(rows, longest, generator=generator, dtype=torch.float64)
+        what = torch.full((rows, longest), WRITE)
+        what[share < (1 + self.ignore) / 2] = READ
+        what[share < self.ignore] = IGNORE
+        what[:, 0] = WRITE
+        what.scatter_(1, lengths[:, None] - 1, READ)
+        bits = torch.randint(2, (rows, longest), generator=generator)
+        written = torch.arange(longest).where(what == WRITE, 0).cummax(1).values
+        bits = bits.where(what == IGNORE, bits.gather(1, written))
+        prompt = torch.stack((what, bits), 2).flatten(1)[:, :-1]
+        return self.answered(prompt, 2 * lengths - 1, bits.gather(1, lengths[:, None] - 1)[:, 0])
+
+    def chance(self, length: int) -> float:
+        return 0.5
+
+
+class MQAR(AnswerTask):
+    """Associative recall of several queries: a prompt of n pairs of different keys and a value each; then each of
+    ``queries`` different keys of them, which the model is given, and its value, which it must find."""
+
+    source = "Arora et al., 2023, arXiv 2312.04927, section 3"
+    departs = "queries follow the pairs at once, without distances from a power law"
+
+    def __init__(self, keys: int, values: int, queries: int):
+        self.keys, self.values = bounded("keys", keys, 1, MOST), bounded("values", values, 1, MOST)
+        self.queries = bounded("queries", queries, 1, MOST)
+        self.symbols = (*(f"k{key}" for key in range(keys)), *(f"v{value}" for value in range(values)))
+
+    @property
+    def shortest(self) -> int:
+        return self.queries
+
+    @property
+    def longest(self) -> int | float:
+        return self.keys
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return 2 * length, 2 * self.queries
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        keys = distinct(rows, longest, self.keys, generator)
+        values = self.keys + torch.randint(self.values, (rows, longest), generator=generator)
+        chosen = ranks(lengths, longest, generator).argsort(1)[:, : self.queries]
+        prompt = torch.stack((keys, values), 2).flatten(1)
+        answer = torch.stack((keys.gather(1, chosen), values.gather(1, chosen)), 2).flatten(1)
+        asked = torch.tensor([False, True]).repeat(self.queries).expand(answer.shape)
+        return Pairs(prompt, 2 * lengths, answer, torch.full_like(lengths, 2 * self.queries), asked)
+
+    def chance(self, length: int) -> float:
+        return float(self.values) ** -self.queries

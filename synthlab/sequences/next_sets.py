@@ -1,0 +1,53 @@
+"""Formal languages: after each symbol of a string, the model says which symbols may follow, and whether it may end."""
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from synthlab.sequences.problem import Batch, Problem, places
+
+
+class FormalLanguage(Problem):
+    """A formal language. A row is begin and a string; the answer at each token is the set of symbols, or the end, that
+    some string of the language has next. A string is right if all its sets are.
+
+    Trained by binary cross-entropy of each member of the sets (Bhattamishra et al., 2020, arXiv 2009.11264, section 5).
+    """
+
+    @abstractmethod
+    def draw(
+        self, lengths: Int[Tensor, " B"], generator: torch.Generator
+    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+        """Draw a string of each of ``lengths``, padded behind; and the sets after the first 0, 1, ..., L of its
+        symbols, K = L + 1, over C members: the symbols, then the end."""
+
+    def width(self, length: int) -> int:
+        return length + 1
+
+    def batch(self, lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Batch:
+        symbols, sets = self.draw(lengths, generator)
+        held = symbols.shape[1]
+        tokens = torch.full((len(lengths), width), self.end)
+        tokens[:, 0] = self.begin
+        tokens[:, 1 : held + 1] = symbols.where(places(lengths, held), self.end)
+        targets = torch.zeros(len(lengths), width, self.vocabulary, dtype=torch.bool)
+        targets[:, : held + 1, self._members()] = sets
+        return Batch(tokens, lengths + 1, targets, places(lengths + 1, width))
+
+    def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
+        # Over all tokens, and those that no set has taken out after: rows of other widths do not fill vectors of four.
+        losses = F.binary_cross_entropy_with_logits(logits, batch.targets.to(logits), reduction="none")
+        asked = torch.zeros(self.vocabulary, device=logits.device)
+        asked[self._members()] = 1.0
+        return (losses * asked).sum(-1) / len(self._members())
+
+    def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
+        members = self._members()
+        return ((logits[..., members] > 0) == batch.targets[..., members]).all(-1)
+
+    def _members(self) -> list[int]:
+        """The tokens that sets are made of."""
+        return [*range(len(self.symbols)), self.end]

@@ -1,0 +1,91 @@
+"""The objective: the mean loss of the tokens that are scored, on examples of random training lengths."""
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from synthlab.models.encodings.base import Encoding, encoding_of
+from synthlab.positions.samplers import SAMPLERS, Contiguous
+from synthlab.rng import stream
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.construction import build_problem
+from synthlab.sequences.problem import Batch, integers
+
+# Examples are drawn for several steps at once, up to so many tokens: most of the cost of drawing is in the calls.
+STEPS, TOKENS = 32, 2**18
+
+
+class Examples:
+    """The training examples of one run, for batch after batch.
+
+    All rows are as wide as the longest example of training, whatever the lengths in a batch, so that a run computes the
+    same beside other runs as alone.
+    """
+
+    def __init__(self, config: SequencesConfig):
+        self.config, self.problem = config, build_problem(config.problem)
+        self.width = self.problem.width(config.train_length)
+        first = config.train_from or self.problem.shortest
+        self.lengths = torch.tensor(self.problem.lengths(first, config.train_length))
+        self.generator, self.drawn = stream(config.seed, "training"), 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        size = self.config.protocol.batch
+        steps = max(1, min(STEPS, TOKENS // (size * self.width)))
+        while True:
+            counts = torch.tensor([self.allowed(self.drawn + step) for step in range(steps)])
+            self.drawn += steps
+            lengths = self.lengths[integers(counts.repeat_interleave(size), self.generator)]
+            batch = self.problem.batch(lengths, self.width, self.generator)
+            yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
+
+    def allowed(self, step: int) -> int:
+        """How many of the training lengths, the shortest, examples have after so many steps. Under a curriculum the
+        longest grows evenly, from ``start`` to ``train_length`` after the share ``until`` of the steps."""
+        start, until = self.config.curriculum.start, self.config.curriculum.until * self.config.protocol.steps
+        if start is None or step >= until:
+            return len(self.lengths)
+        longest = start + (self.config.train_length - start) * step / until
+        return int((self.lengths <= longest).sum())
+
+
+class AnswerLoss:
+    """The losses [E] of an ensemble on the next batch: model e is trained on examples of ``configs[e]``."""
+
+    def __init__(self, model: nn.Module, configs: Sequence[SequencesConfig], device: torch.device | str = "cpu"):
+        self.model, self.device = model, device
+        self.problem = build_problem(configs[0].problem)
+        self.batches = [iter(Examples(config)) for config in configs]
+        self.samplers = [SAMPLERS.build(config.positions) for config in configs]
+        self.places = [stream(config.seed, "positions") for config in configs]
+
+    def __call__(self) -> Float[Tensor, " E"]:
+        batches = [next(each) for each in self.batches]
+        positions = self._positions(batches)
+        batch = Batch(*(torch.stack(parts).to(self.device) for parts in zip(*batches, strict=True)))
+        losses = self.problem.losses(self.model(batch.tokens, positions), batch)
+        return (losses * batch.scored).sum((1, 2)) / batch.scored.sum((1, 2))
+
+    def _positions(self, batches: Sequence[Batch]) -> Int[Tensor, "E B T"] | None:
+        """The positions of all rows, those of the sampler or of an encoding that draws them; None for 0, 1, 2, ..."""
+        encoding = encoding_of(self.model)
+        if encoding.draws_positions:
+            drawn = [
+                random_positions(encoding, each, places) for each, places in zip(batches, self.places, strict=True)
+            ]
+        elif isinstance(self.samplers[0], Contiguous):
+            return None
+        else:
+            runs = zip(batches, self.samplers, self.places, strict=True)
+            drawn = [
+                sampler.positions(len(each.tokens), each.tokens.shape[1], places) for each, sampler, places in runs
+            ]
+        return torch.stack(drawn).to(self.device)
+
+
+def random_positions(encoding: Encoding, batch: Batch, generator: torch.Generator) -> Int[Tensor, "B T"]:
+    """Positions for the rows of ``batch``, from an encoding that draws them: those of each row for its tokens alone."""
+    # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
+    return encoding.positions(batch.sizes - 2, batch.tokens.shape[1], generator)

@@ -1,0 +1,148 @@
+"""The interface of tasks whose answers are tokens, and what they make of drawn examples.
+
+The config group is called ``problem``, since ``task`` holds the tasks whose answers are numbers. Its members are of two
+kinds: tasks with a prompt and an answer (``answers.AnswerTask``), and formal languages, where the model says after each
+symbol which may follow (``next_sets.FormalLanguage``).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+
+SPECIAL = ("<begin>", "<separator>", "<end>")  # tokens after those of the symbols
+MULTIPLE = 4  # of which the vocabulary's size is one, so that the numbers of an ensemble fill vectors of four
+ATTEMPTS = 1_000_000  # at drawing what has a condition: far more than any member needs
+
+
+class Batch(NamedTuple):
+    """Examples as a model takes them. B examples, T tokens, padded behind; for an ensemble stacked, [E, B, ...].
+
+    Attributes:
+        tokens: What the model reads: begin, prompt, separator, answer; or begin and the symbols of a language.
+        sizes: How many of each row are no padding.
+        targets: What it is to say after each: the next token [B, T], or of a language the set of next tokens [B, T, V].
+        scored: Where it is asked.
+    """
+
+    tokens: Int[Tensor, "*E B T"]
+    sizes: Int[Tensor, "*E B"]
+    targets: Int[Tensor, "*E B T"] | Bool[Tensor, "*E B T V"]
+    scored: Bool[Tensor, "*E B T"]
+
+
+class Problem(ABC):
+    """A task whose answer is tokens. The constructor's keyword arguments are the keys of the config group ``problem``.
+
+    Attributes:
+        symbols: The task's own symbols in writing; token t is ``symbols[t]``. Begin, separator and end follow.
+        source: The publication that the task follows.
+        departs: In what it departs from that, if in anything.
+    """
+
+    symbols: Sequence[str]
+    source: ClassVar[str]
+    departs: ClassVar[str] = ""
+
+    @property
+    def begin(self) -> int:
+        """The token that each row begins with."""
+        return len(self.symbols)
+
+    @property
+    def separator(self) -> int:
+        """The token between prompt and answer."""
+        return len(self.symbols) + 1
+
+    @property
+    def end(self) -> int:
+        """The token after the answer, or after a string of a language."""
+        return len(self.symbols) + 2
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of tokens, rounded up to a multiple of four; those beyond ``end`` never occur."""
+        return -(-(len(self.symbols) + len(SPECIAL)) // MULTIPLE) * MULTIPLE
+
+    def written(self, token: int) -> str:
+        """A token in writing."""
+        names = (*self.symbols, *SPECIAL)
+        return names[token] if token < len(names) else "<unused>"
+
+    @property
+    def shortest(self) -> int:
+        """The least length."""
+        return 1
+
+    @property
+    def longest(self) -> int | float:
+        """The greatest length; infinite for most."""
+        return math.inf
+
+    def has(self, length: int) -> bool:
+        """Whether there are examples of this length."""
+        return self.shortest <= length <= self.longest
+
+    def lengths(self, low: int, high: int) -> list[int]:
+        """The lengths from ``low`` to ``high`` that the task has."""
+        return [length for length in range(low, high + 1) if self.has(length)]
+
+    @abstractmethod
+    def width(self, length: int) -> int:
+        """The most tokens that a model reads for an example of at most this length."""
+
+    @abstractmethod
+    def batch(self, lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Batch:
+        """Draw an example of each of ``lengths``, in rows of ``width`` tokens."""
+
+    @abstractmethod
+    def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
+        """The loss at each token, in nats, whether or not it is scored."""
+
+    @abstractmethod
+    def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
+        """Whether what the model says at each token is right."""
+
+    @abstractmethod
+    def chance(self, length: int) -> float:
+        """The exact match of the best answer that looks at no prompt, at this length."""
+
+
+def exact(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Bool[Tensor, " B"]:
+    """Whether each row is right wherever it is scored."""
+    return (right | ~scored).all(1)
+
+
+def share(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
+    """The share of each row's scored tokens that are right."""
+    return (right & scored).sum(1).double() / scored.sum(1)
+
+
+def places(lengths: Int[Tensor, " B"], width: int) -> Bool[Tensor, "B W"]:
+    """True at the first ``lengths`` of ``width`` columns."""
+    return torch.arange(width) < lengths[:, None]
+
+
+def ranks(lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Int[Tensor, "B W"]:
+    """A random permutation of 0, ..., n - 1 in the first n = ``lengths`` columns; what follows is larger."""
+    keys = torch.rand(len(lengths), width, generator=generator, dtype=torch.float64)
+    return keys.masked_fill(~places(lengths, width), math.inf).argsort(1).argsort(1)
+
+
+def integers(high: Int[Tensor, "..."], generator: torch.Generator) -> Int[Tensor, "..."]:
+    """Integers, each uniform on 0, ..., ``high`` - 1."""
+    drawn = (torch.rand(high.shape, generator=generator, dtype=torch.float64) * high).long()
+    return torch.minimum(drawn, high - 1)  # the product may be rounded up to ``high``
+
+
+def bounded(name: str, value: int, low: int, high: int) -> int:
+    """``value``; raises InputError unless it lies from ``low`` to ``high``."""
+    if not low <= value <= high:
+        raise InputError(f"problem.{name}={value}: must be {low} to {high}")
+    return value

@@ -1,0 +1,32 @@
+"""The tasks whose answers are tokens, by name."""
+
+from synthlab.config.registry import Registry
+from synthlab.sequences.addition import Addition
+from synthlab.sequences.copying import Copy, CopyDistinct, Count, Reverse, SelectiveCopy, Sort
+from synthlab.sequences.counting import InterleavedMajority, Majority, Mode, Parity, SortedOrNot
+from synthlab.sequences.memory import MQAR, FlipFlop
+from synthlab.sequences.problem import Problem
+from synthlab.sequences.regular import AAStar, Tomita
+
+PROBLEMS = Registry(
+    "problem",
+    Problem,
+    {
+        "majority": Majority,
+        "interleaved_majority": InterleavedMajority,
+        "mode": Mode,
+        "parity": Parity,
+        "sorted_or_not": SortedOrNot,
+        "copy": Copy,
+        "copy_distinct": CopyDistinct,
+        "reverse": Reverse,
+        "sort": Sort,
+        "selective_copy": SelectiveCopy,
+        "count": Count,
+        "addition": Addition,
+        "flip_flop": FlipFlop,
+        "mqar": MQAR,
+        "aa_star": AAStar,
+        "tomita": Tomita,
+    },
+)

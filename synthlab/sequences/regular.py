@@ -1,0 +1,137 @@
+"""Regular languages, by finite automata."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.sequences.next_sets import FormalLanguage
+
+# For each of Tomita's languages: the next state after 0 and after 1 of each state, and the accepting states. State 0 is
+# the first.
+TOMITA: Mapping[int, tuple[Sequence[tuple[int, int]], frozenset[int]]] = {
+    1: ([(1, 0), (1, 1)], frozenset({0})),  # 1*
+    2: ([(2, 1), (0, 2), (2, 2)], frozenset({0})),  # (10)*
+    # No odd number of ones is ever followed by an odd number of zeros. 0: no ones, or an even number of them in the
+    # present run; 1: odd; 2: then an odd number of zeros; 3: then an even number.
+    3: ([(0, 1), (2, 0), (3, 4), (2, 1), (4, 4)], frozenset({0, 1, 3})),
+    4: ([(1, 0), (2, 0), (3, 0), (3, 3)], frozenset({0, 1, 2})),  # no 000
+    5: ([(1, 2), (0, 3), (3, 0), (2, 1)], frozenset({0})),  # even numbers of zeros and of ones
+    6: ([(1, 2), (2, 0), (0, 1)], frozenset({0})),  # as many zeros as ones, modulo 3
+    7: ([(0, 1), (2, 1), (2, 3), (4, 3), (4, 4)], frozenset({0, 1, 2, 3})),  # 0*1*0*1*
+}
+
+
+class RegularLanguage(FormalLanguage):
+    """A regular language. Strings are uniform among those of a length.
+
+    A subclass gives ``symbols``, and its automaton: a next state for each symbol of each state, the first being 0, and
+    the states in which a string may end.
+    """
+
+    @property
+    @abstractmethod
+    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
+        """The next states and the accepting ones."""
+
+    def has(self, length: int) -> bool:
+        return bool(_completions(self._key(), length)[length, 0] > 0)
+
+    def draw(
+        self, lengths: Int[Tensor, " B"], generator: torch.Generator
+    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+        longest = int(lengths.max())
+        following, completions = torch.tensor(self._key()[0]), _completions(self._key(), longest)
+        states = torch.zeros(len(lengths), longest + 1, dtype=torch.long)
+        symbols = torch.zeros(len(lengths), longest, dtype=torch.long)
+        shares = torch.rand(len(lengths), longest, generator=generator, dtype=torch.float64)
+        for place in range(longest):
+            choices = following[states[:, place]]
+            left = (lengths - place - 1).clamp(min=0)
+            weights = completions[left[:, None], choices].cumsum(1)
+            # The count of ways up to each symbol that the share exceeds; all where the string has ended.
+            drawn = (shares[:, place, None] * weights[:, -1:] >= weights).sum(1).clamp(max=len(self.symbols) - 1)
+            symbols[:, place] = drawn
+            states[:, place + 1] = choices.gather(1, drawn[:, None])[:, 0]
+        return symbols, self.sets()[states]
+
+    def sets(self) -> Bool[Tensor, "Q C"]:
+        """The set of next symbols, and whether the string may end, in each state Q."""
+        table, accepting = self._key()
+        states = len(table)
+        live = _completions(self._key(), states)[:states].sum(0) > 0  # some string leads from it to an accepting one
+        ends = torch.tensor([state in accepting for state in range(states)])
+        return torch.cat((live[torch.tensor(table)], ends[:, None]), 1)
+
+    def chance(self, length: int) -> float:
+        """The share of strings whose sets are all the same: those that a constant answer gets right."""
+        table, accepting = self._key()
+        sets = self.sets()
+        same = (sets == sets[0]).all(1)  # a constant answer has to be right after begin, too
+        inside = tuple(tuple(state if same[state] else -1 for state in row) for row in table)
+        ends = frozenset(state for state in accepting if same[state])
+        return _counted(inside, ends, length) / max(1, _counted(table, accepting, length))
+
+    def _key(self) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
+        table, accepting = self.automaton
+        return tuple(map(tuple, table)), accepting
+
+
+class AAStar(RegularLanguage):
+    """(aa)*: an even number of a's."""
+
+    source = "Bhattamishra et al., 2020, arXiv 2009.11264, section 5; Huang et al., 2025, arXiv 2410.02140, appendix"
+    symbols = ("a",)
+
+    @property
+    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
+        return [(1,), (0,)], frozenset({0})
+
+
+class Tomita(RegularLanguage):
+    """One of Tomita's seven languages of zeros and ones: 1, 1*; 2, (10)*; 3, no odd run of ones before an odd run of
+    zeros; 4, no 000; 5, even numbers of zeros and of ones; 6, as many zeros as ones modulo 3; 7, 0*1*0*1*."""
+
+    source = "Tomita, 1982; Bhattamishra et al., 2020, arXiv 2009.11264"
+    departs = "strings are uniform among those of a length"
+    symbols = ("0", "1")
+
+    def __init__(self, number: int):
+        if number not in TOMITA:
+            raise InputError(f"problem.number={number}: must be 1 to {len(TOMITA)}")
+        self.number = number
+
+    @property
+    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
+        return TOMITA[self.number]
+
+
+@lru_cache(maxsize=64)
+def _completions(key: tuple[tuple[tuple[int, ...], ...], frozenset[int]], longest: int) -> Float[Tensor, "K Q"]:
+    """How many strings of k = 0, ..., ``longest`` symbols lead from each state to an accepting one, each row divided by
+    its largest count, which could overflow."""
+    table, accepting = torch.tensor(key[0]), key[1]
+    row = torch.tensor([float(state in accepting) for state in range(len(table))], dtype=torch.float64)
+    rows = [row]
+    for _ in range(longest):
+        row = row[table].sum(1)
+        row = row / row.max().clamp(min=1.0)
+        rows.append(row)
+    return torch.stack(rows)
+
+
+def _counted(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
+    """How many strings of a length are accepted, exactly; -1 is a state that none leaves."""
+    ways = {0: 1}
+    for _ in range(length):
+        after: dict[int, int] = {}
+        for state, number in ways.items():
+            for following in table[state]:
+                if following >= 0:
+                    after[following] = after.get(following, 0) + number
+        ways = after
+    return sum(number for state, number in ways.items() if state in accepting)

@@ -1,0 +1,112 @@
+"""Trained models of tasks whose answers are tokens, asked for the next token or a whole answer."""
+
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from synthlab.errors import InputError
+from synthlab.models.encodings.base import encoding_of
+from synthlab.models.layers import Member
+from synthlab.rng import stream
+from synthlab.sequences.answers import AnswerTask
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.construction import build_problem
+from synthlab.sequences.problem import Problem
+from synthlab.training.trained import Prediction, TrainedModel
+
+
+class TrainedSequences(TrainedModel):
+    """A trained model of a task whose answer is tokens.
+
+    Given prompts, ``predict`` says the probability of each token of being the answer's first; given the beginnings of
+    strings of a formal language, of each symbol, and the end, that it may follow. ``answers`` decodes whole answers.
+    Texts are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter.
+    """
+
+    @property
+    def problem(self) -> Problem:
+        """The task."""
+        return build_problem(cast(SequencesConfig, self.record.config).problem)
+
+    def limits(self):
+        return len(self.problem.symbols), encoding_of(self.module).longest()
+
+    def encode(self, text):
+        known = {symbol: token for token, symbol in enumerate(self.problem.symbols)}
+        words = text.split() if " " in text or any(len(symbol) > 1 for symbol in known) else list(text)
+        for word in words:
+            if word not in known:
+                raise InputError(f"sequences: {word!r:.40}: must be one of {', '.join(list(known)[:10])}, ...")
+        return [known[word] for word in words]
+
+    def respond(self, x, lengths):
+        """A prompt is answered alone, without padding."""
+        rows = [self._asked(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
+        outputs = torch.stack([self._logits(row[None])[0, -1] for row in rows])
+        return self._answered(outputs)
+
+    def tokens(self, x):
+        row = self._asked(x)
+        return row, self._positions(row)
+
+    def prediction(self, outputs):
+        return self._answered(outputs[:, -1])
+
+    def token_text(self, token):
+        return self.problem.written(token)
+
+    @torch.no_grad()
+    def answers(self, sequences: Any, most: int = 1000) -> list[str]:
+        """The answer to each prompt, decoded greedily: the likeliest token at each step, until the end.
+
+        Args:
+            sequences: Prompts, as for ``predict``.
+            most: The most tokens of an answer; one that has not ended by then ends there.
+
+        Returns:
+            The symbols of each answer, with spaces between.
+
+        Raises:
+            InputError: As of ``predict``; or the task is a formal language, which has no answers, or an answer is too
+                long for the encoding.
+        """
+        problem = self.problem
+        if not isinstance(problem, AnswerTask):
+            raise InputError(f"problem={self.record.config.model_dump()['problem']['name']}: a language has no answers")
+        x, lengths = self._symbols(sequences)
+        found = []
+        for each, size in zip(x, lengths.tolist(), strict=True):
+            row, said = self._asked(each[None, :size]), []
+            while len(said) < most:
+                if row.shape[1] > encoding_of(self.module).longest() + 2:
+                    raise InputError(f"sequences: an answer goes beyond the positions of {self._encoding_name()}")
+                token = int(self._logits(row)[0, -1].argmax())
+                if token == problem.end:
+                    break
+                said.append(problem.written(token))
+                row = torch.cat((row, torch.tensor([[token]])), 1)
+            found.append(" ".join(said))
+        return found
+
+    def _asked(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
+        """Begin and the symbols, of a prompt with the separator."""
+        problem = self.problem
+        begin, separator = (torch.full((len(x), 1), token) for token in (problem.begin, problem.separator))
+        return torch.cat((begin, x, separator) if isinstance(problem, AnswerTask) else (begin, x), 1)
+
+    def _logits(self, row: Int[Tensor, "N T"]) -> Float[Tensor, "N T V"]:
+        drawn = encoding_of(self.module).draws_positions
+        return Member(self.module, 0)(row, self._positions(row) if drawn else None)
+
+    def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"]:
+        draws = stream(self.record.config.seed, "evaluation_positions")
+        return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1] - 2), row.shape[1], draws)
+
+    def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
+        logits = output.double()
+        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
+
+    def _encoding_name(self) -> str:
+        return f"encoding={self.record.config.encoding['name']}"

@@ -1,0 +1,26 @@
+"""Models of tasks whose answers are tokens, that take no time."""
+
+from support.configs import composed
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.construction import resolve
+from synthlab.studies.overrides import NOT_RUNS
+
+SMALL = [
+    "train_length=4",
+    "test_length=8",
+    "protocol.steps=4",
+    "protocol.batch=4",
+    "protocol.record_every=2",
+    "evaluation.sequences=8",
+    "stop.every=2",
+    "stop.sequences=8",
+    "model.width=16",
+    "model.heads=2",
+    "model.depth=1",
+]
+
+
+def small(*overrides: str) -> SequencesConfig:
+    """The run that overrides of the small one describe."""
+    raw = composed(*SMALL, *overrides, name="sequences")
+    return resolve({key: value for key, value in raw.items() if key not in ("suite", *NOT_RUNS)})

@@ -1,0 +1,64 @@
+"""Regular languages: their strings and next-symbol sets, against what defines each language."""
+
+import re
+from collections import Counter
+from itertools import pairwise, product
+
+import pytest
+import torch
+
+from synthlab.sequences.problems import PROBLEMS
+
+
+def odd_after_odd(text: str) -> bool:
+    runs = [(bit, len(list(group))) for bit, group in ((m[0][0], m[0]) for m in re.finditer("0+|1+", text))]
+    return any(a[0] == "1" and a[1] % 2 and b[1] % 2 for a, b in pairwise(runs))
+
+
+TOMITA = {
+    1: lambda text: "0" not in text,
+    2: lambda text: bool(re.fullmatch("(10)*", text)),
+    3: lambda text: not odd_after_odd(text),
+    4: lambda text: "000" not in text,
+    5: lambda text: text.count("0") % 2 == text.count("1") % 2 == 0,
+    6: lambda text: (text.count("0") - text.count("1")) % 3 == 0,
+    7: lambda text: bool(re.fullmatch("0*1*0*1*", text)),
+}
+CASES = [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
+CASES.append(({"name": "aa_star"}, lambda text: len(text) % 2 == 0))
+
+
+@pytest.mark.parametrize(("member", "inside"), CASES)
+def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, inside):
+    language, longest = PROBLEMS.build(member), 5
+    letters = language.symbols
+    ahead = ["".join(rest) for k in range(5) for rest in product(letters, repeat=k)]
+    for length in range(1, longest + 1):
+        strings = {text for each in product(letters, repeat=length) if inside(text := "".join(each))}
+        assert language.has(length) == bool(strings)
+        if not strings:
+            continue
+        lengths = torch.full((600,), length)
+        batch = language.batch(lengths, language.width(length), torch.Generator().manual_seed(0))
+        texts = ["".join(language.written(token) for token in row[1:].tolist()) for row in batch.tokens]
+        assert set(texts) == strings
+        counts, expected = Counter(texts), 600 / len(strings)
+        assert (
+            sum((counts[text] - expected) ** 2 / expected for text in strings)
+            < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5
+        )
+        row = 0
+        for place in range(length + 1):
+            said = {language.written(token) for token in batch.targets[row, place].nonzero()[:, 0].tolist()}
+            before = texts[row][:place]
+            may = {letter for letter in letters if any(inside(before + letter + rest) for rest in ahead)}
+            assert said == may | ({"<end>"} if inside(before) else set())
+
+
+@pytest.mark.parametrize(("member", "inside"), CASES)
+def test_chance_is_that_of_a_constant_set(member, inside):
+    language = PROBLEMS.build(member)
+    for length in language.lengths(1, 5):
+        batch = language.batch(torch.full((2000,), length), language.width(length), torch.Generator().manual_seed(0))
+        constant = (batch.targets == batch.targets[:, :1]).all(-1).all(-1).double().mean().item()
+        assert abs(constant - language.chance(length)) < 0.06

@@ -1,0 +1,162 @@
+"""The tasks: their examples by hand, against a reference over all prompts, and how often each prompt is drawn."""
+
+from collections import Counter
+
+import pytest
+import torch
+from sequences.reference import REFERENCE, SMALL
+
+from synthlab.errors import InputError
+from synthlab.sequences.answers import AnswerTask, Pairs
+from synthlab.sequences.problem import exact, share
+from synthlab.sequences.problems import PROBLEMS
+
+ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
+# Tasks whose prompts of one length are all equally likely.
+UNIFORM = ("mode", "copy", "copy_distinct", "reverse", "sort", "selective_copy", "count", "mqar")
+MANY = 4000
+
+
+def task(name: str, **arguments) -> AnswerTask:
+    return PROBLEMS.build({"name": name, **SMALL[name], **arguments})
+
+
+def drawn(problem: AnswerTask, lengths: list[int], seed: int = 0) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Prompts and answers in writing, taken from the rows that a model reads and the tokens that it is to say."""
+    width = problem.width(max(lengths))
+    batch = problem.batch(torch.tensor(lengths), width, torch.Generator().manual_seed(seed))
+    pairs, names = [], list(map(problem.written, range(problem.vocabulary)))
+    for row, targets, size in zip(*(part.tolist() for part in (batch.tokens, batch.targets, batch.sizes)), strict=True):
+        said = [names[token] for token in (*row[:size], targets[size - 1])]
+        between = said.index("<separator>")
+        assert (said[0], said[-1]) == ("<begin>", "<end>")
+        pairs.append((tuple(said[1:between]), tuple(said[between + 1 : -1])))
+    return pairs
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_examples_are_those_of_the_reference_and_all_of_them(name):
+    problem = task(name)
+    for length in problem.lengths(1, 4):
+        assert set(drawn(problem, [length] * 2000)) == set(REFERENCE[name](length)), length
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_mix_of_lengths_is_drawn_like_each_length_alone(name):
+    problem = task(name)
+    lengths = problem.lengths(1, 4)
+    for pair, length in zip(drawn(problem, lengths * 20), lengths * 20, strict=True):
+        assert pair in set(REFERENCE[name](length))
+
+
+@pytest.mark.parametrize("name", UNIFORM)
+def test_all_prompts_are_equally_likely(name):
+    problem, length = task(name), 3
+    kinds = set(REFERENCE[name](length))
+    counts = Counter(drawn(problem, [length] * MANY))
+    expected = MANY / len(kinds)
+    # The chi-square statistic has mean len - 1 and variance twice that: five deviations err once in a million.
+    statistic = sum((counts[kind] - expected) ** 2 / expected for kind in kinds)
+    assert statistic < len(kinds) - 1 + 5 * (2 * len(kinds)) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "numbers"),
+    [("majority", 4, [0, 1, 3, 4]), ("majority", 3, [0, 1, 2, 3]), ("parity", 4, [0, 1, 2, 3, 4])],
+)
+def test_the_number_of_ones_is_uniform_and_so_are_their_places(name, length, numbers):
+    prompts = [prompt for prompt, _ in drawn(task(name), [length] * MANY)]
+    counts = Counter(prompt.count("1") for prompt in prompts)
+    deviation = (MANY / len(numbers)) ** 0.5
+    assert {number: abs(counts[number] - MANY / len(numbers)) < 5 * deviation for number in counts} == dict.fromkeys(
+        numbers, True
+    )
+    first = [prompt[0] == "1" for prompt in prompts if prompt.count("1") == 1]
+    assert abs(sum(first) / len(first) - 1 / length) < 5 * (0.25 / len(first)) ** 0.5
+
+
+def test_half_of_the_numbers_are_sorted():
+    answers = Counter(answer for _, answer in drawn(task("sorted_or_not"), [3] * MANY))
+    assert abs(answers["1",] - MANY / 2) < 5 * (MANY / 4) ** 0.5
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_chance_is_the_best_constant_answer(name):
+    problem = task(name)
+    for length in problem.lengths(1, 4):
+        answers = Counter(answer[1:] if name == "mqar" else answer for _, answer in drawn(problem, [length] * MANY))
+        share = answers.most_common(1)[0][1] / MANY
+        chance = problem.chance(length)
+        slack = 5 * (0.25 / MANY) ** 0.5
+        assert share < chance + slack
+        if name != "addition":  # whose chance is an upper bound
+            assert share > chance - slack
+
+
+@pytest.mark.parametrize(
+    ("format", "prompt", "answer"),
+    [
+        ("plain", "1 2 + 3", "2 1"),
+        ("reversed", "2 1 + 3", "1 2"),
+        ("padded", "2 1 + 3 0", "1 2 0"),
+        ("hinted", "h1 2 h2 1 + h1 3 h2 0", "h1 1 h2 2 h3 0"),
+    ],
+)
+def test_the_formats_of_addition_by_hand(format, prompt, answer):
+    problem = PROBLEMS.build({"name": "addition", "base": 4, "format": format, "hints": 5})
+    found = dict(drawn(problem, [2] * MANY))
+    assert found[tuple(prompt.split())] == tuple(answer.split())
+
+
+def test_carries_go_through_many_digits():
+    problem = PROBLEMS.build({"name": "addition", "base": 10, "format": "plain", "hints": 9})
+    for prompt, answer in drawn(problem, list(range(1, 41)) * 10):
+        first, second = "".join(prompt).split("+")
+        assert int(first) + int(second) == int("".join(answer))
+        assert max(len(first), len(second)) <= 40
+
+
+def test_a_row_by_hand():
+    problem = task("reverse")
+    pairs = Pairs(torch.tensor([[0, 1, 2], [1, 9, 9]]), torch.tensor([3, 1]), torch.tensor([[2, 1, 0], [1, 9, 9]]),
+                  torch.tensor([3, 1]))  # fmt: skip
+    batch = problem.laid_out(pairs, problem.width(3))
+    begin, separator, end = 3, 4, 5
+    assert batch.tokens.tolist() == [[begin, 0, 1, 2, separator, 2, 1, 0], [begin, 1, separator, 1, *[end] * 4]]
+    assert batch.sizes.tolist() == [8, 4]
+    says = [row[where].tolist() for row, where in zip(batch.targets, batch.scored, strict=True)]
+    assert says == [[2, 1, 0, end], [1, end]]
+    assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
+    right = torch.ones(2, 8, dtype=torch.bool)
+    right[0, 5] = right[1, 5] = False  # the second is not asked for
+    assert exact(right, batch.scored).tolist() == [False, True]
+    assert share(right, batch.scored).tolist() == [0.75, 1.0]
+
+
+def test_of_mqar_only_the_values_are_asked_for():
+    problem = task("mqar", queries=2)
+    batch = problem.batch(torch.tensor([3]), problem.width(3), torch.Generator().manual_seed(1))
+    asked = [problem.written(token) for token in batch.targets[batch.scored].tolist()]
+    assert [word[0] for word in asked] == ["v", "v"]
+
+
+@pytest.mark.parametrize(
+    ("member", "line"),
+    [
+        ({"name": "mode", "symbols": 0}, "problem.symbols=0: must be 1 to 1000"),
+        ({"name": "sort", "symbols": 0}, "problem.symbols=0: must be 1 to 10000"),
+        ({"name": "sorted_or_not", "symbols": 1}, "problem.symbols=1: must be 2 to 10000"),
+        ({"name": "addition", "base": 1, "format": "plain", "hints": 9}, "problem.base=1: must be 2 to 1000"),
+        ({"name": "flip_flop", "ignore": 1.5}, "problem.ignore=1.5: must be 0 to 1"),
+        ({"name": "tomita", "number": 8}, "problem.number=8: must be 1 to 7"),
+    ],
+)
+def test_vocabularies_that_are_too_small_are_refused(member, line):
+    with pytest.raises(InputError) as error:
+        PROBLEMS.build(member)
+    assert error.value.lines == (line,)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_task_names_its_source(name):
+    assert PROBLEMS[name].source
