@@ -57,6 +57,7 @@ class Lines(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         values = list(dict.fromkeys(drawn[self.x]))
         draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place")
+        _make_room(axes)
         axes.set_yscale("linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -81,8 +82,7 @@ class Contexts(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         axes.axvspan(0, drawn["train_length"].max(), color="0.2", alpha=0.1, lw=0, zorder=0)
         draw_lines(axes, drawn, "length", every=4)
-        if drawn["series"].nunique() > FEW:
-            axes.legend(fontsize="x-small", handlelength=3.2, loc="upper left", bbox_to_anchor=(1, 1))
+        _make_room(axes)
         axes.set_yscale("linear")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
@@ -92,3 +92,11 @@ class Contexts(Drawing):
 
     def note(self, drawn: pd.DataFrame) -> str:
         return f"{band_note(drawn)}; training lengths are shaded"
+
+
+def _make_room(axes: Axes) -> None:
+    """Put the legend of many series beside the panel, each name in lines of a few words."""
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) > FEW:
+        told = [fill(label, LETTERS // 2) for label in labels]
+        axes.legend(handles, told, fontsize="x-small", handlelength=3.2, loc="upper left", bbox_to_anchor=(1, 1))
