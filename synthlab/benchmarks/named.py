@@ -1,6 +1,7 @@
 """Tasks that EleutherAI's harness has, by name: which call of it runs them, and the rows of their scores. Needs the
 extra ``evaluate``."""
 
+import json
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -41,18 +42,27 @@ def named_rows(
     ]
     with data_from(data), TemporaryDirectory() as folder:
         _find_punctuation(data)
-        tokenizer.save_pretrained(folder)
+        save_tokenizer(tokenizer, folder)
         if others:
             given = {"tokenizer": folder, **({"max_seq_lengths": list(lengths)} if lengths else {})}
             out = run(setting, _loaded(list(dict.fromkeys(others)), given))
             for task, samples in out["samples"].items():
                 found += _rows(task, samples, out["results"][task])
-        for length in (_thousands(each) for each in (lengths or (0,))) if babilong else ():
+        for length in (thousands(each) for each in (lengths or (0,))) if babilong else ():
             given = {"tokenizer": folder, "max_seq_lengths": length}
             out = run(setting, _loaded(babilong, given))
             for task, samples in out["samples"].items():
                 found += rows(task, samples, out["results"][task], BABILONG, length)
     return found
+
+
+def save_tokenizer(tokenizer: Any, folder: str) -> None:
+    """Save a tokenizer for the tasks that open it themselves. They trust code that it names, so it names none."""
+    tokenizer.save_pretrained(folder)
+    config = Path(folder) / "tokenizer_config.json"
+    known = json.loads(config.read_text(encoding="utf-8"))
+    known.pop("auto_map", None)
+    config.write_text(json.dumps(known), encoding="utf-8")
 
 
 def _rows(task: str, samples: Sequence[Mapping[str, Any]], aggregated: Mapping[str, Any]) -> Rows:
@@ -85,7 +95,11 @@ def _loaded(names: Sequence[str], metadata: dict[str, Any]) -> list[Any]:
     """The harness's task objects with their data. Raises InputError."""
     manager = _manager(names, metadata)
     try:
-        return list(manager.load(list(names))["tasks"].values())
+        loaded = list(manager.load(list(names))["tasks"].values())
+        for task in loaded:
+            if getattr(task, "UNSAFE_CODE", False):
+                raise InputError(f"tasks={task.task_name}: runs what the model writes; must be a task that does not")
+        return loaded
     except InputError:
         raise
     except Exception as error:  # of the data, which may be anything, or of a package that a task needs
@@ -115,11 +129,15 @@ def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
     return manager
 
 
-def _thousands(length: int) -> str:
+def thousands(length: int) -> str:
     """A length as BABILong names it: ``4k``."""
-    if length % 1024 and length % 1000:
-        raise InputError(f"lengths={length}: must be a multiple of 1000 or 1024 for BABILong, which has 0k, 1k, 2k, 4k")
-    return f"{length // 1024 if length % 1024 == 0 else length // 1000}k"
+    for unit in (1000, 1024):
+        times, rest = divmod(length, unit)
+        if not rest and not times & (times - 1):  # 128,000 is 125 times 1,024, too
+            return f"{times}k"
+    raise InputError(
+        f"lengths={length}: must be 1000 or 1024 times 0, 1, 2, 4, ... for BABILong, which has 0k, 1k, 2k, 4k"
+    )
 
 
 def _find_punctuation(data: str | os.PathLike[str] | None) -> None:

@@ -1,6 +1,6 @@
 """``synthlab evaluate``: measure a language model on long texts, by perplexity at each length and by position."""
 
-from importlib.util import find_spec
+import re
 from typing import Any
 
 from synthlab.cli import hydra_app
@@ -16,8 +16,8 @@ def task(raw: dict[str, Any]) -> bool:
         from synthlab.perplexity.settings import Settings
 
     settings = Settings.checked(raw)
-    if settings.tasks and find_spec("synthlab.benchmarks") is None:
-        raise InputError(f"tasks={settings.tasks}: cannot be run yet; must be empty")
+    if settings.tasks:
+        require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
     with hydra_app.quick_imports():
         from synthlab.output import say
         from synthlab.perplexity.evaluation import evaluate
@@ -25,35 +25,36 @@ def task(raw: dict[str, Any]) -> bool:
         from synthlab.perplexity.report import write_all
         from synthlab.perplexity.tables import printed
 
-    opened, written = open_model(settings), []
+    opened = open_model(settings)
     if settings.texts is not None:
         found = evaluate(settings, opened)
-        written += write_all(settings, found)
-        say(*printed(found.tables))
+        written = write_all(settings, found)
+        say(*printed(found.tables), "", "written:", *(f"  {file}" for file in written))
     if settings.tasks:
-        written += _run_tasks(settings, opened)
-    say("", "written:", *(f"  {file}" for file in written))
+        table, written = _run_tasks(settings, opened)
+        say(*([""] if settings.texts else []), table, "", "written:", *(f"  {file}" for file in written))
     return True
 
 
-def _run_tasks(settings: Any, opened: Any) -> list[str]:
-    """Run the benchmark tasks, print their table, and write it."""
-    from synthlab.benchmarks.harness import evaluate_tasks  # pyright: ignore[reportMissingImports]
-    from synthlab.output import say
+def _run_tasks(settings: Any, opened: Any) -> tuple[str, list[str]]:
+    """Run the benchmark tasks and write their scores; returns their table for people, and the files."""
+    from synthlab.benchmarks.harness import evaluate_tasks
     from synthlab.perplexity.opening import identity_of
-    from synthlab.perplexity.report import write_table
+    from synthlab.perplexity.report import write_tasks
 
-    table = evaluate_tasks(
-        opened.model,
-        opened.tokenizer,
-        settings.tasks,
-        data=settings.task_data,
-        limit=settings.task_limit,
-        seed=settings.seed,
-        lengths=tuple(settings.lengths),
-    )
-    say(table.to_string(index=False))
-    return write_table(settings, "tasks", f"tasks-{identity_of(opened.model)[:16]}", table)
+    try:
+        scores = evaluate_tasks(
+            opened.model,
+            opened.tokenizer,
+            settings.tasks,
+            data=settings.task_data,
+            limit=settings.task_limit,
+            seed=settings.seed,
+            lengths=tuple(settings.lengths),
+        )
+    except InputError as error:  # the function calls its argument data
+        raise InputError(*(re.sub(r"\bdata(?=[:=])", "task_data", line) for line in error.lines)) from None
+    return scores.to_string(index=False), write_tasks(settings, identity_of(opened.model), scores)
 
 
 def main() -> None:

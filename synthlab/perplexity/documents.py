@@ -75,6 +75,8 @@ def _lines(file: Path, name: str, content: str, key: str) -> Iterator[Text]:
         text = entry.get(key) if isinstance(entry, dict) else None
         if not isinstance(text, str):
             raise InputError(f"key={key}: {file}, line {number}, has no text of that key")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):  # JSON may escape them; no tokenizer reads them
+            raise InputError(f"key={key}: {file}, line {number}, has half of a surrogate pair; must be text")
         yield Text(f"{name}:{number}", text)
 
 
@@ -109,7 +111,7 @@ def tokenized(settings: Settings, tokenizer: Any, vocabulary: int, begin: int | 
             )
         most = max(most, len(tokens))
         if len(tokens) >= longest:
-            size = len(text.encode("utf-8", "replace")) / len(numbers)
+            size = len(text.encode()) / len(numbers)
             kept.append(Document(name, tokens[: settings.tokens], size))
     if not kept:
         what = (

@@ -56,19 +56,20 @@ def evaluate(settings: Settings, opened: Opened) -> Evaluation:
     begin = {place: opened.begin if place == bos else None for place in ("document", "window")}
     documents = tokenized(settings, opened.tokenizer, opened.vocabulary, begin["document"])
     model = identity_of(opened.model)
-    asked = {task.identity(model, bos): task for task in tasks_of(settings, documents.kept)}
-    parts = Parts(settings.folder)
-    done = {identity: part for identity, task in asked.items() if (part := parts.read(identity, task)) is not None}
-    missing = {identity: task for identity, task in asked.items() if identity not in done}
-    tell(*cost_lines(settings, documents, list(missing.values()), len(asked)))
+    placed = bos if begin["window"] is None else f"{bos} {begin['window']}"
+    asked = [(task.identity(model, placed), task) for task in tasks_of(settings, documents.kept)]
+    once, parts = dict(asked), Parts(settings.folder)  # documents that are equal have the same part
+    done = {identity: part for identity, task in once.items() if (part := parts.read(identity, task)) is not None}
+    missing = {identity: task for identity, task in once.items() if identity not in done}
+    tell(*cost_lines(settings, documents, list(missing.values()), len(once)))
     scorer = Scorer(opened.model, settings.batch, begin["window"], f"model={opened.name}")
     with writing(settings), Clock(sum(task.cost(settings.batch)[0] for task in missing.values())) as clock:
         parts.make_writable()
         for identity, task in missing.items():
             done[identity] = task.compute(scorer, clock.tick)
             parts.write(identity, done[identity])
-    identity = hashlib.sha256("".join(sorted(asked)).encode()).hexdigest()[:16]
-    found = tables([(task, done[each]) for each, task in asked.items()])
+    identity = hashlib.sha256("".join(sorted(each for each, _ in asked)).encode()).hexdigest()[:16]
+    found = tables([(task, done[each]) for each, task in asked])
     return Evaluation(found, identity, documents.found, len(documents.kept), bos)
 
 

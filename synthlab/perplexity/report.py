@@ -1,5 +1,6 @@
 """The files of an evaluation: CSVs, a figure, and what was measured."""
 
+import hashlib
 import io
 import json
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from synthlab.perplexity.settings import Settings
 from synthlab.storage.files import Folder
 
 NO_MOMENT = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
+TASK_KEYS = {"tasks", "task_data", "task_limit"}
 
 
 def write_all(settings: Settings, found: Evaluation) -> list[str]:
@@ -28,16 +30,22 @@ def write_all(settings: Settings, found: Evaluation) -> list[str]:
             drawn = io.BytesIO()
             figure.savefig(drawn, format=kind, metadata=about, dpi=160)
             files[f"perplexity.{kind}"] = drawn.getvalue()
-    about = settings.model_dump(exclude={"device", "batch"})
+    about = settings.model_dump(exclude={"device", "batch"} | TASK_KEYS)
     about |= {"bos": found.bos, "documents_found": found.found, "documents_kept": found.kept}
     about |= {name: version(name) for name in ("torch", "transformers")}
     files["evaluation.json"] = (json.dumps(about, indent=2) + "\n").encode()
     return write(settings, found.identity, files.items())
 
 
-def write_table(settings: Settings, name: str, folder: str, table: pd.DataFrame) -> list[str]:
-    """Write one more table, ``name``.csv, into a folder below that of results."""
-    return write(settings, folder, [(f"{name}.csv", table.to_csv(index=False).encode())])
+def write_tasks(settings: Settings, model: str, scores: pd.DataFrame) -> list[str]:
+    """Write the scores of tasks, and the settings that decide them, into a folder that only calls with the same model,
+    of the checksum ``model``, and the same settings share; returns the files. Raises InputError."""
+    about = settings.model_dump(include={"model", "tokenizer", "dtype", "lengths", "seed"} | TASK_KEYS)
+    told = json.dumps([model, about])
+    about |= {name: version(name) for name in ("torch", "transformers", "lm_eval")}
+    files = {"tasks.csv": scores.to_csv(index=False), "tasks.json": json.dumps(about, indent=2) + "\n"}
+    folder = f"tasks-{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+    return write(settings, folder, [(name, text.encode()) for name, text in files.items()])
 
 
 def write(settings: Settings, folder: str, files: Iterable[tuple[str, bytes]]) -> list[str]:

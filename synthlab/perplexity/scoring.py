@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from synthlab.alignment.misalignment import Misalignment, misalignment
 from synthlab.alignment.windows import min_context
 from synthlab.config.registry import STRICT
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, in_one_line, is_of_memory
 from synthlab.perplexity.documents import Document
 from synthlab.perplexity.windows import Span, Window, batches, rows
 from synthlab.rng import seeded
@@ -62,8 +62,8 @@ class Scorer:
         fewer: dict[str, Any] = {"logits_to_keep": kept} if self.keeps else {}
         try:
             output = self.model(input_ids=tokens, use_cache=False, return_dict=True, **fewer)
-        except (IndexError, ValueError) as error:
-            if isinstance(error, InputError):
+        except (IndexError, ValueError, RuntimeError) as error:  # of a table of positions, or of a mask, that ends
+            if isinstance(error, InputError) or is_of_memory(error):
                 raise
             raise InputError(
                 f"lengths: {self.name} cannot read {tokens.shape[1]} tokens ({in_one_line(error)}); give shorter ones"

@@ -159,9 +159,40 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path, monkeypat
     assert not (tmp_path / "evaluate").exists()
 
 
-def test_tasks_are_refused_until_there_are_some(evaluate, llama):
-    from importlib.util import find_spec
+def test_equal_documents_count_each(evaluate, llama, tmp_path):
+    texts = tmp_path / "texts"
+    (texts / "d.txt").write_text((texts / "a.txt").read_text())
+    assert evaluate(llama).status == 0
+    table = pd.read_csv(next(tmp_path.glob("evaluate/*/perplexity.csv")))
+    assert set(table["documents"]) == {3}
+    sums = pd.read_csv(next(tmp_path.glob("evaluate/*/documents.csv"))).query("measure == 'sliding' and length == 8")
+    assert list(sums["document"]) == ["a.txt", "b.txt", "d.txt"]
+    mean = (sums["loss"] * sums["count"]).sum() / sums["count"].sum()
+    assert table.query("measure == 'sliding' and length == 8")["loss"].item() == pytest.approx(mean)
 
-    if find_spec("synthlab.benchmarks"):
-        pytest.skip("there are")
-    refuse(evaluate(llama, "tasks=[needle]"), "tasks=['needle']: cannot be run yet")
+
+def test_scores_of_tasks_are_kept_beside_those_of_other_calls(invoke, llama, tmp_path, monkeypatch):
+    pytest.importorskip("lm_eval")
+    from synthlab.benchmarks import harness
+
+    calls = []
+
+    def scored(model, tokenizer, tasks, **others):
+        calls.append((tasks, others))
+        return pd.DataFrame({"task": tasks, "value": [0.5]})
+
+    def call(*words):
+        return invoke("synthlab", "evaluate", f"model={llama}", "device=cpu", f"results={tmp_path}", *words)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(harness, "evaluate_tasks", scored)
+        others = ["tasks=[facts]", "task_limit=2", "seed=3", "lengths=[300]", f"task_data={tmp_path}"]
+        assert call(*others).status == 0
+        assert calls == [(["facts"], {"data": str(tmp_path), "limit": 2, "seed": 3, "lengths": (300,)})]
+        for words in (others, [*others, "task_limit=3"], [*others[:1], "lengths=[200]"]):
+            assert call(*words).status == 0
+    assert len(list(tmp_path.glob("evaluate/tasks-*/tasks.csv"))) == 3
+    limits = {json.loads(path.read_text())["task_limit"] for path in tmp_path.glob("evaluate/tasks-*/tasks.json")}
+    assert limits == {None, 2, 3}
+    refuse(call("tasks=[longbench_lcc_e]", "task_data=nowhere"), "error: task_data=nowhere: must be a folder of data")
+    refuse(call("tasks=[needle]", "lengths=[20]"), "length=20: must be at least 52, which a text of needle takes")
