@@ -30,7 +30,7 @@ PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
 # Of Tol's muted scheme, where those seven are taken.
 INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
 TEAL, ROSE, FOREST, SAND = "#44AA99", "#CC6677", "#117733", "#DDCC77"
-BROWN, PLUM, NAVY = "#663300", "#AA4499", "#003366"  # and of no scheme
+BROWN, PLUM, NAVY, STEEL = "#663300", "#AA4499", "#003366", "#6699CC"  # and of no scheme
 
 
 class Style(NamedTuple):
@@ -47,7 +47,7 @@ STYLES = {
     "nope": Style("NoPE", ORANGE, "-", "o"),
     "alibi": Style("ALiBi", BLUE, DASHES, "s"),
     "rope": Style("RoPE", GREEN, DASHDOT, "^"),
-    "partial_rope": Style("partial RoPE", FOREST, DOTS, "4"),
+    "partial_rope": Style("partial RoPE", STEEL, DOTS, "4"),
     "pi": Style("PI", INDIGO, LONG, "<"),
     "ntk": Style("NTK", OLIVE, DOTS, ">"),
     "yarn": Style("YaRN", WINE, "-", "p"),

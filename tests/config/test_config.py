@@ -25,7 +25,7 @@ def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
         "print([kind_of({'kind': name}).__name__ for name in FAMILIES])",
     ]
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig']\n", "")
+    assert (done.stdout, done.stderr) == ("['RunConfig', 'LanguageConfig', 'SequencesConfig']\n", "")
 
 
 def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatch):
