@@ -35,7 +35,7 @@ class Addition(AnswerTask):
             place of the number. Hints are consecutive; their first is uniform among those that leave enough.
     """
 
-    source = "Lee et al., 2023, arXiv 2307.03381; hints: Zhou et al., 2024, arXiv 2402.09371, section 3"
+    source = "Lee et al., 2023, arXiv 2307.03381; reversed operands and hints: Zhou et al., 2024, arXiv 2402.09371"
     departs = "the operands' numbers of digits; no sign of equality, but the separator"
 
     def __init__(self, base: int, format: Format, hints: int):

@@ -45,7 +45,9 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
         shortest = problem.shortest
     filled: dict[str, Any] = {"train_from": shortest if config.train_from is None else config.train_from}
     if config.bins is None:
-        filled["bins"] = default_bins(config.train_length, config.test_length)
+        filled["bins"] = [
+            each for each in default_bins(config.train_length, config.test_length) if problem.lengths(*each)
+        ]
     config = SequencesConfig.checked(config.model_dump() | members | filled)
     _check_lengths(config, problem)
     _check_bins(config, problem)
@@ -95,6 +97,9 @@ def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
         raise InputError(f"train_from={first}: must be at most train_length={config.train_length}")
     if not problem.lengths(first, config.train_length):
         raise InputError(f"train_length={config.train_length}: problem={name} has no length from {first} to that")
+    if not problem.lengths(first, min(config.train_length, config.test_length)):
+        reach = f"must reach the training lengths, from train_from={first} on"
+        raise InputError(f"test_length={config.test_length}: {reach}")
 
 
 def _check_bins(config: SequencesConfig, problem: Problem) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from torch import nn
 
+from synthlab.config.registry import shown
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
@@ -14,6 +15,7 @@ from synthlab.sequences.evaluation import METRICS, Scorer, by_bin, by_length
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.trained import TrainedSequences
+from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
@@ -50,6 +52,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:
     """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
-    steps = record.training["step"]
-    stopped = record.diverged_at is None and step is not None and len(steps) and step > steps.iloc[-1]
-    return TrainedSequences(record, None if stopped else step)
+    if step is None or record.diverged_at is not None:
+        return TrainedSequences(record, step)
+    checked = checked_step(step, record.config, f"step={shown(step)}")
+    return TrainedSequences(record, None if checked > record.training["step"].iloc[-1] else checked)

@@ -14,7 +14,8 @@ class FormalLanguage(Problem):
     """A formal language. A row is begin and a string; the answer at each token is the set of symbols, or the end, that
     some string of the language has next. A string is right if all its sets are.
 
-    Trained by binary cross-entropy of each member of the sets (Bhattamishra et al., 2020, arXiv 2009.11264, section 5).
+    Trained by binary cross-entropy of each member of the sets. Bhattamishra et al. (2020, arXiv 2009.11264, section 5)
+    have the same sets, and their code minimizes the squared error of the probabilities.
     """
 
     @abstractmethod

@@ -18,7 +18,6 @@ from synthlab.errors import InputError
 
 SPECIAL = ("<begin>", "<separator>", "<end>")  # tokens after those of the symbols
 MULTIPLE = 4  # of which the vocabulary's size is one, so that the numbers of an ensemble fill vectors of four
-ATTEMPTS = 1_000_000  # at drawing what has a condition: far more than any member needs
 
 
 class Batch(NamedTuple):

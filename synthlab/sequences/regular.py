@@ -39,7 +39,8 @@ class RegularLanguage(FormalLanguage):
         """The next states and the accepting ones."""
 
     def has(self, length: int) -> bool:
-        return bool(_completions(self._key(), length)[length, 0] > 0)
+        # As many rows as for the lengths around it, so that all lengths need few tables.
+        return bool(_completions(self._key(), 1 << length.bit_length())[length, 0] > 0)
 
     def draw(
         self, lengths: Int[Tensor, " B"], generator: torch.Generator
@@ -93,8 +94,8 @@ class AAStar(RegularLanguage):
 
 
 class Tomita(RegularLanguage):
-    """One of Tomita's seven languages of zeros and ones: 1, 1*; 2, (10)*; 3, no odd run of ones before an odd run of
-    zeros; 4, no 000; 5, even numbers of zeros and of ones; 6, as many zeros as ones modulo 3; 7, 0*1*0*1*."""
+    """One of Tomita's seven languages of zeros and ones: 1, 1*; 2, (10)*; 3, no odd run of ones right before an odd run
+    of zeros; 4, no 000; 5, even numbers of zeros and of ones; 6, as many zeros as ones modulo 3; 7, 0*1*0*1*."""
 
     source = "Tomita, 1982; Bhattamishra et al., 2020, arXiv 2009.11264"
     departs = "strings are uniform among those of a length"

@@ -45,7 +45,7 @@ class EarlyStop:
     def finish(self) -> None:
         """Show the observer the models, which no longer change, at the checkpoints that training did not reach."""
         self._put_back()
-        if self.observe is not None and self.done():
+        if self.observe is not None and self.stopped:
             for step in self.configs[0].checkpoints:
                 if step > self.step:
                     self.observe(step, [math.nan] * len(self.configs))

@@ -47,10 +47,10 @@ def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, 
             sum((counts[text] - expected) ** 2 / expected for text in strings)
             < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5
         )
-        row = 0
-        for place in range(length + 1):
-            said = {language.written(token) for token in batch.targets[row, place].nonzero()[:, 0].tolist()}
-            before = texts[row][:place]
+        for text, place in product(strings, range(length + 1)):
+            targets = batch.targets[texts.index(text), place]
+            said = {language.written(token) for token in targets.nonzero()[:, 0].tolist()}
+            before = text[:place]
             may = {letter for letter in letters if any(inside(before + letter + rest) for rest in ahead)}
             assert said == may | ({"<end>"} if inside(before) else set())
 
