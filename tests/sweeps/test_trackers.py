@@ -239,7 +239,7 @@ def test_a_tracker_keeps_its_files_in_the_results_folder(name, folder):
 
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
 def test_a_folder_of_another_machine_is_refused(name, monkeypatch):
-    monkeypatch.setattr(f"synthlab.sweeps.trackers.{name}.require", lambda *_, **__: None)
+    monkeypatch.setattr(f"synthlab.sweeps.trackers.{name}_tracker.require", lambda *_, **__: None)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, "folder": "s3://lab/results", **SETTINGS[name]})
     assert refused.value.lines == ("tracker.folder=s3://lab/results: must be a folder of this machine; name one",)

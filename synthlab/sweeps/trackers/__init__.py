@@ -9,8 +9,8 @@ from typing import Any
 from synthlab.config.registry import Registry
 from synthlab.sweeps.trackers.base import NoTracker, Tracker
 from synthlab.sweeps.trackers.followed import Followed
-from synthlab.sweeps.trackers.tensorboard import TensorBoard
-from synthlab.sweeps.trackers.wandb import WandB
+from synthlab.sweeps.trackers.tensorboard_tracker import TensorBoard
+from synthlab.sweeps.trackers.wandb_tracker import WandB
 
 TRACKERS = Registry("tracker", Tracker, {"none": NoTracker, "wandb": WandB, "tensorboard": TensorBoard})
 
