@@ -45,7 +45,7 @@ def extend(settings: Settings) -> None:
     METHODS.arguments(settings.method)
     config, tokenizer = config_of(settings), tokenizer_of(settings)
     trained = trained_length(settings, config)
-    plan, arguments = _planned(settings, trained), arguments_of(settings, device)
+    plan, arguments = _planned(settings, trained, config.num_attention_heads), arguments_of(settings, device)
     learnt, tested = parted(tokens_of(settings.texts, tokenizer), settings.evaluation.held_out)
     rows = Windows(learnt, plan.row, "training")
     texts = Windows(tested, settings.factor * trained, "tests").rows[: settings.evaluation.texts]
@@ -91,8 +91,8 @@ def _check_output(settings: Settings, output: Path) -> None:
         raise InputError(*(f"{key}={ours[key]}: was {theirs[key]} when {output} was begun" for key in changed))
 
 
-def _planned(settings: Settings, trained: int) -> Plan:
-    """What depends on the length of the model's context. Raises InputError for what does not fit it."""
+def _planned(settings: Settings, trained: int, heads: int) -> Plan:
+    """What depends on the length of the model's context and its heads. Raises InputError for what does not fit it."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
     given = dict(settings.positions)
@@ -100,12 +100,12 @@ def _planned(settings: Settings, trained: int) -> Plan:
         given["factor"] = math.ceil(full / window)
     sampler, contiguous = SAMPLERS.build(given), given["name"] == "contiguous"
     plan = Plan(window, None if contiguous else sampler, settings)
-    if settings.method["name"] == "clex" and sampler.reach(window) <= trained:
+    if settings.method["name"] == "clex" and min(sampler.reach(window), full) <= trained:
         raise InputError(
             f"method=clex: has weights that are trained beyond {trained} tokens alone; choose positions that reach "
-            f"farther, as positions=clex, or a larger window than {window}"
+            f"farther, as positions=clex, or a larger window than {window}, and a factor of 2 or more"
         )
-    PATTERNS.build(settings.pattern).mask(2, window)
+    PATTERNS.build(settings.pattern).mask(heads, window)
     return plan
 
 

@@ -64,6 +64,11 @@ class Dynamic(Method):
     def parameters(self, plain, width, factor, trained):
         return {**plain, "rope_type": "dynamic", "factor": float(factor)}
 
+    def applied(self, model, factor, trained, seed, weights):
+        # Transformers 5.23 keeps the frequencies of the longest text so far, also for a later one of N tokens.
+        model.base_model.rotary_emb.register_forward_pre_hook(_forget_longer_texts)
+        return model
+
 
 class LongRoPE(Method):
     """A divisor for each frequency (Ding et al., 2024, arXiv 2402.13753); their search is not here."""
@@ -93,6 +98,11 @@ class Clex(Method):
         from synthlab.models.encodings.huggingface_clex import with_clex
 
         return with_clex(model, factor, trained, self.hidden, self.steps, seed, weights)
+
+
+def _forget_longer_texts(rotary: Any, args: tuple[Any, ...]) -> None:
+    rotary.max_seq_len_cached = rotary.original_max_seq_len
+    rotary.register_buffer("inv_freq", rotary.original_inv_freq.to(rotary.inv_freq.device), persistent=False)
 
 
 METHODS = Registry(

@@ -1,5 +1,6 @@
 """The training of an extension, by a Trainer."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from transformers import (  # pyright: ignore[reportMissingImports]
     TrainerCallback,
     TrainingArguments,
 )
+from transformers.trainer import TRAINER_STATE_NAME  # pyright: ignore[reportMissingImports]
 from transformers.trainer_utils import get_last_checkpoint  # pyright: ignore[reportMissingImports]
 
 from experiments.context_extension.settings import Settings
@@ -65,8 +67,16 @@ def train(model: Any, rows: Windows, plan: Plan, settings: Settings, arguments: 
         kind, shared = AlignedTrainer, shared | {"alignment": plan.alignment}
     trainer = kind(model, arguments, train_dataset=rows, **shared)
     trainer.remove_callback(PrinterCallback)
-    last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
-    trainer.train(resume_from_checkpoint=last)
+    trainer.train(resume_from_checkpoint=_last_whole(folder))
+
+
+def _last_whole(folder: Path) -> str | None:
+    """The last checkpoint that was written to its end: its state is written last. What follows it is taken away."""
+    while folder.is_dir() and (last := get_last_checkpoint(str(folder))):
+        if Path(last, TRAINER_STATE_NAME).exists():
+            return last
+        shutil.rmtree(last)
+    return None
 
 
 def arguments_of(settings: Settings, device: str) -> TrainingArguments:

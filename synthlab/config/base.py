@@ -133,6 +133,17 @@ class Config(BaseModel, ABC):
         return range(self.protocol.record_every, self.steps, self.protocol.record_every)
 
     @property
+    def longest_window(self) -> tuple[str, int]:
+        """The longest windows that the model is trained on, and the field that says so."""
+        return "train_length", self.train_length
+
+    @property
+    def angles_kept(self) -> int:
+        """How many numbers each layer keeps in training for an encoding whose products have angles for each query and
+        key; 0 for most."""
+        return 0
+
+    @property
     def symbols_tested(self) -> int:
         """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
         return 0

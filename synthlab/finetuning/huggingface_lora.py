@@ -109,9 +109,7 @@ def with_lora(
         target_modules=named,
         modules_to_save=kept or None,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        adapted = _adapted(model, config)
+    adapted = _adapted(model, config, seed)
     for parameter in adapted.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
@@ -131,13 +129,14 @@ def merged(model: Any) -> Any:
     if getattr(model.get_base_model(), "is_loaded_in_4bit", False):
         config, state = model.peft_config[model.active_adapter], peft.get_peft_model_state_dict(model)
         with _without_their_warnings():
-            model = _adapted(_in_full(model.unload()), config)
+            model = _adapted(_in_full(model.unload()), config)  # new adapters, which get the trained values
             peft.set_peft_model_state_dict(model, state)
     return model.merge_and_unload()
 
 
-def _adapted(model: Any, config: Any) -> Any:
-    with _without_their_warnings():
+def _adapted(model: Any, config: Any, seed: int = 0) -> Any:
+    with _without_their_warnings(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
         return peft.get_peft_model(model, config)
 
 
@@ -150,8 +149,9 @@ def _linear_layers(model: Any) -> dict[str, nn.Linear]:
 
 
 def _check_layers(model: Any, layers: list[str]) -> None:
-    names = {name.rpartition(".")[2] for name, each in model.named_modules() if isinstance(each, nn.Linear)}
-    if unknown := [name for name in layers if name.rpartition(".")[2] not in names]:
+    linear = [name for name, each in model.named_modules() if isinstance(each, nn.Linear)]
+    if unknown := [end for end in layers if not any(f".{name}".endswith(f".{end}") for name in linear)]:
+        names = {name.rpartition(".")[2] for name in linear}
         allowed = f"must be {LINEAR} or names of linear layers: {', '.join(sorted(names))}"
         raise InputError(f"adapters.layers={','.join(unknown)}: {allowed}")
 
@@ -198,6 +198,10 @@ def _in_full(model: Any) -> Any:
             plain.weight, plain.bias = nn.Parameter(weight), layer.bias
             model.set_submodule(name, plain)
     model.is_loaded_in_4bit = False
+    # A model that was loaded in 4 bits says so in its config, and what is saved would be opened as such.
+    for owner, name in ((model, "hf_quantizer"), (model, "quantization_method"), (model.config, "quantization_config")):
+        if hasattr(owner, name):
+            delattr(owner, name)
     return model
 
 

@@ -53,14 +53,15 @@ def excess(config: Config, limit: float) -> str | None:
     elif COPIES * weights > training:
         fields = _weights(config)
     else:
-        fields = f"protocol.batch={config.protocol.batch} train_length={config.train_length}"
+        fields = f"protocol.batch={config.protocol.batch} {'='.join(map(str, config.longest_window))}"
     return _line(fields, max(trained, weights + testing), limit)
 
 
 def need(config: Config) -> Need:
     """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
     for a user's model, from its examples alone."""
-    symbols, length = config.protocol.batch * config.train_length, config.train_length
+    length = config.longest_window[1]
+    symbols = config.protocol.batch * length
     tested = config.symbols_tested
     model = config.model
     if ":" in model["name"]:
@@ -68,7 +69,7 @@ def need(config: Config) -> Need:
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
-    kept = symbols * depth * (2 * (width + hidden) + heads * length)
+    kept = symbols * depth * (2 * (width + hidden) + heads * length) + depth * config.angles_kept
     attended = 2 * heads * config.test_length**2 if tested else 0  # logits and weights of a sequence
     return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, NUMBER * attended + DATA * tested)
 

@@ -36,13 +36,14 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     for name in "ab":
         (folder / "texts" / f"{name}.txt").write_text("".join(draw.choice("abc ") for _ in range(3000)))
     model = pretrained(folder / "model")
+    tiny(scale=5.0).save_pretrained(model)  # whose answers depend on positions
     return SimpleNamespace(model=model, texts=str(folder / "texts"), losses=losses, load=load, METHODS=METHODS)
 
 
 @pytest.fixture
 def extend(lab, tmp_path, invoke, monkeypatch):
     """Run the command; the last words win."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # the variable is read once, at import
 
     def call(*words: str, output: str = "out"):
         given = [f"pretrained={lab.model}", f"texts={lab.texts}", f"output={tmp_path / output}"]
@@ -74,14 +75,13 @@ def check(lab, outcome, output: Path) -> dict:
 @pytest.mark.parametrize(
     "words",
     [
-        *(f"method={name} positions=pose" for name in ("plain", "pi", "ntk", "yarn", "dynamic", "longrope")),
-        "method=clex positions=clex",
-        *(f"positions={name}" for name in ("contiguous", "offset", "randpos", "cream")),
-        "positions=cream positions.text=1",
-        "positions=cream alignment.alpha=0.1",
+        "method=plain positions=offset",
+        "method=ntk positions=randpos",
+        "method=yarn positions=cream positions.text=1",
+        "method=dynamic positions=pose",
+        "method=longrope positions=pose positions.text=5",
         "method=clex positions=clex alignment.alpha=0.1",
-        "pattern=shifted",
-        "pattern=rolled alignment.alpha=0.1 training.checkpointing=true",
+        "method=pi pattern=rolled alignment.alpha=0.1 training.checkpointing=true",
         "adapters=lora adapters.rank=2",
         "adapters=qlora adapters.rank=2 merge=false",
         "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
@@ -103,8 +103,8 @@ def test_every_method_trains_and_can_be_loaded_again(lab, extend, tmp_path, word
     tested = parted(tokens_of(lab.texts, tokenizer_of(settings)), 0.1)[1]
     texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
     found = lab.losses(model, texts, LENGTH, torch.float32)
-    assert found.within == pytest.approx(kept["after"]["within"], abs=1e-5)
-    assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-5)
+    assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)
+    assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-4)
 
 
 @pytest.mark.parametrize("recipe", ["cream", "clex", "longqlora"])
@@ -145,6 +145,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
     other = extend(*given, "resume=true", "training.lr=1.0", output="parts")
     assert other.status == 2
     assert other.err.splitlines()[-1].startswith("error: training={")
+    (tmp_path / "parts" / "checkpoints" / "checkpoint-9").mkdir()  # not written to its end
     check(lab, extend(*given, "resume=true", output="parts"), tmp_path / "parts")
     whole, parts = (lab.load(tmp_path / name).state_dict() for name in ("whole", "parts"))
     assert whole.keys() == parts.keys()
@@ -170,6 +171,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
             "method.long=[2.0]: must have 16 numbers, one for each pair of dimensions",
         ),
         ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
+        ("method=clex window=32 factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
         ("positions=cream positions.sigma=-1.0", "positions.sigma=-1.0: must be greater than 0"),
         ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
         ("alignment.alpha=0.1 alignment.low=0.7", "low=0.7, high=0.5: must be fractions of length, low at most high"),
@@ -209,6 +211,18 @@ def test_frequencies_are_those_of_the_lab_s_extensions(lab):
         model = tiny(**parameters)
         expected = ENCODINGS.build({"name": name, **ours, **more.get(name, {})}, Dims(width, 1)).frequencies(width)
         torch.testing.assert_close(model.model.rotary_emb.inv_freq.double(), expected, rtol=1e-5, atol=0)
+
+
+@torch.no_grad()
+def test_dynamic_frequencies_are_those_of_the_text_whatever_was_read_before(lab):
+    method, plain = lab.METHODS.build({"name": "dynamic"}), {"rope_type": "default", "rope_theta": 10_000.0}
+    model = method.applied(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
+    long, middle, short = (torch.arange(length)[None] % 7 for length in (4 * LENGTH, 2 * LENGTH, LENGTH))
+    alone = model(middle).logits
+    model(long)
+    assert torch.equal(model(middle).logits, alone)
+    model(long)
+    assert torch.equal(model(short).logits, tiny(scale=5.0).eval()(short).logits)
 
 
 def test_the_loss_beyond_is_that_of_the_tokens_after_the_context(lab):

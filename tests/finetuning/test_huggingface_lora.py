@@ -132,6 +132,10 @@ def test_a_model_that_was_loaded_in_four_bits_is_taken_as_it_is(lm, tmp_path):
     first, second = lm.with_lora(loaded, **given).train(), lm.with_lora(tiny(scale=5.0), **given).train()
     x = texts(2, LENGTH)
     assert torch.equal(first(input_ids=x).logits, second(input_ids=x).logits)
+    lm.merged(first).save_pretrained(tmp_path / "merged")
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
+    with torch.no_grad():
+        torch.testing.assert_close(again(x).logits, lm.merged(second)(x).logits, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("base", ["full", "nf4"])
@@ -178,6 +182,7 @@ def test_clex_is_trained_beside_adapters_and_saved_with_them(lm, tmp_path):
         ({"base": "int3"}, "adapters.base=int3: must be 'full' or 'nf4'"),
         ({"train": ["head"]}, "adapters.train.0=head: must be 'embeddings' or 'norms'"),
         ({"layers": ["q_porj"]}, "adapters.layers=q_porj: must be all-linear or names of linear layers: down_proj, "),
+        ({"layers": ["mlp.q_proj"]}, "adapters.layers=mlp.q_proj: must be all-linear or names of linear layers: "),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_line(lm, arguments, line):

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from support.configs import config
+from support.small import small as language
 from synthlab.errors import InputError, in_one_line
 from synthlab.regression.construction import build_models
 from synthlab.storage.store import Store
@@ -28,6 +29,18 @@ def test_what_a_run_takes_by_hand():
     assert learned.weights == 4 * (weights + 20 * 8)
     own = config(*lengths).model_copy(update={"model": {"name": "mine:Model", "width": "wide"}})
     assert need(own) == (0, 16 * 15, 16 * 42)  # what its keys mean is its own business
+
+
+def test_what_a_second_training_of_longer_windows_takes_by_hand():
+    sizes = ["model.width=8", "model.depth=2", "model.heads=2", "model.mlp_ratio=2", "protocol.batch=3"]
+    lengths = ["train_length=8", "test_length=16", "finetune.steps=1", "finetune.length=16"]
+    longer = language(*sizes, *lengths, "extension=pi")
+    kept = 3 * 16 * 2 * (2 * (8 + 16) + 2 * 16)
+    assert need(longer).training == 4 * kept + 16 * 3 * 16
+    mapped = language(*sizes, *lengths, "extension=rerope", "extension.window=4")
+    # Each layer keeps a cosine and a sine of 16 x 16 angles for each of the 2 pairs of dimensions.
+    assert need(mapped).training == need(longer).training + 4 * 2 * 2 * 2 * 16**2
+    assert need(language(*sizes, *lengths, "extension=pi", "lora=lora")).training < need(longer).training
 
 
 @pytest.mark.parametrize("model", ["transformer", "linear"])
