@@ -85,12 +85,16 @@ def load(output: str | Path) -> Any:
         output: The folder ``output`` of ``python -m experiments.context_extension``.
 
     Raises:
-        InputError: There is no finished extension, or the pretrained model, which adapters need, is no longer there.
+        InputError: There is no finished extension, or the pretrained model, which adapters need, is no longer there; or
+            its method is a class of the user's own: nothing that a folder names is imported.
     """
     folder = Path(output, MODEL)
     settings = settings_in(Path(output))
     if settings is None or not folder.is_dir():
         raise InputError(f"output={output}: holds no finished extension")
+    if settings.method["name"] not in METHODS:
+        known = ", ".join(METHODS)
+        raise InputError(f"output={output}: method={settings.method['name']}: cannot be opened; choose from {known}")
     if settings.merge or settings.adapters["name"] == "none":
         model = AutoModelForCausalLM.from_pretrained(folder)
         trained = trained_length(settings, model.config)  # of CLEX, which alone asks for it

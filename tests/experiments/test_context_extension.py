@@ -13,6 +13,7 @@ import torch
 from support.language_models import LENGTH, pretrained, tiny
 from synthlab.config.composition import conf_dir
 from synthlab.config.registry import Registry
+from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow
 
@@ -105,6 +106,14 @@ def test_every_method_trains_and_can_be_loaded_again(lab, extend, tmp_path, word
     found = lab.losses(model, texts, LENGTH, torch.float32)
     assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)
     assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-4)
+
+
+def test_no_class_that_a_folder_names_is_imported(lab, extend, tmp_path):
+    assert extend("method=pi").status == 0
+    kept = tmp_path / "out" / "settings.json"
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "method": {"name": "elsewhere:Method"}}))
+    with pytest.raises(InputError, match="elsewhere:Method: cannot be opened; choose from plain, pi"):
+        lab.load(tmp_path / "out")
 
 
 @pytest.mark.parametrize("recipe", ["cream", "clex", "longqlora"])
