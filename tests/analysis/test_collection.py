@@ -66,7 +66,7 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
 class Sequences(RunConfig):
     """A kind of runs that only this module knows."""
 
-    kind: Literal["sequences"] = "sequences"
+    kind: Literal["elsewhere"] = "sequences"
 
 
 @pytest.mark.slow
@@ -79,9 +79,9 @@ def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
-    assert done.stderr == "unknown kind: kind=sequences: not known here: 2 records left out\n"
+    assert done.stderr == "unknown kind: kind=elsewhere: not known here: 2 records left out\n"
     config = store.runs / run.config.id / "config.json"
-    config.write_text(config.read_text().replace('"regression"', '"sequences"'))
+    config.write_text(config.read_text().replace('"regression"', '"elsewhere"'))
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (1, f"1 runs: {tmp_path / 'runs.csv'}\n")
     assert f"damaged: {store.path(run.config.id)}: damaged record (config.json does not" in done.stderr
