@@ -63,19 +63,19 @@ def test_what_is_not_a_number_is_collected_as_it_was_measured(tmp_path, suffix):
         pd.testing.assert_series_equal(read[name], kept.metrics[name], check_exact=True)
 
 
-class Sequences(RunConfig):
+class Elsewhere(RunConfig):
     """A kind of runs that only this module knows."""
 
-    kind: Literal["elsewhere"] = "sequences"
+    kind: Literal["elsewhere"] = "elsewhere"
 
 
 @pytest.mark.slow
 def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_it_does_not_know(tmp_path):
     store, run = Store(tmp_path / "results"), record()
     plain = run.config.model_dump(exclude={"kind"})
-    for config in (run.config, ScalarConfig.checked(plain), Sequences.checked(plain)):
+    for config in (run.config, ScalarConfig.checked(plain), Elsewhere.checked(plain)):
         store.write(replace(run, config=config))
-    store.write_failure(Failure.of(Sequences.checked(plain).seeded({"seed": 7}), ValueError("no good")))
+    store.write_failure(Failure.of(Elsewhere.checked(plain).seeded({"seed": 7}), ValueError("no good")))
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr
