@@ -16,6 +16,7 @@ from experiments.long_short_alignment.run_table import Named, losses, row
 from experiments.long_short_alignment.step_costs import STEPS, step_costs
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.small import SMALL, small
+from synthlab.analysis.record_list import Records
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
@@ -186,9 +187,28 @@ def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tm
     assert again.out == first.out
 
 
+@pytest.fixture
+def hasty(monkeypatch):
+    """Every run is trained for two steps, and again for two, and tested up to eight training lengths at most."""
+
+    def ensure(configs, store, workers, device, tracker):
+        for config in {config.id: config for config in configs if not store.holds(config)}.values():
+            quick = config.model_dump()
+            quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
+            quick["test_length"] = min(config.test_length, 8 * config.train_length)
+            if isinstance(config, LanguageConfig):
+                longer = config.finetune.length and 4 * config.train_length
+                quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
+                quick["evaluation"] |= {"sequences": 2}
+            store.write(replace(execute(type(config).checked(quick)), config=config))
+        return Records(store.find(config) for config in configs)
+
+    monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
-def test_every_study_at_small_size(name, invoke, tmp_path):
+def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     # Table 1 in two of its grids, with a small model in place of its own settings.
     fewer = "study.table1.vary=[{encoding:[nope,rope,randomized],model.mlp_ratio:[2]},{encoding:[rope],extension:[pi]}]"
     given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(EVERY[name])
