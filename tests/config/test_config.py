@@ -29,12 +29,12 @@ def test_the_labs_own_kinds_of_runs_are_known_where_it_is_not_installed():
 
 
 def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatch):
-    entry = metadata.EntryPoint("elsewhere", "not_here.runs:Runs", "synthlab.kinds")
+    entry = metadata.EntryPoint("uninstalled", "not_here.runs:Runs", "synthlab.kinds")
     monkeypatch.setattr(metadata, "entry_points", lambda **_: [entry])
     with pytest.raises(UnknownKind) as raised:
-        kind_of({"kind": "elsewhere"})
+        kind_of({"kind": "uninstalled"})
     why = "cannot be imported here (ModuleNotFoundError: No module named 'not_here')"
-    assert raised.value.lines == (f"kind=elsewhere: needs not_here.runs:Runs, which {why}",)
+    assert raised.value.lines == (f"kind=uninstalled: needs not_here.runs:Runs, which {why}",)
 
 
 @pytest.mark.parametrize("kind", KINDS)

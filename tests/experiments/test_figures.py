@@ -1,7 +1,6 @@
 """The figures of conf/figure/, and one of the user's own, from the command line to their files."""
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,8 +10,8 @@ from omegaconf import OmegaConf
 
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, loaded, panels_of
+from support.hasty import hastily
 from support.quick import QUICK
-from synthlab.analysis.record_list import Records
 from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
@@ -22,7 +21,6 @@ from synthlab.studies.grids import Cell
 from synthlab.studies.presentation import inside
 from synthlab.studies.presentation.figure_files import Drawn, Folder
 from synthlab.studies.presentation.plots import PLOTS
-from synthlab.training.execution import execute
 
 ALONE = ("ablation", "maps", "mechanism", "recipe")  # drawn only where asked for by name
 OWN = """
@@ -69,13 +67,8 @@ def test_the_figures_are_as_many_runs_as_the_readme_says():
 def hasty(monkeypatch):
     """Every run is trained for two steps on small batches and tested on few sequences, whatever its config says."""
 
-    def ensure(configs, store, workers, device, tracker):
-        for config in {config.id: config for config in configs if not store.holds(config)}.values():
-            quick = config.model_dump()
-            quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
-            quick["evaluation"] |= {"sequences": 2}
-            store.write(replace(execute(RunConfig.checked(quick)), config=config))
-        return Records(store.find(config) for config in configs)
+    def few_sequences(config, quick):
+        quick["evaluation"] |= {"sequences": 2}
 
     def open_model(record):  # to be trained in full it would take minutes
         return record
@@ -83,7 +76,7 @@ def hasty(monkeypatch):
     def heads_of(record):
         return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(5))
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
+    monkeypatch.setattr("synthlab.studies.training.ensure", hastily(few_sequences))
     monkeypatch.setattr(Record, "model", open_model)
     monkeypatch.setattr(inside, "heads_of", heads_of)
     monkeypatch.setattr(inside, "_measured", {})

@@ -15,8 +15,8 @@ from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, losses, row
 from experiments.long_short_alignment.step_costs import STEPS, step_costs
 from experiments.long_short_alignment.studies import AlignmentStudy
+from support.hasty import hastily
 from support.small import SMALL, small
-from synthlab.analysis.record_list import Records
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
@@ -191,19 +191,14 @@ def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tm
 def hasty(monkeypatch):
     """Every run is trained for two steps, and again for two, and tested up to eight training lengths at most."""
 
-    def ensure(configs, store, workers, device, tracker):
-        for config in {config.id: config for config in configs if not store.holds(config)}.values():
-            quick = config.model_dump()
-            quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
-            quick["test_length"] = min(config.test_length, 8 * config.train_length)
-            if isinstance(config, LanguageConfig):
-                longer = config.finetune.length and 4 * config.train_length
-                quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
-                quick["evaluation"] |= {"sequences": 2}
-            store.write(replace(execute(type(config).checked(quick)), config=config))
-        return Records(store.find(config) for config in configs)
+    def shortened(config, quick):
+        quick["test_length"] = min(config.test_length, 8 * config.train_length)
+        if isinstance(config, LanguageConfig):
+            longer = config.finetune.length and 4 * config.train_length
+            quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
+            quick["evaluation"] |= {"sequences": 2}
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
+    monkeypatch.setattr("synthlab.studies.training.ensure", hastily(shortened))
 
 
 @pytest.mark.slow
