@@ -2,14 +2,16 @@
 
 import logging
 import os
+import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from errno import EADDRINUSE
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
@@ -20,6 +22,7 @@ from bokeh.document import Document
 from bokeh.server.server import Server
 from pydantic import BaseModel, Field, PositiveInt
 from tornado.ioloop import IOLoop
+from tornado.platform.asyncio import BaseAsyncIOLoop
 
 from classroom.choices import Chooser, Limit
 from classroom.lessons.lesson import Lessons
@@ -129,12 +132,31 @@ def serve(settings: Settings, lessons: Lessons) -> None:
         server.start()
         if settings.open:
             server.io_loop.call_later(0.2, _open, address)
-        server.io_loop.start()
-    except KeyboardInterrupt:
-        say("", "The classroom is closed.")
+        with _stopped_by_signals(server.io_loop):
+            server.io_loop.start()
+    except KeyboardInterrupt:  # before the loop ran, or where signals cannot stop it
+        pass
     finally:
+        say("", "The classroom is closed.")
         classroom.staff.close()
         server.stop()
+
+
+@contextmanager
+def _stopped_by_signals(loop: IOLoop) -> Iterator[None]:
+    """Let Ctrl-C and a polite kill stop ``loop`` between two callbacks. KeyboardInterrupt would break into one, and is
+    lost where that is a destructor; Windows has only that."""
+    asyncio_loop = cast(BaseAsyncIOLoop, loop).asyncio_loop
+    signals = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM)
+    before = {each: signal.getsignal(each) for each in signals}
+    for each in signals:
+        asyncio_loop.add_signal_handler(each, loop.stop)
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            asyncio_loop.remove_signal_handler(each)
+            signal.signal(each, handler)
 
 
 def _server(address: str, port: int, classroom: Classroom, local: bool) -> Server:

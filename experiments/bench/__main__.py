@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from experiments.bench import probes
+from experiments.bench import probes, sequences
 from experiments.bench.classroom import reaction
 from experiments.bench.commands import measure
 from experiments.bench.probes import apart
@@ -53,10 +53,11 @@ class Effort(NamedTuple):
     run: tuple[str, ...] = ()
     figure: tuple[str, ...] = FIGURES
     sweep: tuple[str, ...] = ("seed=range(20)", "protocol.steps=5000")
+    long: int = 512
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("figure=5", "seeds=1"), ("seed=0,1", *QUICK_RUN))
+QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("figure=5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8)
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
@@ -196,6 +197,37 @@ def gpu(effort: Effort) -> Row:
     )
 
 
+def answers(effort: Effort) -> Iterator[Row]:
+    """Tasks whose answers are tokens: training, drawing beside it, and memory at a long length."""
+    [times] = apart(sequences.every_step_times, effort.seconds / 10)
+    slowest, training = max(times, key=lambda name: times[name].share), times["sort"]
+    yield Row(
+        "tasks whose answers are tokens: training on sort, width 64, 2 layers, one core",
+        f"{training.tokens / training.step:,.0f} tokens/s",
+        "",
+        f"{1 / training.step:.0f} steps a second of {training.tokens:,} tokens, padding included",
+        {"tokens_per_second": training.tokens / training.step},
+    )
+    yield Row(
+        f"drawing their examples against training on them, the slowest of {len(times)} tasks",
+        f"{times[slowest].share:.2f}",
+        "at most 1",
+        f"{slowest}; median {median(each.share for each in times.values()):.3f}",
+        {name: each.share for name, each in times.items()},
+    )
+    lengths = [f"train_length={effort.long}", f"test_length={effort.long}"]
+    steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1", "seeds=1"]
+    arguments = ["sequences", "problem=copy", *lengths, *steps]
+    cost = measure(arguments, one_core=True)
+    yield Row(
+        f"peak memory of copy at length {effort.long}",
+        f"{cost.memory / 1024:.2f} GiB",
+        "",
+        f"one core; {' '.join(['synthlab', *arguments])}",
+        {"mib": cost.memory},
+    )
+
+
 def growth(effort: Effort) -> Row:
     """How cost grows with length: packed, and as the sum over lengths of runs of their own."""
     times = [apart(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0] for pair in effort.lengths]
@@ -223,6 +255,7 @@ def rows(effort: Effort) -> Iterator[Row]:
         lambda: utilization(large, LARGE, "0.5", effort),
         lambda: utilization(small, SMALL, "0.3", effort),
         lambda: figures(effort),
+        lambda: answers(effort),
         lambda: growth(effort),
         lambda: gpu(effort),
         lambda: sweep(effort),

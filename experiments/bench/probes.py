@@ -12,6 +12,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.bench.baselines import Causal, padded_step
+from synthlab.config.base import Kind
 from synthlab.config.composition import compose
 from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
@@ -37,7 +38,7 @@ def config_of(*overrides: str) -> RunConfig:
     return resolve(compose(["task=length", "outrep=rsqrt", *overrides]))
 
 
-def stacked(config: RunConfig, models: int) -> list[RunConfig]:
+def stacked(config: Kind, models: int) -> list[Kind]:
     """``models`` seeds of a run."""
     return [config.seeded({"seed": seed}) for seed in range(models)]
 
@@ -66,7 +67,7 @@ def padded_examples_per_second(overrides: list[str], seconds: float, threads: in
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     config = config_of(*overrides)
-    return config.protocol.batch * config.train_length / _seconds_a_call(padded_step(config), seconds)
+    return config.protocol.batch * config.train_length / seconds_a_call(padded_step(config), seconds)
 
 
 def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[float, float]:
@@ -86,8 +87,8 @@ def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[flo
     with torch.no_grad():
         torch.testing.assert_close(model(x), each_length(), rtol=1e-4, atol=1e-4)
         return (
-            _seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), seconds / 4),
-            _seconds_a_call(each_length, seconds),
+            seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), seconds / 4),
+            seconds_a_call(each_length, seconds),
         )
 
 
@@ -102,9 +103,9 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
         objective().sum().backward()
     an_example = counter.get_total_flops() / (len(configs) * config.protocol.batch * config.train_length)
     square = torch.randn(1024, 1024)
-    peaks = [2 * 1024**3 / _seconds_a_call(lambda: square @ square, seconds / 4)]
+    peaks = [2 * 1024**3 / seconds_a_call(lambda: square @ square, seconds / 4)]
     rate = examples_per_second(overrides, seconds)
-    peaks.append(2 * 1024**3 / _seconds_a_call(lambda: square @ square, seconds / 4))
+    peaks.append(2 * 1024**3 / seconds_a_call(lambda: square @ square, seconds / 4))
     return an_example * rate, max(peaks)
 
 
@@ -123,7 +124,7 @@ def growing_cost(train_length: int, test_length: int, steps: int, sequences: int
     torch.set_num_threads(1)
     lengths = [f"train_length={train_length}", f"test_length={test_length}", f"evaluation.sequences={sequences}"]
     config = config_of(*lengths, f"protocol.steps={steps}")
-    packed = _seconds_a_call(lambda: execute(config), 1.0)
+    packed = seconds_a_call(lambda: execute(config), 1.0)
     plain = Causal(cast(Transformer, build_models([config])))
     optimizer = torch.optim.Adam(plain.parameters(), fused=True)
 
@@ -146,11 +147,11 @@ def growing_cost(train_length: int, test_length: int, steps: int, sequences: int
 def _over_lengths(call: Callable[[int], None], longest: int) -> float:
     """The sum of ``call``'s seconds over lengths 1..``longest``."""
     timed = np.unique(np.geomspace(1, longest, 10).round().astype(int))
-    seconds = [_seconds_a_call(lambda length=int(length): call(length), 0.1) for length in timed]
+    seconds = [seconds_a_call(lambda length=int(length): call(length), 0.1) for length in timed]
     return float(np.interp(range(1, longest + 1), timed, seconds).sum())
 
 
-def _seconds_a_call(call: Callable[[], Any], seconds: float) -> float:
+def seconds_a_call(call: Callable[[], Any], seconds: float) -> float:
     """The median over blocks of calls that take about ``seconds`` together, after one to warm up."""
     call()
     started = time.perf_counter()

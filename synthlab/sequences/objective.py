@@ -30,13 +30,14 @@ class Examples:
         first = config.train_from or self.problem.shortest
         self.lengths = torch.tensor(self.problem.lengths(first, config.train_length))
         self.generator, self.drawn = stream(config.seed, "training"), 0
+        # So many steps' examples are drawn at once.
+        self.steps = max(1, min(STEPS, TOKENS // (config.protocol.batch * self.width)))
 
     def __iter__(self) -> Iterator[Batch]:
         size = self.config.protocol.batch
-        steps = max(1, min(STEPS, TOKENS // (size * self.width)))
         while True:
-            counts = torch.tensor([self.allowed(self.drawn + step) for step in range(steps)])
-            self.drawn += steps
+            counts = torch.tensor([self.allowed(self.drawn + step) for step in range(self.steps)])
+            self.drawn += self.steps
             lengths = self.lengths[integers(counts.repeat_interleave(size), self.generator)]
             batch = self.problem.batch(lengths, self.width, self.generator)
             yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))

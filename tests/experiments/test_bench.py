@@ -39,7 +39,7 @@ def test_the_time_over_all_lengths_is_the_sum_of_each(monkeypatch):
         call()
         return 2.0 * lengths[-1]  # a call takes two seconds a symbol
 
-    monkeypatch.setattr(probes, "_seconds_a_call", seconds_a_call)
+    monkeypatch.setattr(probes, "seconds_a_call", seconds_a_call)
     assert probes._over_lengths(lengths.append, 40) == pytest.approx(2 * 40 * 41 / 2)
     assert {1, 40} <= set(lengths) <= set(range(1, 41))
     assert len(lengths) <= 10
