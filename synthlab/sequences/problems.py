@@ -1,12 +1,12 @@
 """The tasks whose answers are tokens, by name."""
 
 from synthlab.config.registry import Registry
-from synthlab.sequences.addition import Addition
-from synthlab.sequences.copying import Copy, CopyDistinct, Count, Reverse, SelectiveCopy, Sort
-from synthlab.sequences.counting import InterleavedMajority, Majority, Mode, Parity, SortedOrNot
-from synthlab.sequences.memory import MQAR, FlipFlop
 from synthlab.sequences.problem import Problem
-from synthlab.sequences.regular import AAStar, Tomita
+from synthlab.sequences.tasks.addition import Addition
+from synthlab.sequences.tasks.copying import Copy, CopyDistinct, Count, Reverse, SelectiveCopy, Sort
+from synthlab.sequences.tasks.counting import InterleavedMajority, Majority, Mode, Parity, SortedOrNot
+from synthlab.sequences.tasks.memory import MQAR, FlipFlop
+from synthlab.sequences.tasks.regular import AAStar, Tomita
 
 PROBLEMS = Registry(
     "problem",

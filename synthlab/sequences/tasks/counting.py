@@ -5,8 +5,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.copying import MOST, distinct, numbered
 from synthlab.sequences.problem import bounded, integers, places, ranks
+from synthlab.sequences.tasks.copying import MOST, distinct, numbered
 
 BITS = ("0", "1")
 
