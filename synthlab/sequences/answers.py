@@ -35,7 +35,7 @@ class AnswerTask(Problem):
 
     Example:
         >>> import torch
-        >>> from synthlab.sequences.copying import Reverse
+        >>> from synthlab.sequences.tasks.copying import Reverse
         >>> task = Reverse(symbols=2)
         >>> batch = task.batch(torch.tensor([3]), task.width(3), torch.Generator().manual_seed(0))
         >>> [task.written(token) for token in batch.tokens[0].tolist()]

@@ -12,7 +12,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "majority": {},
     "interleaved_majority": {"strands": 2},
     "mode": {"symbols": 3},
-    "parity": {},
+    "parity": {"uniform": "ones"},
     "sorted_or_not": {"symbols": 4},
     "copy": {"symbols": 2},
     "copy_distinct": {"symbols": 4},

@@ -63,7 +63,10 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
     assert by_bin(metrics, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
 
 
-@pytest.mark.parametrize("name", ["majority", "parity", "sorted_or_not", "flip_flop"])
+@pytest.mark.parametrize(
+    "name",
+    ["majority", "parity", "parity_check", "sorted_or_not", "flip_flop", "even_pairs", "missing_duplicate_string"],
+)
 def test_a_constant_one_scores_chance(name):
     config = small(f"problem={name}", "evaluation.sequences=1000")
 

@@ -1,4 +1,4 @@
-"""Regular languages: their strings and next-symbol sets, against what defines each language."""
+"""Formal languages: their strings and next-symbol sets, against what defines each language."""
 
 import re
 from collections import Counter
@@ -15,6 +15,17 @@ def odd_after_odd(text: str) -> bool:
     return any(a[0] == "1" and a[1] % 2 and b[1] % 2 for a, b in pairwise(runs))
 
 
+def shuffled(text: str) -> bool:
+    """Whether the brackets of each kind, without the others, are well nested: taken away pair by pair, none is left."""
+    for pair in ("()", "[]", "{}"):
+        rest = "".join(letter for letter in text if letter in pair)
+        while pair in rest:
+            rest = rest.replace(pair, "")
+        if rest:
+            return False
+    return True
+
+
 TOMITA = {
     1: lambda text: "0" not in text,
     2: lambda text: bool(re.fullmatch("(10)*", text)),
@@ -26,6 +37,27 @@ TOMITA = {
 }
 CASES = [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
 CASES.append(({"name": "aa_star"}, lambda text: len(text) % 2 == 0))
+PATTERNS = {
+    "aaaa_star": "(aaaa)*",
+    "abab_star": "(abab)*",
+    "aa_star_bb_star_cc_star_dd_star_ee_star": "a+b+c+d+e+",
+    "ab_star_d_bc_star": "[ab]*d[bc]*",
+    "012_star_0_2_star": "[012]*02*",
+}
+CASES += [
+    ({"name": "pattern", "language": name}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
+    for name, pattern in PATTERNS.items()
+]
+NESTED = {1: "(ab)*", 2: "(a(ab)*b)*", 3: "(a(a(ab)*b)*b)*"}
+CASES += [
+    ({"name": "bounded_dyck", "depth": depth}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
+    for depth, pattern in NESTED.items()
+]
+CASES += [({"name": "dyck", "kinds": kinds}, shuffled) for kinds in (1, 2)]
+CASES += [
+    ({"name": "anbn", "letters": 2}, lambda text: text in ("ab", "aabb", "aaabbb")),
+    ({"name": "anbn", "letters": 3}, lambda text: text in ("abc", "aabbcc")),
+]
 
 
 @pytest.mark.parametrize(("member", "inside"), CASES)
@@ -38,11 +70,12 @@ def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, 
         assert language.has(length) == bool(strings)
         if not strings:
             continue
-        lengths = torch.full((600,), length)
+        number = max(600, 20 * len(strings))  # so that one that is never drawn is a fault: e^-20
+        lengths = torch.full((number,), length)
         batch = language.batch(lengths, language.width(length), torch.Generator().manual_seed(0))
         texts = ["".join(language.written(token) for token in row[1:].tolist()) for row in batch.tokens]
         assert set(texts) == strings
-        counts, expected = Counter(texts), 600 / len(strings)
+        counts, expected = Counter(texts), number / len(strings)
         assert (
             sum((counts[text] - expected) ** 2 / expected for text in strings)
             < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5

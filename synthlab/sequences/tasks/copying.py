@@ -46,8 +46,7 @@ class Reverse(Copy):
     departs = "symbols are tokens; there the prompt is text"
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        order = lengths[:, None] - 1 - torch.arange(prompt.shape[1])
-        return prompt.gather(1, order.clamp(min=0))
+        return backwards(prompt, lengths)
 
 
 class CopyDistinct(Copy):
@@ -72,8 +71,7 @@ class Sort(CopyDistinct):
     source = "Huang et al., 2025, arXiv 2410.02140, section 5"
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        behind = prompt.masked_fill(~places(lengths, prompt.shape[1]), len(self.symbols))
-        return behind.sort(1).values
+        return in_order(prompt, lengths, len(self.symbols))
 
     def chance(self, length: int) -> float:
         return 1 / comb(len(self.symbols), length)
@@ -131,6 +129,17 @@ class Count(AnswerTask):
 
     def chance(self, length: int) -> float:
         return 1 / (len(self.symbols) + 1 - length)
+
+
+def backwards(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+    """The first ``lengths`` of each row's symbols, the last one first; anything behind."""
+    order = lengths[:, None] - 1 - torch.arange(symbols.shape[1])
+    return symbols.gather(1, order.clamp(min=0))
+
+
+def in_order(numbers: Int[Tensor, "B W"], lengths: Int[Tensor, " B"], above: int) -> Int[Tensor, "B W"]:
+    """The first ``lengths`` of each row's numbers, which are below ``above``, in increasing order; then ``above``."""
+    return numbers.masked_fill(~places(lengths, numbers.shape[1]), above).sort(1).values
 
 
 def distinct(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:

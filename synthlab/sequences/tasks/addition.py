@@ -67,7 +67,7 @@ class Addition(AnswerTask):
         plus = torch.full((len(lengths), 1), self.plus)
         prompt = torch.cat((self._written(first, start), plus, self._written(second, start)), 1)
         answer = self._written(total, start)
-        return Pairs(*_pushed(prompt), *_pushed(answer))
+        return Pairs(*pushed(prompt), *pushed(answer))
 
     def added(self, first: Numbers, second: Numbers) -> Numbers:
         """The sums, written without leading zeros."""
@@ -99,18 +99,23 @@ class Addition(AnswerTask):
 
     def _written(self, number: Numbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
         """Numbers in the format, in columns of which some are ``HIDDEN``."""
-        place = torch.arange(number.digits.shape[1])
-        digits = number.digits.masked_fill(place >= number.sizes[:, None], HIDDEN)
+        digits = shown(*number)
         if self.format == "plain":
             return digits.flip(1)
         if not self.hints:
             return digits
-        hints = (self.plus + 1 + start[:, None] + place).masked_fill(digits == HIDDEN, HIDDEN)
+        hints = self.plus + 1 + start[:, None] + torch.arange(digits.shape[1])
+        hints = hints.masked_fill(digits == HIDDEN, HIDDEN)
         return torch.stack((hints, digits), 2).flatten(1)
 
 
-def _pushed(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
+def shown(symbols: Int[Tensor, "B W"], sizes: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+    """The first ``sizes`` of ``symbols``; the others are ``HIDDEN``."""
+    return symbols.masked_fill(~places(sizes, symbols.shape[1]), HIDDEN)
+
+
+def pushed(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
     """The tokens of each row in order, ``HIDDEN`` ones left out, zeros behind; and how many they are."""
-    shown = columns != HIDDEN
-    order = (~shown).long().argsort(dim=1, stable=True)
-    return columns.gather(1, order).clamp(min=0), shown.sum(1)
+    kept = columns != HIDDEN
+    order = (~kept).long().argsort(dim=1, stable=True)
+    return columns.gather(1, order).clamp(min=0), kept.sum(1)

@@ -1,12 +1,15 @@
-"""Tasks with one answer for a whole prompt, found by counting or comparing: majority, mode, parity, sorted or not."""
+"""Tasks with one answer for a whole prompt, by counting or comparing: majority, mode, parity, sums, sorted or not."""
+
+from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.copying import MOST, distinct, numbered
 from synthlab.sequences.problem import bounded, integers, places, ranks
+from synthlab.sequences.tasks.copying import MOST, distinct, numbered
 
 BITS = ("0", "1")
 
@@ -23,6 +26,14 @@ def ones_drawn(lengths: Int[Tensor, " B"], generator: torch.Generator, ties: boo
 def bits_with(ones: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
     """Bits with so many ``ones``, every arrangement equally likely; zeros behind the first ``lengths``."""
     return (ranks(lengths, int(lengths.max()), generator) < ones[:, None]).long()
+
+
+def likeliest_sum(steps: Sequence[int], modulus: int, length: int) -> float:
+    """How likely the likeliest sum is, modulo ``modulus``, of ``length`` independent draws, uniform among ``steps``."""
+    every, moves = torch.arange(modulus), torch.zeros(modulus, modulus, dtype=torch.float64)  # from sum to sum
+    for step in steps:
+        moves[every, (every + step) % modulus] += 1 / len(steps)
+    return torch.linalg.matrix_power(moves, length)[0].max().item()
 
 
 class OneAnswer(AnswerTask):
@@ -108,17 +119,43 @@ class Mode(OneAnswer):
 
 
 class Parity(OneAnswer):
-    """Whether the number of ones is odd. It is uniform on 0, ..., n."""
+    """Whether the number of ones is odd. What is ``uniform``: the number of ``ones``, on 0, ..., n, as of Huang et al.;
+    or each of the ``bits``, as in parity check of Delétang et al."""
 
-    source = "Huang et al., 2025, arXiv 2410.02140, section 5"
+    source = "Huang et al., 2025, arXiv 2410.02140, section 5; Delétang et al., 2022, arXiv 2207.02098: parity check"
     symbols = BITS
 
+    def __init__(self, uniform: Literal["ones", "bits"]):
+        self.uniform = uniform
+
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        ones = ones_drawn(lengths, generator, ties=True)
-        return self.answered(bits_with(ones, lengths, generator), lengths, ones % 2)
+        if self.uniform == "ones":
+            ones = ones_drawn(lengths, generator, ties=True)
+            return self.answered(bits_with(ones, lengths, generator), lengths, ones % 2)
+        longest = int(lengths.max())
+        bits = torch.randint(2, (len(lengths), longest), generator=generator)
+        return self.answered(bits, lengths, (bits * places(lengths, longest)).sum(1) % 2)
 
     def chance(self, length: int) -> float:
-        return (length // 2 + 1) / (length + 1)
+        return (length // 2 + 1) / (length + 1) if self.uniform == "ones" else 0.5
+
+
+class Summation(OneAnswer):
+    """The sum of the numbers, modulo ``modulus``. They are independent and uniform on 1, ..., ``modulus`` - 1."""
+
+    source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: summation"
+    departs = "numbers are tokens without signs between; there the prompt is text"
+
+    def __init__(self, modulus: int):
+        self.symbols = numbered(bounded("modulus", modulus, 2, 100))
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        modulus, longest = len(self.symbols), int(lengths.max())
+        prompt = 1 + torch.randint(modulus - 1, (len(lengths), longest), generator=generator)
+        return self.answered(prompt, lengths, (prompt * places(lengths, longest)).sum(1) % modulus)
+
+    def chance(self, length: int) -> float:
+        return likeliest_sum(range(1, len(self.symbols)), len(self.symbols), length)
 
 
 class SortedOrNot(OneAnswer):

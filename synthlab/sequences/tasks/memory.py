@@ -6,9 +6,9 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.copying import MOST, distinct
-from synthlab.sequences.counting import OneAnswer
 from synthlab.sequences.problem import bounded, ranks
+from synthlab.sequences.tasks.copying import MOST, distinct
+from synthlab.sequences.tasks.counting import OneAnswer
 
 WRITE, READ, IGNORE = 2, 3, 4  # after the bits
 

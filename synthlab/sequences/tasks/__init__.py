@@ -1,0 +1,1 @@
+"""The tasks whose answers are tokens, and the formal languages."""

@@ -1,0 +1,138 @@
+"""Arithmetic with brackets: deterministic context-free tasks of the Chomsky hierarchy."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from synthlab.sequences.answers import Pairs
+from synthlab.sequences.problem import bounded, integers, places
+from synthlab.sequences.tasks.copying import numbered
+from synthlab.sequences.tasks.counting import OneAnswer
+
+PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # after the digits; LAST is * or, in an equation, x
+SPLIT = 5  # the least length of an expression of two
+
+
+class Spans(NamedTuple):
+    """Parts of expressions that are themselves expressions: their rows, where they begin, their lengths."""
+
+    row: Int[Tensor, " N"]
+    start: Int[Tensor, " N"]
+    length: Int[Tensor, " N"]
+
+
+class ModularArithmeticBrackets(OneAnswer):
+    """The value of an expression with brackets, modulo ``modulus``.
+
+    An expression of length 1 to 4 is d, -d, (d), (-d), with a uniform digit d below the modulus. A longer one is
+    (LEFT o RIGHT), where the length of LEFT is uniform on all that are possible, and o on + and -, or with ``products``
+    on +, -, *.
+    """
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic"
+
+    def __init__(self, modulus: int, products: bool):
+        self.modulus, self.operators = bounded("modulus", modulus, 2, 100), 3 if products else 2
+        self.symbols = (*numbered(modulus), "+", "-", "(", ")", *(["*"] if products else []))
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        return self.answered(*self._expressions(lengths, generator))
+
+    def chance(self, length: int) -> float:
+        # As many rows as for the lengths around it, so that all lengths need few tables.
+        return _values(self.modulus, self.operators, 1 << length.bit_length())[length].max().item()
+
+    def _expressions(
+        self, lengths: Int[Tensor, " B"], generator: torch.Generator
+    ) -> tuple[Int[Tensor, "B L"], Int[Tensor, " B"], Int[Tensor, " B"]]:
+        """Expressions of ``lengths``, zeros behind; the lengths; the values."""
+        symbols = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
+        spans, levels = Spans(torch.arange(len(lengths)), torch.zeros_like(lengths), lengths), []
+        while len(spans.row):  # level by level of the trees, those of all expressions together
+            split = spans.length >= SPLIT
+            self._bracket(symbols, Spans(*(part[spans.length >= 3] for part in spans)))
+            value = torch.zeros_like(spans.row)
+            value[~split] = self._terms(symbols, Spans(*(part[~split] for part in spans)), generator)
+            operator, spans = self._halves(symbols, Spans(*(part[split] for part in spans)), generator)
+            levels.append((split, value, operator))
+        below = torch.zeros(0, dtype=torch.long)  # values of the level below, of all left parts and then all right ones
+        for split, value, operator in reversed(levels):
+            left, right = below[: len(operator)], below[len(operator) :]
+            results = torch.stack((left + right, left - right, left * right))
+            value[split] = results.gather(0, operator[None])[0] % self.modulus
+            below = value
+        return symbols, lengths, below
+
+    def _bracket(self, symbols: Int[Tensor, "B L"], spans: Spans) -> None:
+        symbols[spans.row, spans.start] = self.modulus + OPEN
+        symbols[spans.row, spans.start + spans.length - 1] = self.modulus + CLOSE
+
+    def _terms(self, symbols: Int[Tensor, "B L"], spans: Spans, generator: torch.Generator) -> Int[Tensor, " N"]:
+        """Write a digit, or the negative of one, to each of ``spans``; returns the values."""
+        digit = torch.randint(self.modulus, spans.row.shape, generator=generator)
+        place, negative = spans.start + spans.length // 2, spans.length % 2 == 0
+        symbols[spans.row, place] = digit
+        symbols[spans.row[negative], place[negative] - 1] = self.modulus + MINUS
+        return digit.where(~negative, -digit) % self.modulus
+
+    def _halves(
+        self, symbols: Int[Tensor, "B L"], spans: Spans, generator: torch.Generator
+    ) -> tuple[Int[Tensor, " N"], Spans]:
+        """Write an operator to each of ``spans``; returns it, and the parts: all left ones, then all right ones."""
+        row, start, length = spans
+        left = 1 + integers(length - SPLIT + 1, generator)
+        operator = torch.randint(self.operators, row.shape, generator=generator)
+        middle = start + 1 + left
+        symbols[row, middle] = self.modulus + torch.tensor([PLUS, MINUS, LAST])[operator]
+        parts = (row, row), (start + 1, middle + 1), (left, length - left - 3)
+        return operator, Spans(*(torch.cat(pair) for pair in parts))
+
+
+class SolveEquation(ModularArithmeticBrackets):
+    """The digit x in an equation such as (x-(2)) = 4, modulo ``modulus``. The left side is an expression with brackets,
+    + and -, two symbols shorter than the equation; the right side is its value. The digit that became x is the first
+    one from a uniform place on; after the last place comes the first."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: solve equation"
+    departs = "there are no lengths below 3, for which the authors' code has zeros"
+
+    def __init__(self, modulus: int):
+        super().__init__(modulus, products=False)
+        self.symbols = (*self.symbols, "x", "=")
+
+    @property
+    def shortest(self) -> int:
+        return 3
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        symbols, sizes, values = self._expressions(lengths - 2, generator)
+        digits = (symbols < self.modulus) & places(sizes, symbols.shape[1])
+        ahead = (torch.arange(symbols.shape[1]) - integers(sizes, generator)[:, None]) % sizes[:, None]
+        chosen = ahead.where(digits, symbols.shape[1]).argmin(1)[:, None]
+        answer = symbols.gather(1, chosen)[:, 0]
+        prompt = F.pad(symbols.scatter(1, chosen, self.modulus + LAST), (0, 2))
+        prompt.scatter_(1, sizes[:, None], self.modulus + LAST + 1)
+        prompt.scatter_(1, sizes[:, None] + 1, values[:, None])
+        return self.answered(prompt, lengths, answer)
+
+    def chance(self, length: int) -> float:
+        return 1 / self.modulus  # the digits are uniform, wherever they stand
+
+
+@lru_cache(maxsize=16)
+def _values(modulus: int, operators: int, longest: int) -> Float[Tensor, "K M"]:
+    """The share of each value among expressions of length k = 0, ..., ``longest`` or more; the row of 0 is unused."""
+    every = torch.arange(modulus)
+    a, b = every[:, None], every
+    onto = torch.stack(((a + b) % modulus, (a - b) % modulus, a * b % modulus))[:operators].flatten(1)
+    shares = torch.full((max(longest, SPLIT) + 1, modulus), 1 / modulus, dtype=torch.float64)
+    for length in range(SPLIT, longest + 1):
+        parts = shares[1 : length - 3]  # of all left lengths; the right ones are the same, from the last on
+        pairs = (parts.T @ parts.flip(0) / len(parts)).flatten()
+        row = torch.zeros(modulus, dtype=torch.float64)
+        shares[length] = row.index_add_(0, onto.flatten(), pairs.repeat(operators)) / operators
+    return shares

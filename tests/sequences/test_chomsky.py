@@ -1,0 +1,189 @@
+"""The fifteen tasks of the Chomsky hierarchy: the authors' examples, the draw where it is not uniform, long numbers."""
+
+from collections import Counter
+from itertools import product
+from math import isqrt
+
+import pytest
+import torch
+from sequences.chomsky import REFERENCE, equations, expressions, stacks, value
+from sequences.test_problems import drawn, task
+
+from support.configs import composed
+from synthlab.config.composition import conf_dir
+from synthlab.sequences.problems import PROBLEMS
+
+FIFTEEN = (
+    *("even_pairs", "parity_check", "cycle_navigation", "modular_arithmetic"),
+    *("reverse_string", "stack_manipulation", "modular_arithmetic_brackets", "solve_equation"),
+    *("duplicate_string", "missing_duplicate_string", "odds_first", "binary_addition", "binary_multiplication"),
+    *("compute_sqrt", "bucket_sort"),
+)
+
+
+def from_file(name: str):
+    """The task that a file of conf/problem describes."""
+    return PROBLEMS.build(composed(f"problem={name}", name="sequences")["problem"])
+
+
+def answer_to(problem, prompt: str) -> str:
+    """The answer to a prompt, which is waited for among very many that are drawn."""
+    tokens = [problem.begin, *map(problem.symbols.index, prompt.split()), problem.separator]
+    length = len(tokens) - 2
+    batch = problem.batch(torch.full((20_000,), length), problem.width(length), torch.Generator().manual_seed(0))
+    row = (batch.tokens[:, : len(tokens)] == torch.tensor(tokens)).all(1).nonzero()[0, 0]
+    *answer, end = batch.targets[row][batch.scored[row]].tolist()
+    assert end == problem.end
+    return " ".join(map(problem.written, answer))
+
+
+def check_draw(pairs: list, probabilities: dict) -> None:
+    """Compare how often each pair is drawn with how likely it is.
+
+    The chi-square statistic of K kinds in n draws has mean K - 1 and variance
+    2 (K - 1) + (sum of 1 / p - K^2 - 2 K + 2) / n. Five deviations err once in a million.
+    """
+    counts, n, kinds = Counter(pairs), len(pairs), len(probabilities)
+    assert abs(sum(probabilities.values()) - 1) < 1e-12
+    assert set(counts) <= set(probabilities)
+    statistic = sum((counts[kind] - n * p) ** 2 / (n * p) for kind, p in probabilities.items())
+    inverse = sum(1 / p for p in probabilities.values())
+    variance = 2 * (kinds - 1) + (inverse - kinds**2 - 2 * kinds + 2) / n
+    assert statistic < kinds - 1 + 5 * variance**0.5
+
+
+def most_likely(probabilities: dict) -> float:
+    """How likely the likeliest answer is."""
+    shares = Counter()
+    for (_, answer), probability in probabilities.items():
+        shares[answer] += probability
+    return max(shares.values())
+
+
+def test_every_member_has_a_file_and_every_file_builds():
+    files = {path.stem for path in (conf_dir() / "problem").glob("*.yaml")}
+    assert set(PROBLEMS) | set(FIFTEEN) <= files
+    for name in files:
+        from_file(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "answer"),
+    [
+        ("even_pairs", "0 0 1 1 1 0", "0"),
+        ("even_pairs", "0 1 0 1 0 0 1", "1"),
+        ("parity_check", "1 0 1 0 1 0 0", "1"),
+        ("parity_check", "0 1 1 1 1", "0"),
+        ("cycle_navigation", "r l s l l", "3"),
+        ("cycle_navigation", "r r r l", "2"),
+        ("modular_arithmetic", "1 + 2 * 3", "2"),
+        ("modular_arithmetic", "1 - 1 - 1", "4"),
+        ("reverse_string", "0 1 1 0 1 0", "0 1 0 1 1 0"),
+        ("stack_manipulation", "0 1 1 push1 pop pop", "1 0"),
+        ("stack_manipulation", "1 1 0 pop pop pop", ""),
+        ("stack_manipulation", "1 pop pop push0", "0"),
+        ("modular_arithmetic_brackets", "( 1 - 3 )", "3"),
+        ("modular_arithmetic_brackets", "( - 2 )", "3"),
+        ("solve_equation", "( x + 3 ) = 2", "4"),
+        ("solve_equation", "- x = 1", "4"),
+        ("duplicate_string", "1 0 1", "1 0 1 1 0 1"),
+        ("missing_duplicate_string", "0 1 1 0 0 _ 1 0", "1"),
+        ("missing_duplicate_string", "1 0 1 1 _ 1 #", "0"),
+        ("odds_first", "0 0 1 1 0 1 0 1", "0 1 0 0 0 1 1 1"),
+        ("binary_addition", "0 0 1 + 0 1 1 0 1", "0 1 0 1 1"),  # 4 + 22 = 26
+        ("binary_multiplication", "0 0 1 * 0 1 1 0 1", "0 0 0 1 1 0 1"),  # 4 * 22 = 88
+        ("compute_sqrt", "1 0 0 1 0 1", "1 1 0"),  # of 37, 6
+        ("compute_sqrt", "1 1 1", "1 0"),
+        ("bucket_sort", "3 0 4 0", "0 0 3 4"),
+    ],
+)
+def test_examples_by_hand(name, prompt, answer):
+    assert answer_to(from_file(name), prompt) == answer
+
+
+@pytest.mark.parametrize("name", FIFTEEN)
+def test_long_prompts_have_the_length_that_is_asked_for(name):
+    problem = from_file(name)
+    lengths = problem.lengths(1, 90)[::7]
+    assert [len(prompt) for prompt, _ in drawn(problem, lengths)] == lengths
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    [
+        ("modular_arithmetic", [1, 3, 5, 7]),
+        ("solve_equation", [3, 4, 5, 6, 7, 8]),
+        ("missing_duplicate_string", [2, 3, 4, 5, 6, 7, 8]),
+        ("binary_addition", [3, 4, 5, 6, 7, 8]),
+        ("binary_multiplication", [3, 4, 5, 6, 7, 8]),
+    ],
+)
+def test_lengths_that_a_task_has_not(name, lengths):
+    assert task(name).lengths(1, 8) == lengths
+
+
+@pytest.mark.parametrize("length", [5, 8, 9])
+def test_expressions_are_drawn_as_their_grammar_says(length):
+    problem = task("modular_arithmetic_brackets", modulus=2)
+    grammar = expressions(length, 2, "+-*")
+    probabilities = {(tuple(text), (value(tuple(text), 2),)): p for text, p in grammar.items()}
+    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
+
+
+def test_long_expressions_have_the_value_that_python_finds():
+    problem = task("modular_arithmetic_brackets", modulus=7)
+    for prompt, answer in drawn(problem, list(range(1, 61)) * 3):
+        assert answer == (value(prompt, 7),)
+
+
+@pytest.mark.parametrize("length", [7, 9])
+def test_equations_are_drawn_as_their_grammar_says(length):
+    problem, probabilities = task("solve_equation", modulus=2), equations(length, 2)
+    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+def test_stacks_are_drawn_as_they_are_defined(length):
+    problem, probabilities = task("stack_manipulation"), {}
+    for prompt, answer in stacks(length):
+        size = sum(word in ("0", "1") for word in prompt)
+        probabilities[prompt, answer] = 1 / max(1, length - 1) / 2**size / 3 ** (length - size)
+    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["binary_addition", "binary_multiplication"])
+@pytest.mark.parametrize("length", [4, 6])
+def test_numbers_are_drawn_as_they_are_defined(name, length):
+    problem, probabilities = task(name), {}
+    for prompt, answer in REFERENCE[name](length):
+        size = next(place for place, word in enumerate(prompt) if word in "+*")
+        probabilities[prompt, answer] = 1 / (length - 2) / (2**size - 1) / (2 ** (length - 1 - size) - 1)
+    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert most_likely(probabilities) <= problem.chance(length) < 1
+
+
+def test_values_of_sums_without_brackets_are_as_often_as_chance_says():
+    for modulus in (2, 4, 5):
+        problem = task("modular_arithmetic", modulus=modulus)
+        places = [range(modulus) if place % 2 == 0 else "+-*" for place in range(5)]
+        values = Counter(value(tuple(map(str, words)), modulus) for words in product(*places))
+        assert abs(problem.chance(5) - max(values.values()) / values.total()) < 1e-12
+
+
+def test_long_numbers_are_those_of_python():
+    for prompt, answer in drawn(task("binary_multiplication"), list(range(3, 200)) * 2):
+        first, second = (int(text[::-1], 2) for text in "".join(prompt).split("*"))
+        assert first * second == int("".join(answer)[::-1], 2)
+        assert answer[-1] == "1"
+    for prompt, answer in drawn(task("compute_sqrt"), list(range(1, 200)) * 2):
+        assert isqrt(int("".join(prompt), 2)) == int("".join(answer), 2)
+
+
+def test_the_bits_of_parity_check_are_uniform():
+    problem = task("parity", uniform="bits")
+    kinds = {(words, (str(words.count("1") % 2),)): 1 / 16 for words in product("01", repeat=4)}
+    check_draw(drawn(problem, [4] * 4000), kinds)
+    assert problem.chance(4) == most_likely(kinds)

@@ -1,0 +1,96 @@
+"""Languages that no finite automaton knows: Dyck's and shuffles of it, a^n b^n."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+import torch
+from sequences.test_languages import shuffled
+
+from synthlab.errors import InputError
+from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks.counters import words
+
+
+def texts_of(language, batch) -> list[str]:
+    rows = zip(batch.tokens.tolist(), batch.sizes.tolist(), strict=True)
+    return ["".join(map(language.written, row[1:size])) for row, size in rows]
+
+
+def sets_of(language, batch, row: int) -> list[str]:
+    said = batch.targets[row][batch.scored[row]]
+    return ["".join(language.written(token)[:4] for token in each.nonzero()[:, 0].tolist()) for each in said]
+
+
+@pytest.mark.parametrize(("kinds", "length"), [(1, 2), (1, 8), (2, 4), (2, 6), (3, 4)])
+def test_brackets_are_uniform_among_those_that_are_nested(kinds, length):
+    language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
+    strings = {text for each in product("()[]{}"[: 2 * kinds], repeat=length) if shuffled(text := "".join(each))}
+    batch = language.batch(torch.full((4000,), length), length + 1, torch.Generator().manual_seed(0))
+    counts, expected = Counter(texts_of(language, batch)), 4000 / len(strings)
+    assert set(counts) == strings
+    statistic = sum((counts[text] - expected) ** 2 / expected for text in strings)
+    # Mean len - 1, variance twice that: five deviations err once in a million.
+    assert statistic < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5
+
+
+def test_long_brackets_and_mixed_lengths_are_nested():
+    for kinds in (1, 2, 3):
+        language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
+        lengths = torch.tensor(language.lengths(1, 120))
+        batch = language.batch(lengths, 121, torch.Generator().manual_seed(0))
+        texts = texts_of(language, batch)
+        assert list(map(len, texts)) == lengths.tolist()
+        assert all(map(shuffled, texts))
+
+
+def test_what_may_follow_brackets_by_hand():
+    language = PROBLEMS.build({"name": "dyck", "kinds": 2})
+    batch = language.batch(torch.full((500,), 4), 5, torch.Generator().manual_seed(0))
+    row = texts_of(language, batch).index("([)]")
+    assert sets_of(language, batch, row) == ["([<end", "()[", "()[]", "([]", "([<end"]
+
+
+def test_the_rotation_that_stays_above_its_beginning():
+    found = words(torch.tensor([0, 1, 2] * 200), torch.Generator().manual_seed(0))
+    rows = found.tolist()
+    assert {tuple(row[:2]) for row in rows[1::3]} == {(0, 1)}
+    assert {tuple(row[:4]) for row in rows[2::3]} == {(0, 0, 1, 1), (0, 1, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("letters", "text", "sets"),
+    [
+        (2, "ab", ["a", "ab", "<end"]),
+        (2, "aabb", ["a", "ab", "ab", "b", "<end"]),
+        (3, "aabbcc", ["a", "ab", "ab", "b", "c", "c", "<end"]),
+        (4, "abcd", ["a", "ab", "c", "d", "<end"]),
+    ],
+)
+def test_as_many_of_each_letter_by_hand(letters, text, sets):
+    language = PROBLEMS.build({"name": "anbn", "letters": letters})
+    longer = 3 * letters
+    batch = language.batch(torch.tensor([longer, len(text)]), longer + 1, torch.Generator().manual_seed(0))
+    assert texts_of(language, batch) == ["".join(letter * 3 for letter in "abcd"[:letters]), text]
+    assert sets_of(language, batch, 1) == sets
+    assert language.lengths(1, 9) == [letters * n for n in range(1, 9 // letters + 1)]
+    assert language.chance(letters) == 0
+
+
+@pytest.mark.parametrize(
+    ("member", "line"),
+    [
+        ({"name": "dyck", "kinds": 5}, "problem.kinds=5: must be 1 to 4"),
+        ({"name": "anbn", "letters": 1}, "problem.letters=1: must be 2 to 26"),
+        ({"name": "bounded_dyck", "depth": 0}, "problem.depth=0: must be 1 to 1000"),
+        ({"name": "pattern", "language": "b"}, "problem.language=b: must be one of aaaa_star, abab_star"),
+        ({"name": "cycle_navigation", "positions": 1}, "problem.positions=1: must be 2 to 100"),
+        ({"name": "solve_equation", "modulus": 1}, "problem.modulus=1: must be 2 to 100"),
+        ({"name": "repeat", "symbols": 9, "times": 0}, "problem.times=0: must be 1 to 100"),
+        ({"name": "replace", "symbols": 1}, "problem.symbols=1: must be 2 to 10000"),
+    ],
+)
+def test_settings_that_no_task_has_are_refused(member, line):
+    with pytest.raises(InputError) as error:
+        PROBLEMS.build(member)
+    assert error.value.lines[0].startswith(line)
