@@ -1,5 +1,6 @@
 """Opening what Transformers has saved: what cannot be opened is refused in one line. Needs the extra ``lm``."""
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -36,7 +37,7 @@ def refusing(field: str, name: object) -> Generator[None]:
         raise InputError(f"{field}={name}: cannot be opened ({reason:.{SHOWN}})") from None
 
 
-def causal_model(field: str, name: object, **options: Any) -> Any:
+def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
     """A causal model of Transformers with all its weights. No code of its folder is run.
 
     Args:
@@ -48,9 +49,10 @@ def causal_model(field: str, name: object, **options: Any) -> Any:
         InputError: There is none, it is damaged, or weights are missing, which Transformers would draw at random.
     """
     with refusing(field, name):
-        model, info = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             name, trust_remote_code=False, output_loading_info=True, **options
         )
+    model, info = loaded
     if lost := sorted([*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])]):
         others = f" and {len(lost) - 1} others" if lost[1:] else ""
         raise InputError(f"{field}={name}: lacks the weights {lost[0]}{others}; must have all")
