@@ -16,7 +16,7 @@ import torch
 def quiet() -> Generator[None]:
     """Keeps back what the harness logs, warns of in its imports, and prints to standard output; its progress bars, too,
     where standard error is no terminal."""
-    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers")]
+    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
