@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # pyright: ignore[reportMissingImports]
+from transformers import AutoConfig, AutoTokenizer  # pyright: ignore[reportMissingImports]
 
 from experiments.context_extension.methods import METHODS
 from experiments.context_extension.settings import Settings
 from synthlab.config.registry import validated
 from synthlab.errors import InputError, in_one_line
+from synthlab.language.huggingface_files import causal_model, refusing
 
 MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
@@ -19,7 +20,8 @@ OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts we
 
 def config_of(settings: Settings) -> Any:
     """The config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is none."""
-    config: Any = _pretrained(AutoConfig, settings.pretrained)
+    with refusing("pretrained", settings.pretrained):
+        config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
     rope = getattr(config, "rope_parameters", None) or {}
     if rope.get("rope_type") != "default" or "rope_theta" not in rope:
         found = rope.get("rope_type", "no RoPE")
@@ -29,7 +31,8 @@ def config_of(settings: Settings) -> Any:
 
 def tokenizer_of(settings: Settings) -> Any:
     """Its tokenizer."""
-    return _pretrained(AutoTokenizer, settings.pretrained)
+    with refusing("pretrained", settings.pretrained):
+        return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
 
 
 def trained_length(settings: Settings, config: Any) -> int:
@@ -50,7 +53,7 @@ def extended(settings: Settings) -> Any:
         config.max_position_embeddings *= settings.factor
     # What is trained is kept in 32 bits, or small changes of a weight would be lost.
     kept = "float32" if settings.adapters["name"] == "none" else settings.dtype
-    model = _pretrained(AutoModelForCausalLM, settings.pretrained, config=config, dtype=getattr(torch, kept))
+    model = causal_model("pretrained", settings.pretrained, config=config, dtype=getattr(torch, kept))
     return method.applied(model, settings.factor, trained, settings.seed, None)
 
 
@@ -85,8 +88,9 @@ def load(output: str | Path) -> Any:
         output: The folder ``output`` of ``python -m experiments.context_extension``.
 
     Raises:
-        InputError: There is no finished extension, or the pretrained model, which adapters need, is no longer there; or
-            its method is a class of the user's own: nothing that a folder names is imported.
+        InputError: There is no finished extension, or its files are damaged, or the pretrained model, which adapters
+            need, is no longer there; or its method is a class of the user's own: nothing that a folder names is
+            imported.
     """
     folder = Path(output, MODEL)
     settings = settings_in(Path(output))
@@ -96,14 +100,16 @@ def load(output: str | Path) -> Any:
         known = ", ".join(METHODS)
         raise InputError(f"output={output}: method={settings.method['name']}: cannot be opened; choose from {known}")
     if settings.merge or settings.adapters["name"] == "none":
-        model = AutoModelForCausalLM.from_pretrained(folder)
+        model = causal_model("output", folder)
         trained = trained_length(settings, model.config)  # of CLEX, which alone asks for it
-        return METHODS.build(settings.method).applied(model, settings.factor, trained, settings.seed, folder).eval()
+        with refusing("output", folder):
+            return METHODS.build(settings.method).applied(model, settings.factor, trained, settings.seed, folder).eval()
     import peft  # pyright: ignore[reportMissingImports]
 
     # Made as for training, of the pretrained model and new adapters, which then get the trained values.
     model = with_adapters(extended(settings), settings)
-    peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
+    with refusing("output", folder):
+        peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
     return model.eval()
 
 
@@ -117,11 +123,3 @@ def settings_in(output: Path) -> Settings | None:
     except (OSError, ValueError) as error:
         raise InputError(f"output={path}: cannot be read ({in_one_line(error)})") from None
     return validated(Settings, raw, "")
-
-
-def _pretrained(kind: Any, name: str, **arguments: Any) -> Any:
-    try:
-        return kind.from_pretrained(name, **arguments)
-    except (OSError, ValueError, KeyError) as error:
-        reason = in_one_line(error)
-        raise InputError(f"pretrained={name}: cannot be opened as a causal model ({reason[:200]})") from None

@@ -5,42 +5,61 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 from synthlab.errors import InputError, in_one_line
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
-LAYOUT = f"CONFIG/SPLIT and one of {', '.join(READERS)}"
+OTHERS = ", ".join([*READERS][1:])
+
+
+class Source(NamedTuple):
+    """Where data sets are: below ``folder``, or on the hub, None. ``field`` is what errors call the setting."""
+
+    folder: Path | None
+    field: str = "data"
+
+    @classmethod
+    def of(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "Source":
+        """The source that a user names. Raises InputError where there is no such folder."""
+        if folder is not None and not Path(folder).is_dir():
+            raise InputError(f"{field}={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
+        return cls(None if folder is None else Path(folder), field)
+
+    def lacking(self, what: str, place: str, reason: str = "") -> InputError:
+        """The error of something that cannot be had, which has its ``place`` below the folder."""
+        if self.folder is None:
+            why = f"cannot be had ({reason})" if reason else "cannot be had"
+            return InputError(
+                f"{self.field}=null: {what} {why}; without a network give {self.field}=FOLDER and put it into "
+                f"FOLDER/{place}"
+            )
+        return InputError(f"{self.field}={self.folder}: lacks {what}; put it into {self.folder / place}")
 
 
 @contextmanager
-def data_from(folder: str | os.PathLike[str] | None) -> Generator[None]:
-    """While it is open, ``datasets.load_dataset`` reads data sets from ``folder``, or says in one line what lacks.
+def data_from(source: Source) -> Generator[None]:
+    """While it is open, ``datasets.load_dataset`` reads data sets from the source, or says in one line what lacks.
 
     A data set OWNER/NAME of the hub is the folder OWNER/NAME: either a copy of the hub's, whose README.md names its
     files, or a folder for each config with a file for each split, such as ``qasper_e/test.jsonl``. Nothing of it is
     run. What is read is kept in a temporary folder and removed.
 
-    Args:
-        folder: The folder; None for the hub.
-
     Raises:
-        InputError: There is no such folder; or, as a data set is loaded, the hub cannot be reached, the data set is not
-            in the folder or cannot be read.
+        InputError: As a data set is loaded: the hub cannot be reached, the data set is not in the folder or cannot be
+            read.
     """
     import datasets  # pyright: ignore[reportMissingImports]
 
-    if folder is not None and not Path(folder).is_dir():
-        raise InputError(f"data={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
     original = datasets.load_dataset
     with TemporaryDirectory() as kept:
 
         def load(path: str, name: str | None = None, split: str | None = None, **options: Any) -> Any:
             if options.get("data_files") is not None:
                 return original(path, name=name, split=split, **options)
-            if folder is None:
-                return _of_hub(original, path, name, split, options)
-            return _of_folder(original, Path(folder), path, name, split, kept)
+            if source.folder is None:
+                return _of_hub(original, source, path, name, split, options)
+            return _of_folder(original, source, source.folder / path, path, name, split, kept)
 
         datasets.load_dataset = load
         try:
@@ -49,33 +68,42 @@ def data_from(folder: str | os.PathLike[str] | None) -> Generator[None]:
             datasets.load_dataset = original
 
 
-def _of_hub(original: Callable[..., Any], path: str, name: str | None, split: str | None, options: Any) -> Any:
+def _place(path: str, name: str | None, split: str | None) -> str:
+    """Where a data set is looked for below the folder, for people."""
+    file = "/".join(part for part in (path, name, split or "test") if part)
+    return f"{file}.jsonl (named by the split; or {OTHERS})"
+
+
+def _of_hub(
+    original: Callable[..., Any], source: Source, path: str, name: str | None, split: str | None, options: Any
+) -> Any:
     try:
         return original(path, name=name, split=split, **options)
     except Exception as error:
-        raise InputError(
-            f"data=null: {path} of Hugging Face's hub cannot be had ({in_one_line(error)}); without a network give "
-            f"data=FOLDER and put the data set into FOLDER/{path}, as {LAYOUT}, here CONFIG={name}"
-        ) from None
+        what = f"{path} of Hugging Face's hub"
+        raise source.lacking(what, _place(path, name, split), in_one_line(error)) from None
 
 
 def _of_folder(
-    original: Callable[..., Any], folder: Path, path: str, name: str | None, split: str | None, kept: str
+    original: Callable[..., Any],
+    source: Source,
+    place: Path,
+    path: str,
+    name: str | None,
+    split: str | None,
+    kept: str,
 ) -> Any:
-    place = folder / path
     files = sorted(file for file in (place / (name or "")).glob("*.*") if file.suffix in READERS)
+    splits: dict[str, list[str]] = {}
+    for file in files:  # test-00000-of-00002.parquet is of the split test
+        splits.setdefault(file.stem.split("-")[0], []).append(str(file))
     try:
-        if files:  # test-00000-of-00002.parquet is of the split test
-            splits: dict[str, list[str]] = {}
-            for file in files:
-                splits.setdefault(file.stem.split("-")[0], []).append(str(file))
+        if splits and (split is None or split.split("[")[0] in splits):
             reader = READERS[files[0].suffix]
             return original(reader, data_files=splits, split=split, cache_dir=kept)
         if (place / "README.md").is_file():
             return original(str(place), name=name, split=split, cache_dir=kept)
     except Exception as error:
-        raise InputError(f"data={folder}: {path}, config {name}: cannot be read: {in_one_line(error)}") from None
-    raise InputError(
-        f"data={folder}: must have the data set {path} of Hugging Face's hub as a folder {place}, with {LAYOUT}, here "
-        f"CONFIG={name}"
-    )
+        given = f"{source.field}={source.folder}"
+        raise InputError(f"{given}: {path}, config {name}: cannot be read: {in_one_line(error)}") from None
+    raise source.lacking(f"the data set {path} of Hugging Face's hub", _place(path, name, split))

@@ -3,9 +3,10 @@
 import io
 import logging
 import random
+import sys
 import warnings
 from collections.abc import Generator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 
 import numpy as np
 import torch
@@ -13,13 +14,16 @@ import torch
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """Keeps back what the harness logs, warns of in its imports, and prints to standard output."""
-    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets")]
+    """Keeps back what the harness logs, warns of in its imports, and prints to standard output; its progress bars, too,
+    where standard error is no terminal."""
+    loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        shows_bars = sys.stderr is not None and sys.stderr.isatty()
+        bars = nullcontext() if shows_bars else redirect_stderr(io.StringIO())
+        with redirect_stdout(io.StringIO()), bars, warnings.catch_warnings():
             for kind in (SyntaxWarning, DeprecationWarning):
                 warnings.simplefilter("ignore", kind)
             warnings.filterwarnings("ignore", module="fuzzywuzzy")  # that it compares strings slowly

@@ -1,10 +1,10 @@
 """``synthlab evaluate``: measure a language model on long texts, by perplexity at each length and by position."""
 
-import re
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from synthlab.cli import hydra_app
-from synthlab.errors import InputError, require
+from synthlab.errors import require
 
 INTERRUPTED = "finished parts are kept; the same command goes on from there"
 
@@ -20,41 +20,48 @@ def task(raw: dict[str, Any]) -> bool:
         require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
     with hydra_app.quick_imports():
         from synthlab.output import say
-        from synthlab.perplexity.evaluation import evaluate
-        from synthlab.perplexity.opening import open_model
-        from synthlab.perplexity.report import write_all
+        from synthlab.perplexity.evaluation import evaluate, writing
+        from synthlab.perplexity.opening import identity_of, open_model
+        from synthlab.perplexity.report import write_all, write_tasks
         from synthlab.perplexity.tables import printed
 
     opened = open_model(settings)
-    if settings.texts is not None:
-        found = evaluate(settings, opened)
-        written = write_all(settings, found)
-        say(*printed(found.tables), "", "written:", *(f"  {file}" for file in written))
-    if settings.tasks:
-        table, written = _run_tasks(settings, opened)
-        say(*([""] if settings.texts else []), table, "", "written:", *(f"  {file}" for file in written))
+    with _prepared(settings, opened) as scores:
+        if settings.texts is not None:
+            found = evaluate(settings, opened)
+            written = write_all(settings, found)
+            say(*printed(found.tables), "", "written:", *(f"  {file}" for file in written))
+        if scores is not None:
+            with writing(settings):
+                table = scores()
+            written = write_tasks(settings, identity_of(opened.model), table)
+            say(*([""] if settings.texts else []), table.to_string(index=False), "", "written:")
+            say(*(f"  {file}" for file in written))
     return True
 
 
-def _run_tasks(settings: Any, opened: Any) -> tuple[str, list[str]]:
-    """Run the benchmark tasks and write their scores; returns their table for people, and the files."""
-    from synthlab.benchmarks.harness import evaluate_tasks
-    from synthlab.perplexity.opening import identity_of
-    from synthlab.perplexity.report import write_tasks
+def _prepared(settings: Any, opened: Any) -> AbstractContextManager[Any]:
+    """The tasks of the settings with their data, before texts are measured; None where there are none."""
+    if not settings.tasks:
+        return nullcontext()
+    from synthlab.benchmarks.harness import prepared
+    from synthlab.benchmarks.kept import KeptScores
+    from synthlab.perplexity.opening import identity_of, tokenizer_identity
+    from synthlab.storage.files import Folder
 
-    try:
-        scores = evaluate_tasks(
-            opened.model,
-            opened.tokenizer,
-            settings.tasks,
-            data=settings.task_data,
-            limit=settings.task_limit,
-            seed=settings.seed,
-            lengths=tuple(settings.lengths),
-        )
-    except InputError as error:  # the function calls its argument data
-        raise InputError(*(re.sub(r"\bdata(?=[:=])", "task_data", line) for line in error.lines)) from None
-    return scores.to_string(index=False), write_tasks(settings, identity_of(opened.model), scores)
+    model = f"{identity_of(opened.model)} {tokenizer_identity(opened.tokenizer)}"
+    return prepared(
+        opened.model,
+        opened.tokenizer,
+        settings.tasks,
+        data=settings.task_data,
+        limit=settings.task_limit,
+        samples=settings.task_samples,
+        seed=settings.seed,
+        lengths=tuple(settings.lengths),
+        field="task_data",
+        kept=KeptScores(Folder(settings.folder), model),
+    )
 
 
 def main() -> None:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from synthlab.errors import InputError, in_one_line, lacks
+from synthlab.errors import InputError, lacks
 from synthlab.language.config import LanguageConfig
 from synthlab.language.huggingface import to_huggingface
+from synthlab.language.huggingface_files import causal_model, refusing
 from synthlab.language.tokenizer import byte_tokenizer
 from synthlab.language.trained import TrainedLanguage
 from synthlab.output import tell
@@ -23,15 +24,13 @@ from synthlab.storage.store import IDENTITY, Store
 from synthlab.training.devices import find_device
 
 try:
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # pyright: ignore[reportMissingImports]
+    from transformers import AutoTokenizer  # pyright: ignore[reportMissingImports]
     from transformers.utils import logging as reports  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(lacks("synthlab.perplexity.opening", "transformers", "lm")) from error
 
 BYTES = "bytes"  # the name of the tokenizer of the lab's texts
 GIVE = "give a folder of Transformers, a name on the hub, or a run of the lab, 16 hexadecimal digits"
-# What Transformers raises for folders and names that are none.
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError)
 
 
 class Opened(NamedTuple):
@@ -83,6 +82,14 @@ def identity_of(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
+def tokenizer_identity(tokenizer: Any) -> str:
+    """A checksum of how a tokenizer cuts texts."""
+    inner = getattr(tokenizer, "backend_tokenizer", None)
+    told = json.dumps(sorted(tokenizer.get_vocab().items())) if inner is None else inner.to_str()
+    special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
+    return hashlib.sha256(f"{type(tokenizer).__name__} {special} {told}".encode()).hexdigest()
+
+
 def _bytes_of(values: Tensor) -> Any:
     return values.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()  # a buffer, not a copy
 
@@ -108,14 +115,7 @@ def _pretrained(name: str, dtype: torch.dtype) -> nn.Module:
         if not _may_be_on_the_hub(name):
             raise InputError(f"model={name}: there is no such folder; {GIVE}")
         tell(f"model={name}: is no folder here; asking the hub")
-    with _refusing("model", name):
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            name, dtype=dtype, trust_remote_code=False, output_loading_info=True
-        )
-    model, info = loaded
-    if lost := sorted([*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])]):
-        raise InputError(f"model={name}: lacks the weights {lost[0]} and {len(lost) - 1} others; must have all")
-    return model
+    return causal_model("model", name, dtype=dtype)
 
 
 def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
@@ -129,26 +129,12 @@ def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
         name = BYTES
     if name == BYTES:
         return byte_tokenizer()
-    with _refusing("tokenizer", name or settings.model):
+    with refusing("tokenizer", name or settings.model):
         return AutoTokenizer.from_pretrained(name or settings.model, trust_remote_code=False)
 
 
 def _may_be_on_the_hub(name: str) -> bool:
     return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
-
-
-@contextmanager
-def _refusing(field: str, name: str) -> Generator[None]:
-    """Turn what Transformers raises for a folder or a name into one line."""
-    try:
-        yield
-    except InputError:
-        raise
-    except UNREADABLE as error:
-        reason = in_one_line(error)
-        if "couldn't connect" in reason or "offline" in reason.lower():
-            reason = "the hub cannot be reached; download it where there is a network, and give its folder"
-        raise InputError(f"{field}={name}: cannot be loaded: {reason:.300}") from None
 
 
 @contextmanager

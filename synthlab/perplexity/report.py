@@ -14,7 +14,7 @@ from synthlab.perplexity.settings import Settings
 from synthlab.storage.files import Folder
 
 NO_MOMENT = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "png": {"Software": None}}
-TASK_KEYS = {"tasks", "task_data", "task_limit"}
+TASK_KEYS = {"tasks", "task_data", "task_limit", "task_samples"}
 
 
 def write_all(settings: Settings, found: Evaluation) -> list[str]:

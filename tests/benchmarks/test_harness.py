@@ -10,6 +10,7 @@ import torch
 
 from support.records import opened
 from support.small import small
+from support.tiny_llama import answering, llama
 from synthlab.benchmarks.made import samples, share
 from synthlab.errors import InputError
 
@@ -21,24 +22,16 @@ LONGBENCH = {"passage_count": (100, 4500, 9000, 9001), "lcc": (3999, 4000)}
 @pytest.fixture(scope="module")
 def lm():
     """Two models, a tokenizer, and what is tested here."""
-    transformers = pytest.importorskip("transformers")
     pytest.importorskip("lm_eval")
     from synthlab.benchmarks.harness import evaluate_tasks
     from synthlab.language.huggingface import to_huggingface
     from synthlab.language.tokenizer import byte_tokenizer
 
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.LlamaConfig(
-        vocab_size=256, max_position_embeddings=4096, bos_token_id=None, eos_token_id=None, **sizes
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        llama = transformers.LlamaForCausalLM(config)
     # With a cache, without one, and with an encoding that changes with the length of the text.
-    models = {"llama": llama} | {
+    models = {"llama": llama(seed=1)} | {
         name: to_huggingface(opened(small("language=text", f"encoding={name}"))) for name in ("alibi", "dynamic_ntk")
     }
-    return SimpleNamespace(evaluate=evaluate_tasks, tokenizer=byte_tokenizer(), models=models, hf=transformers)
+    return SimpleNamespace(evaluate=evaluate_tasks, tokenizer=byte_tokenizer(), models=models)
 
 
 @pytest.fixture(scope="module")
@@ -95,17 +88,8 @@ def test_scores_of_tasks_made_here_are_a_direct_count(lm, name):
 def test_a_model_that_knows_the_answers_gets_all_of_them(lm):
     """Not a model: it writes what it is told by the prompt. So the whole road from generation to score is right."""
     told = {sample.prompt: sample.target for sample in samples("facts", 300, 4, str.encode, 2)}
-    llama = lm.models["llama"]
-
-    def generate(input_ids, max_length, **_):
-        prompt = bytes(input_ids[0].tolist()).decode()
-        return torch.tensor([[*input_ids[0].tolist(), *told[prompt].encode()][:max_length]])
-
-    llama.generate = generate
-    try:
-        frame = lm.evaluate(llama, lm.tokenizer, ["facts"], limit=4, seed=2, lengths=[300])
-    finally:
-        del llama.generate
+    model = answering(llama(), lm.tokenizer, told.__getitem__)
+    frame = lm.evaluate(model, lm.tokenizer, ["facts"], limit=4, seed=2, lengths=[300])
     assert frame[frame.metric == "recall"].value.item() == 1
 
 
@@ -126,9 +110,9 @@ def test_scores_of_the_harness_s_tasks_from_a_folder_are_a_direct_count(lm, name
 
     folder = next(iter(babilong.__path__))
     manager = TaskManager(include_path=folder, include_defaults=False, metadata={"max_seq_lengths": "1k"})
-    from synthlab.benchmarks.data import data_from
+    from synthlab.benchmarks.data import Source, data_from
 
-    with data_from(data):
+    with data_from(Source.of(data)):
         [task] = manager.load(["babilong_qa1"])["tasks"].values()
     task.set_fewshot_seed(0)
     found = []
@@ -160,23 +144,42 @@ def test_what_cannot_be_had_ends_with_one_line(lm, data, monkeypatch):
         return str(caught.value)
 
     place = data / "Xnhyacinth/LongBench"
-    assert f"as a folder {place}, with CONFIG/SPLIT" in refused("longbench_trec_e", data=data)
+    assert f"put it into {place}/trec_e/test.jsonl (named by the split" in refused("longbench_trec_e", data=data)
+    line = refused("babilong_qa1", data=data, lengths=[2000])
+    assert f"put it into {data}/RMT-team/babilong-1k-samples/2k/qa1.jsonl (named" in line
+    line = refused("babilong_qa2", data=data, lengths=[1000])  # where another split of the same config is
+    assert f"put it into {data}/RMT-team/babilong-1k-samples/1k/qa2.jsonl (named" in line
     assert "data=nowhere: must be a folder of data sets" in refused("longbench_trec_e", data="nowhere")
     (place / "qasper_e").mkdir()
     (place / "qasper_e/test.jsonl").write_text('{"context": "no question"}\n')
     assert "longbench_qasper_e: cannot be made: UndefinedError" in refused("longbench_qasper_e", data=data)
     assert "lengths=1500: must be 1000 or 1024 times" in refused("babilong_qa1", data=data, lengths=[1500])
     assert "lengths=[]: must have a number" in refused("needle")
-    assert "depths=[0.5]: must be left out" in refused("needle", "babilong_qa1", lengths=[64], depths=[0.5])
+    assert "samples=null: must be how many samples of needle" in refused("needle", lengths=[64])
+    assert "depths=[0.5]: must be left out" in refused("needle", "babilong_qa1", lengths=[64], depths=[0.5], limit=1)
     assert "limit=0" in refused("needle", lengths=[64], limit=0)
     assert "tasks=needle: must be named once" in refused("needle", "needle", lengths=[64])
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
     line = refused("longbench_trec_e")
-    assert "put the data set into FOLDER/Xnhyacinth/LongBench" in line
-    assert "here CONFIG=trec_e" in line
-    broken = lm.hf.LlamaForCausalLM(lm.models["llama"].config)
+    assert "put it into FOLDER/Xnhyacinth/LongBench/trec_e/test.jsonl" in line
+    broken = llama()
     broken.lm_head.weight.data[:] = math.nan
-    assert "logits are no finite numbers" in refused("needle", lengths=[64], model=broken)
-    other = lm.hf.LlamaConfig(**lm.models["llama"].config.to_dict() | {"vocab_size": 200})
-    line = refused("needle", lengths=[64], model=lm.hf.LlamaForCausalLM(other))
+    assert "logits are no finite numbers" in refused("needle", lengths=[64], limit=1, model=broken)
+    line = refused("needle", lengths=[64], limit=1, model=llama(200))
     assert "tokenizer: has 256 tokens; must be that of the model, which has 200" in line
+
+
+def test_data_that_lacks_a_field_ends_with_one_line(lm, data, tmp_path):
+    """Not the first sample, which the harness looks at as it opens a task; and lengths, by which LongBench-E is told
+    apart."""
+    model, whole = lm.models["llama"], {"context": "one", "answers": ["1"], "all_classes": None, "length": 5}
+    write(tmp_path / "Xnhyacinth/LongBench/passage_count_e/test.jsonl", [whole, whole | {"answers": None}])
+    write(tmp_path / "Xnhyacinth/LongBench/lcc_e/test.jsonl", [{"context": "one", "answers": ["1"]}])
+    for task, line in {
+        "passage_count": "tasks=longbench_passage_count_e: cannot be evaluated: TypeError",
+        "lcc": "tasks=longbench_lcc_e: its data must have the field length, a number of words",
+    }.items():
+        with pytest.raises(InputError) as caught:
+            lm.evaluate(model, lm.tokenizer, [f"longbench_{task}_e"], data=tmp_path)
+        [found] = caught.value.lines
+        assert found.startswith(line)

@@ -167,7 +167,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("pretrained=nowhere", "pretrained=nowhere: cannot be opened as a causal model ("),
+        ("pretrained=nowhere", "pretrained=nowhere: cannot be opened ("),
         ("texts=nowhere", "texts=nowhere: cannot be read (No such file or directory)"),
         ("output=/dev/null", "output=/dev/null: is no folder"),
         ("factor=0", "factor=0: must be greater than or equal to 1"),

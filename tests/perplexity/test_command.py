@@ -5,8 +5,12 @@ import shutil
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from support.small import small
+from support.tiny_llama import llama as tiny_llama
+from support.tiny_llama import saved
+from synthlab.perplexity.figure import draw
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together
 
@@ -18,20 +22,16 @@ QUICK = ["device=cpu", "lengths=[8,16]", "measures=[disjoint,strided,sliding,las
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     """A folder with a random Llama of bytes, and its tokenizer."""
-    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
-    from synthlab.language.tokenizer import byte_tokenizer
-
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    folder = tmp_path_factory.mktemp("llama")
-    transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=256, **sizes)).save_pretrained(folder)
-    byte_tokenizer().save_pretrained(folder)
-    return folder
+    pytest.importorskip("transformers")
+    return saved(tmp_path_factory.mktemp("llama"))
 
 
 @pytest.fixture
-def evaluate(invoke, tmp_path):
-    """The command on two texts and one that is too short, in a folder of its own."""
+def evaluate(invoke, tmp_path, monkeypatch):
+    """The command on two texts and one that is too short, in a folder of its own; its figure, which takes longer than
+    all else, is empty."""
+    pytest.importorskip("transformers")
+    monkeypatch.setattr("synthlab.perplexity.report.draw", lambda *_: Figure())
     texts = tmp_path / "texts"
     texts.mkdir()
     for name, text in {"a": "abcdefgh" * 4, "b": "The quick brown fox jumps.", "c": "short"}.items():
@@ -49,7 +49,8 @@ def written(folder):
     return {path.name: path.read_bytes() for path in folder.glob("evaluate/[0-9a-f]*/*") if path.parent.name != "parts"}
 
 
-def test_a_model_is_measured_and_measured_again_from_what_is_kept(evaluate, llama, tmp_path):
+def test_a_model_is_measured_and_measured_again_from_what_is_kept(evaluate, llama, tmp_path, monkeypatch):
+    monkeypatch.setattr("synthlab.perplexity.report.draw", draw)
     first = evaluate(llama)
     assert first.status == 0, first.err
     assert first.err.startswith("documents: 2 of 3; 1 have fewer than 16 tokens\ncost: ")
@@ -136,7 +137,7 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path, monkeypat
 
     refuse(evaluate(tmp_path / "nowhere"), "there is no such folder; give a folder")
     (tmp_path / "empty").mkdir()
-    refuse(evaluate(tmp_path / "empty"), f"model={tmp_path / 'empty'}: cannot be loaded")
+    refuse(evaluate(tmp_path / "empty"), f"model={tmp_path / 'empty'}: cannot be opened (")
     refuse(evaluate("0123456789abcdef"), "there is no such record")
     refuse(evaluate(llama, "bos=document"), "bos=document: the tokenizer has no token to begin")
 
@@ -145,7 +146,7 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(AutoModelForCausalLM, "from_pretrained", unreachable)
-        refuse(evaluate("nobody/nothing"), "model=nobody/nothing: cannot be loaded: the hub cannot be reached")
+        refuse(evaluate("nobody/nothing"), "model=nobody/nothing: cannot be opened (the hub cannot be reached")
     small_vocabulary = tmp_path / "few"
     config = AutoConfig.from_pretrained(llama)
     config.vocab_size = 100
@@ -159,6 +160,30 @@ def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path, monkeypat
     assert not (tmp_path / "evaluate").exists()
 
 
+def test_damaged_folders_are_refused_in_one_line(evaluate, llama, tmp_path):
+    whole = (llama / "model.safetensors").read_bytes()
+    damages = {
+        "model.safetensors": [b"", whole[:-8], b"\xff" * 64],
+        "config.json": [b"", b"[]", b'{"model_type": "llama"'],
+    }
+    for name, contents in {**damages, "tokenizer.json": [b"{", b"[]"]}.items():
+        for content in contents:
+            folder = tmp_path / "damaged"
+            shutil.copytree(llama, folder)
+            (folder / name).write_bytes(content)
+            refuse(evaluate(folder), f"={folder}: cannot be opened (" if name != "tokenizer.json" else "tokenizer=")
+            shutil.rmtree(folder)
+    assert not (tmp_path / "evaluate").exists()
+
+
+def test_answers_that_are_no_numbers_are_refused_before_a_table_is_written(evaluate, tmp_path):
+    broken = tiny_llama()
+    broken.lm_head.weight.data[:] = float("nan")
+    broken.save_pretrained(tmp_path / "broken")
+    refuse(evaluate(tmp_path / "broken", "tokenizer=bytes"), "gives answers that are no numbers in ")
+    assert not written(tmp_path)
+
+
 def test_equal_documents_count_each(evaluate, llama, tmp_path):
     texts = tmp_path / "texts"
     (texts / "d.txt").write_text((texts / "a.txt").read_text())
@@ -167,32 +192,6 @@ def test_equal_documents_count_each(evaluate, llama, tmp_path):
     assert set(table["documents"]) == {3}
     sums = pd.read_csv(next(tmp_path.glob("evaluate/*/documents.csv"))).query("measure == 'sliding' and length == 8")
     assert list(sums["document"]) == ["a.txt", "b.txt", "d.txt"]
+    assert sums["loss"].nunique() == 2
     mean = (sums["loss"] * sums["count"]).sum() / sums["count"].sum()
     assert table.query("measure == 'sliding' and length == 8")["loss"].item() == pytest.approx(mean)
-
-
-def test_scores_of_tasks_are_kept_beside_those_of_other_calls(invoke, llama, tmp_path, monkeypatch):
-    pytest.importorskip("lm_eval")
-    from synthlab.benchmarks import harness
-
-    calls = []
-
-    def scored(model, tokenizer, tasks, **others):
-        calls.append((tasks, others))
-        return pd.DataFrame({"task": tasks, "value": [0.5]})
-
-    def call(*words):
-        return invoke("synthlab", "evaluate", f"model={llama}", "device=cpu", f"results={tmp_path}", *words)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(harness, "evaluate_tasks", scored)
-        others = ["tasks=[facts]", "task_limit=2", "seed=3", "lengths=[300]", f"task_data={tmp_path}"]
-        assert call(*others).status == 0
-        assert calls == [(["facts"], {"data": str(tmp_path), "limit": 2, "seed": 3, "lengths": (300,)})]
-        for words in (others, [*others, "task_limit=3"], [*others[:1], "lengths=[200]"]):
-            assert call(*words).status == 0
-    assert len(list(tmp_path.glob("evaluate/tasks-*/tasks.csv"))) == 3
-    limits = {json.loads(path.read_text())["task_limit"] for path in tmp_path.glob("evaluate/tasks-*/tasks.json")}
-    assert limits == {None, 2, 3}
-    refuse(call("tasks=[longbench_lcc_e]", "task_data=nowhere"), "error: task_data=nowhere: must be a folder of data")
-    refuse(call("tasks=[needle]", "lengths=[20]"), "length=20: must be at least 52, which a text of needle takes")

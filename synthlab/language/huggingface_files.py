@@ -1,0 +1,59 @@
+"""Opening what Transformers has saved: what cannot be opened is refused in one line. Needs the extra ``lm``."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from synthlab.errors import InputError, in_one_line, is_of_memory, lacks
+
+try:
+    from transformers import AutoModelForCausalLM  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise ImportError(lacks("synthlab.language.huggingface_files", "transformers", "lm")) from error
+
+SHOWN = 300  # letters of a reason
+
+
+@contextmanager
+def refusing(field: str, name: object) -> Generator[None]:
+    """Turn whatever is raised while a folder or a name is opened into one line, ``field=name: ...``.
+
+    A damaged folder raises anything: errors of JSON, of safetensors, of shapes, of classes that are not there.
+
+    Raises:
+        InputError: Something was raised, other than for want of memory.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        if is_of_memory(error):
+            raise
+        reason = in_one_line(error)
+        if "couldn't connect" in reason or "offline" in reason.lower():
+            reason = "the hub cannot be reached; download it where there is a network, and give its folder"
+        raise InputError(f"{field}={name}: cannot be opened ({reason:.{SHOWN}})") from None
+
+
+def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
+    """A causal model of Transformers with all its weights. No code of its folder is run.
+
+    Args:
+        field: What errors call the setting that names it.
+        name: A folder, or a name on the hub.
+        options: Of ``from_pretrained``.
+
+    Raises:
+        InputError: There is none, it is damaged, or weights are missing, which Transformers would draw at random.
+    """
+    with refusing(field, name):
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            name, trust_remote_code=False, output_loading_info=True, **options
+        )
+    model, info = loaded
+    if lost := sorted([*info["missing_keys"], *(each[0] for each in info["mismatched_keys"])]):
+        others = f" and {len(lost) - 1} others" if lost[1:] else ""
+        raise InputError(f"{field}={name}: lacks the weights {lost[0]}{others}; must have all")
+    return model

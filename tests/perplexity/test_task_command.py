@@ -1,0 +1,120 @@
+"""``synthlab evaluate`` with tasks: on a random Llama and on a run of the lab; what is kept; what is refused."""
+
+import json
+from contextlib import contextmanager
+
+import pandas as pd
+import pytest
+
+from support.small import small
+from support.tiny_llama import saved
+from synthlab.storage.store import Store
+from synthlab.training.execution import execute_together
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    """A folder with a random Llama of bytes, and its tokenizer."""
+    pytest.importorskip("lm_eval")
+    return saved(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture
+def evaluate(invoke, llama, tmp_path):
+    """The command, with results in a folder of its own."""
+
+    def call(*words, model=llama):
+        return invoke("synthlab", "evaluate", f"model={model}", "device=cpu", f"results={tmp_path}", *words)
+
+    return call
+
+
+def refuse(outcome, line):
+    assert outcome.status == 2, outcome
+    assert outcome.err.splitlines()[-1].startswith(f"error: {line}")
+    assert "Traceback" not in outcome.err
+
+
+def tables(folder):
+    return sorted(folder.glob("evaluate/tasks-*/tasks.csv"))
+
+
+def test_scores_have_a_folder_for_each_setting(evaluate, tmp_path, monkeypatch):
+    from synthlab.benchmarks import harness
+
+    calls = []
+
+    @contextmanager
+    def scored(model, tokenizer, tasks, kept, **others):
+        calls.append((tasks, others))
+        yield lambda: pd.DataFrame({"task": tasks, "value": [0.5]})
+
+    monkeypatch.setattr(harness, "prepared", scored)
+    others = ["tasks=[facts]", "task_limit=2", "seed=3", "lengths=[300]", f"task_data={tmp_path}"]
+    assert evaluate(*others).status == 0
+    given = {"data": str(tmp_path), "limit": 2, "samples": 100, "seed": 3, "lengths": (300,), "field": "task_data"}
+    assert calls == [(["facts"], given)]
+    for words in (others, [*others, "task_limit=3"], [*others[:1], "lengths=[200]"]):
+        assert evaluate(*words).status == 0
+    assert len(tables(tmp_path)) == 3
+    limits = {json.loads(path.read_text())["task_limit"] for path in tmp_path.glob("evaluate/tasks-*/tasks.json")}
+    assert limits == {None, 2, 3}
+
+
+def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path, monkeypatch):
+    from synthlab.benchmarks import named
+
+    words = ["tasks=[needle,facts]", "lengths=[128,180]", "task_samples=2"]
+    whole = evaluate(*words, f"results={tmp_path / 'whole'}")
+    assert whole.status == 0, whole.err
+    assert "tasks: 4, of 8 samples\n" in whole.err
+    run, done = named.run, []
+
+    def interrupted(setting, task):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(task)
+        return run(setting, task)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(named, "run", interrupted)
+        stopped = evaluate(*words)
+    assert stopped.status == 130
+    assert not tables(tmp_path)
+    next(tmp_path.glob("evaluate/parts/*/*.json")).write_text('{"rows": [')  # and one was damaged since
+    going_on = evaluate(*words)
+    assert "tasks: 4, of 8 samples; 2 of 4 are recorded" in going_on.err
+    assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
+    assert "recorded" not in evaluate(*words, "seed=1").err
+    assert "recorded" not in evaluate(*words, "dtype=float64").err
+
+
+def test_tasks_on_a_run_of_the_lab(evaluate, tmp_path):
+    config = small("encoding=rope")
+    [record] = execute_together([config], keep=[config.steps])
+    Store(tmp_path / "language", save="weights").write(record)
+    outcome = evaluate(
+        f"runs={tmp_path / 'language'}", "tasks=[needle,tracking,common_words]", "lengths=[200]", "task_samples=2",
+        model=config.id,
+    )  # fmt: skip
+    assert outcome.status == 0, outcome.err
+    [path] = tables(tmp_path)
+    found = pd.read_csv(path)
+    assert set(found.task) == {"needle", "tracking", "common_words"}
+    assert set(found.samples) == {2}
+    losses = found[found.metric == "loss"].value
+    assert losses.between(4.5, 6.5).all()  # a guess among 256 bytes has 5.5
+
+
+def test_what_cannot_be_had_is_refused_before_texts_are_measured(evaluate, tmp_path):
+    (tmp_path / "book.txt").write_text("a long text " * 100)
+    texts = f"texts={tmp_path / 'book.txt'}"
+    (tmp_path / "data").mkdir()
+    data = f"task_data={tmp_path / 'data'}"
+    refuse(evaluate(texts, data, "tasks=[babilong_qa1]"), "lengths=64: must be 1000 or 1024 times")
+    refuse(evaluate(texts, "task_data=nowhere", "tasks=[babilong_qa1]"), "task_data=nowhere: must be a folder of data")
+    refuse(evaluate(texts, data, "tasks=[longbench_lcc_e]"), f"task_data={tmp_path}/data: lacks the data set")
+    refuse(evaluate(texts, "tasks=[needle]", "lengths=[20]"), "length=20: must be at least 52, which a text of needle")
+    assert not (tmp_path / "evaluate").exists()
