@@ -25,6 +25,7 @@ from synthlab.config.base import Config
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
+from synthlab.language.languages import LANGUAGES
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.figure_files import Drawn
 
@@ -137,8 +138,8 @@ class ByDepth(Analysis):
     def check(cls, study, config):
         super().check(study, config)
         assert isinstance(config, LanguageConfig)  # see ``kind``
-        if config.language["name"] != "recall":
-            raise InputError(f"language={config.language['name']}: {study} asks for facts; choose recall")
+        if not LANGUAGES.find(config.language["name"]).kinds:
+            raise InputError(f"language={config.language['name']}: {study} asks for facts; choose recall or tracking")
 
     def panels(self, runs, records):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])

@@ -14,6 +14,7 @@ from experiments.long_short_alignment.correlations import (
     lead,
     spearman,
 )
+from experiments.long_short_alignment.run_table import WITHIN
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.intervals import Estimate, Interval
@@ -24,6 +25,8 @@ claim = CORRELATIONS.claim
 # Correlation of the training loss with the log of perplexity in the paper's table 1: Pearson's of the columns that it
 # prints, and Spearman's, which is the 0.67 that it prints.
 TRAINING, TRAINING_BY_RANKS = 0.76, 0.67
+DISTANCES = {"sce": "misalignment", "excess": "misalignment beyond entropy"}
+WITNESSES_OF_MODELS = ("settings", "encodings")
 NO_OTHER = None  # no threshold is half or twice that of a correlation, which ends at 1
 
 
@@ -39,6 +42,13 @@ def estimated(
         raise NoEvidence("a quantity is not finite, or does not vary over the models")
     estimate = Estimate(Interval(found.low, found.high, COVERAGE), number, of)
     return Check(what, np.array([found.value]), low=low, estimate=estimate, centre=centre)
+
+
+def ahead(runs: pd.DataFrame, x: str, name: str, y: str, of: str) -> Check:
+    """A check that the correlation with ``y`` of ``x``, which is called ``name``, exceeds that of the training loss,
+    among models trained alike. Raises NoEvidence as ``estimated`` does."""
+    value = lead(runs, f"{x}{WITHIN}", f"loss_1x{WITHIN}", y, WITNESSES[of])
+    return estimated(runs, f"{name}, over {of}: less that of the training loss", value, of, low=0.0)
 
 
 @claim(
@@ -59,14 +69,11 @@ def estimated(
     ),
 )
 def predicts(runs: pd.DataFrame) -> list[Check]:
-    what, y = {"sce": "misalignment", "excess": "misalignment beyond entropy"}, "loss_to_4x_within"
-    found = []
-    for (x, name), of in product(what.items(), ("settings", "encodings")):
-        by = WITNESSES[of]
-        value = correlation(runs, f"{x}_within", y, by)
+    y, found = f"loss_to_4x{WITHIN}", []
+    for (x, name), of in product(DISTANCES.items(), WITNESSES_OF_MODELS):
+        value = correlation(runs, f"{x}{WITHIN}", y, WITNESSES[of])
         found.append(estimated(runs, f"{name}, over {of}: correlation", value, of, low=TRAINING, centre=NO_OTHER))
-        value = lead(runs, f"{x}_within", "loss_1x_within", y, by)
-        found.append(estimated(runs, f"{name}, over {of}: less that of the training loss", value, of, low=0.0))
+        found.append(ahead(runs, x, name, y, of))
     return found
 
 

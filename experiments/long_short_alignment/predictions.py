@@ -49,10 +49,10 @@ class Correlations(Analysis):
         self.outcomes, self.predictors, self.worth = outcomes, predictors, worth
 
     def runs(self, records, names):
-        """With the ``setting`` of each model, all but its encoding or extension; columns ``..._within`` have the mean
-        over the models of the same setting and seed subtracted."""
+        """With the ``setting`` of each model; columns ``..._within`` have the mean over the models of the same setting
+        and seed subtracted."""
         runs = super().runs(records, names)
-        return self.alone(runs.assign(setting=runs["variant"].str.partition(", ")[2]))
+        return self.alone(runs.assign(setting=settings_of(runs["variant"])))
 
     def alone(self, runs):
         columns = [name for name in dict.fromkeys([*QUANTITIES, *self.outcomes]) if name in runs]
@@ -110,6 +110,11 @@ class Correlations(Analysis):
             *(_correlation_line(row) for row in told.itertuples()),
             *(_power_line(row, self.worth) for row in others.itertuples()),
         ]
+
+
+def settings_of(variants: pd.Series) -> pd.Series:
+    """The setting of each model: what its variant says but for its encoding or extension and that it is fine-tuned."""
+    return variants.str.replace(r", fine-tuned(?=,|$)", "", regex=True).str.partition(", ")[2]
 
 
 class Scalar(Analysis):

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from itertools import product
 from typing import Any, NamedTuple, cast
 
 import pandas as pd
@@ -25,6 +26,9 @@ MEANS = {
     "perfect": "perfect_loss",
     "excess": "excess_loss",
 }
+# Answers to questions in a record, by kind, and what the share of wrong ones is called: recall_error_1x, ...
+ERRORS = {"accuracy": "recall_error", "needle": "needle_error", "tracking": "tracking_error"}
+REACHES = (1, 2, FAR, LONGEST)  # training lengths
 
 # The quantities measured of a run, and their labels on figures; l is the training length. Beyond entropy: symmetric KL.
 MISALIGNMENTS = {
@@ -49,6 +53,12 @@ QUANTITIES = MISALIGNMENTS | {
     "accuracy_4x": "top-1 accuracy after $3l$ to $4l$ tokens",
     "accuracy_to_4x": "top-1 accuracy over $4l$ tokens",
     "temperature": "temperature fitted within $l$",
+    "recall_error_1x": "share of facts not recalled after $l$ tokens",
+    "recall_error_4x": "share of facts not recalled after $4l$ tokens",
+    "needle_error_1x": "the same, facts among fillers alone, after $l$ tokens",
+    "needle_error_4x": "the same, facts among fillers alone, after $4l$ tokens",
+    "tracking_error_1x": "share of linked facts not recalled after $l$ tokens",
+    "tracking_error_4x": "share of linked facts not recalled after $4l$ tokens",
 }
 
 # The same for runs on regression tasks.
@@ -82,7 +92,8 @@ def table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame
 def row(record: Record, named: Named) -> dict[str, Any]:
     """One run's row."""
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
-    return {"id": record.config.id} | named._asdict() | settings | losses(record) | measured_beside(record)
+    names = {"id": record.config.id} | named._asdict()
+    return names | settings | losses(record) | errors(record) | measured_beside(record)
 
 
 def measured_beside(record: Record) -> dict[str, Any]:
@@ -99,11 +110,22 @@ def losses(record: Record) -> dict[str, float]:
         if metric not in record.metrics:
             continue
         values = record.metrics[metric].to_numpy()
-        reached = [k for k in (1, 2, FAR, LONGEST) if k * length <= len(values)]
+        reached = [k for k in REACHES if k * length <= len(values)]
         means |= {f"{name}_{k}x": values[(k - 1) * length : k * length].mean() for k in reached}
         if FAR in reached:
             means[f"{name}_to_{FAR}x"] = values[: FAR * length].mean()
     return means
+
+
+def errors(record: Record) -> dict[str, float]:
+    """Shares of wrong answers at the end of texts of so many training lengths, for each kind of questions that were
+    asked: means over the depths of the fact."""
+    answers, found = measured_beside(record), {}
+    for (kind, name), k in product(ERRORS.items(), REACHES):
+        shares = [share for of, share in answers.items() if of.startswith(f"{kind}@{k * record.config.train_length}@")]
+        if shares:
+            found[f"{name}_{k}x"] = 1 - sum(shares) / len(shares)
+    return found
 
 
 def fits(runs: pd.DataFrame, level: float) -> pd.Series:

@@ -7,6 +7,7 @@ from pydantic import PositiveFloat
 
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
 from experiments.long_short_alignment.predictions import Correlations, Scalar
+from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
@@ -23,6 +24,7 @@ ANALYSES = Registry(
     Analysis,
     {
         "correlations": Correlations,
+        "predictors": Predictors,
         "scalar": Scalar,
         "effect": Effect,
         "compute": Compute,

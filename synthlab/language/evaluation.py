@@ -4,6 +4,7 @@ The held-out test texts are the same for every model of a language.
 """
 
 from collections.abc import Callable
+from itertools import product
 from typing import cast
 
 import pandas as pd
@@ -115,21 +116,19 @@ def suffixes(
 
 
 def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
-    """Associative recall: top-1 accuracy and cross-entropy of the answer, for facts at each of the depths in texts of
-    each of the lengths. Empty for languages without facts."""
-    values: Measured = {}
-    for multiple in config.evaluation.lengths:
-        length = max(2, round(multiple * config.train_length))
-        for depth in config.evaluation.depths:
-            questions = language.questions(
-                config.evaluation.questions, length, depth, stream(config.evaluation.seed, "questions")
-            )
-            if questions is None:
-                return {}
-            logits = torch.cat([model(rows)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
-            accuracy = (logits.argmax(-1) == questions.answers).double().mean().item()
-            values[f"accuracy@{length}@{depth:g}"] = accuracy
-            values[f"answer_loss@{length}@{depth:g}"] = F.cross_entropy(logits, questions.answers).item()
+    """Top-1 accuracy and cross-entropy of the answer to each kind of question, for facts at each of the depths in
+    texts of each of the lengths. Those of ``recall`` are called ``accuracy`` and ``answer_loss``, those of another kind
+    by its name, and with ``_loss``. Empty for languages without facts."""
+    asked, values = config.evaluation, Measured()
+    for multiple, depth, (kind, shortest) in product(asked.lengths, asked.depths, language.kinds.items()):
+        length = max(shortest, round(multiple * config.train_length))
+        questions = language.questions(asked.questions, length, depth, stream(asked.seed, "questions"), kind)
+        if questions is None:
+            return {}
+        logits = torch.cat([model(rows)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
+        accuracy, loss = ("accuracy", "answer_loss") if kind == "recall" else (kind, f"{kind}_loss")
+        values[f"{accuracy}@{length}@{depth:g}"] = (logits.argmax(-1) == questions.answers).double().mean().item()
+        values[f"{loss}@{length}@{depth:g}"] = F.cross_entropy(logits, questions.answers).item()
     return values
 
 

@@ -29,9 +29,10 @@ from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
     name: study
-    for group in ("all", "extensions")
+    for group in ("all", "extensions", "predictors")
     for name, study in PAPER.studies(compose([f"study={group}"], name="language")["study"]).items()
 }
+MANY = ("table1", "scalar", "predictors")  # models
 # Tested up to five training lengths, which the numbers are.
 OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "test_length=40"]}
 
@@ -73,7 +74,7 @@ def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in ("table1", "scalar") else name for name in EVERY]
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in MANY else name for name in EVERY]
 )
 def test_every_study_of_the_configs_can_be_planned(name):
     planned = plan(name)
@@ -207,6 +208,8 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     # Table 1 in two of its grids, with a small model in place of its own settings.
     fewer = "study.table1.vary=[{encoding:[nope,rope,randomized],model.mlp_ratio:[2]},{encoding:[rope],extension:[pi]}]"
     given = [*OVERRIDES.values(), fewer] if name == "table1" else left_open(EVERY[name])
+    if name == "predictors":  # in one setting
+        given += ["study.predictors.vary={model.width:[16]}"]
     if name == "scalar":
         given = [override for override in given if not override.startswith("evaluation.questions=")]  # it asks none
     found = invoke("language", f"study={name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")

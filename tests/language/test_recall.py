@@ -3,6 +3,7 @@ from collections import defaultdict
 import pytest
 import torch
 
+from support.facts import enumerated, frequent, units, worlds
 from synthlab.errors import InputError
 from synthlab.language.languages.recall import Recall
 from synthlab.rng import stream
@@ -10,47 +11,6 @@ from synthlab.rng import stream
 TINY = {"keys": 2, "values": 2, "fillers": 1, "facts": 0.3, "questions": 0.4}
 # Its tokens: the facts of key 0 (values 0 and 1) and of key 1, the questions, the answers, the filler.
 FACT_00, FACT_01, FACT_10, FACT_11, ASK_0, ASK_1, ANSWER_0, ANSWER_1, FILLER = range(9)
-
-
-def worlds(keys: int, values: int):
-    if not keys:
-        yield ()
-        return
-    for rest in worlds(keys - 1, values):
-        for value in range(values):
-            yield (*rest, value)
-
-
-def units(keys, values, fillers, facts, questions, about, world):
-    """The units of a text about some of its keys: the first token, the key asked for if any, the probability."""
-    for key in about:
-        yield key * values + world[key], None, facts / len(about)
-        yield keys * values + key, key, questions / len(about)
-    for filler in range(fillers):
-        yield keys * values + keys + values + filler, None, (1 - facts - questions) / fillers
-
-
-def enumerated(sizes: dict, length: int) -> dict[tuple[int, ...], float]:
-    """All windows of ``length`` tokens and their probabilities, by way of all values and all units."""
-    keys, values, questions = sizes["keys"], sizes["values"], sizes["questions"]
-    answers = keys * values + keys
-    found = defaultdict(float)
-
-    def grow(window, asked, probability, world):
-        if len(window) == length:
-            found[window] += probability
-        elif asked is not None:
-            grow((*window, answers + world[asked]), None, probability, world)
-        else:
-            for token, key, share in units(**sizes, about=range(keys), world=world):
-                grow((*window, token), key, probability * share, world)
-
-    for world in worlds(keys, values):
-        whole = 1 / values**keys / (1 + questions)
-        grow((), None, whole, world)
-        for key in range(keys):
-            grow((), key, whole * questions / keys, world)
-    return {window: probability for window, probability in found.items() if probability > 0}
 
 
 @pytest.mark.parametrize(
@@ -116,16 +76,6 @@ def test_windows_are_drawn_as_often_as_they_are_likely(changes):
     sizes, count = TINY | changes, 30_000
     drawn = Recall(**sizes).draw(count, 3, stream(0, "training"))
     frequent(drawn, enumerated(sizes, 3))
-
-
-def frequent(drawn: torch.Tensor, expected: dict[tuple[int, ...], float]) -> None:
-    """Each window's count is the expected one within 5 standard errors, and no other window was drawn."""
-    windows, counts = drawn.unique(dim=0, return_counts=True)
-    found = dict(zip(map(tuple, windows.tolist()), counts.tolist(), strict=True))
-    assert set(found) <= set(expected)
-    for window, probability in expected.items():
-        mean = probability * len(drawn)
-        assert abs(found.get(window, 0) - mean) <= 5 * mean**0.5 + 1, window
 
 
 @pytest.mark.parametrize(

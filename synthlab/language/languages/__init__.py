@@ -5,5 +5,8 @@ from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.language.languages.recall import Recall
 from synthlab.language.languages.source import Language
 from synthlab.language.languages.text import Text
+from synthlab.language.languages.tracking import Tracking
 
-LANGUAGES = Registry("language", Language, {"hidden_markov": HiddenMarkov, "recall": Recall, "text": Text})
+LANGUAGES = Registry(
+    "language", Language, {"hidden_markov": HiddenMarkov, "recall": Recall, "text": Text, "tracking": Tracking}
+)

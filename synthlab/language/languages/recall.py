@@ -4,7 +4,7 @@ Each text assigns a value to each key. It is a sequence of units: a fact (one to
 and its answer (two tokens, one for the key and one for the value), or a filler (one token).
 """
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -26,6 +26,8 @@ class Recall(Language):
 
     Tokens, in this order: ``keys`` x ``values`` facts, ``keys`` questions, ``values`` answers, ``fillers``.
     """
+
+    kinds: ClassVar = {"recall": 2}
 
     def __init__(self, keys: Several, values: Several, fillers: Many, facts: Probability, questions: Probability):
         if facts + questions > 1:
@@ -52,7 +54,7 @@ class Recall(Language):
         keys = torch.randint(self.keys, (batch, length), generator=generator)
         return self._write_tokens(keys, self._facts(batch, generator), asks & ~answers, answers, generator)
 
-    def predict(self, tokens):
+    def predict(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L V"] | None:
         """Bayes' rule over the values of all keys.
 
         Only a window's first token can be an answer without its question. It is evidence that some key, each equally
@@ -73,15 +75,11 @@ class Recall(Language):
         probabilities[..., answers][asked] = beliefs[asked].gather(1, keys)[:, 0]
         return probabilities.log()
 
-    def questions(self, count, length, depth, generator):
+    def questions(self, count, length, depth, generator, kind="recall"):
         """The rest of the text is sampled as usual, but with the other keys only. None if the language has no facts."""
         if not self.fact_rate:
             return None
-        if length < 2:
-            raise InputError(f"length={length}: must be at least 2, a fact and a question")
-        if not 0 <= depth <= 1:
-            raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
-        place = round(depth * (length - 2))
+        place = self._place(length, depth, self.kinds[kind])
         asks, answers = self._around(count, place, length, generator)
         wanted = torch.randint(self.keys, (count, 1), generator=generator)
         keys = (wanted + torch.randint(1, self.keys, (count, length), generator=generator)) % self.keys
@@ -91,6 +89,16 @@ class Recall(Language):
         tokens[:, place] = wanted[:, 0] * self.values + answer
         tokens[:, -1] = self.first_question + wanted[:, 0]
         return Questions(tokens, self.first_answer + answer)
+
+    def _place(self, length: int, depth: float, needed: int) -> int:
+        """Of the fact at the fraction ``depth`` of a text of ``length`` tokens. It and what must follow are ``needed``
+        tokens. Raises InputError."""
+        if length < needed:
+            told = "a fact and a question" if needed == 2 else "a fact, a link and a question"
+            raise InputError(f"length={length}: must be at least {needed}, {told}")
+        if not 0 <= depth <= 1:
+            raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
+        return round(depth * (length - needed))
 
     def _around(
         self, count: int, place: int, length: int, generator: torch.Generator

@@ -1,7 +1,8 @@
 """The interface of languages: windows of text and, where it is known, the Bayes-optimal predictor."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +22,7 @@ class Language(ABC):
     """A stationary process of tokens 0 to ``vocabulary`` - 1."""
 
     vocabulary: int
+    kinds: ClassVar[Mapping[str, int]] = {}  # of ``questions``, and the tokens of the shortest text that asks each
 
     @abstractmethod
     def draw(self, batch: int, length: int, generator: torch.Generator, held_out: bool = False) -> Int[Tensor, "B L"]:
@@ -32,10 +34,13 @@ class Language(ABC):
         given the tokens of the window up to there. -inf for tokens that cannot follow. None if it is unknown."""
         return None
 
-    def questions(self, count: int, length: int, depth: float, generator: torch.Generator) -> Questions | None:
-        """Sample ``count`` texts of ``length`` tokens (2 or more) whose last token is a question. The fact that answers
-        it occurs once, at the fraction ``depth`` of the text: 0 is the first token, 1 the one before the question. None
-        for languages without facts. Raises InputError for another length or depth."""
+    def questions(
+        self, count: int, length: int, depth: float, generator: torch.Generator, kind: str = "recall"
+    ) -> Questions | None:
+        """Sample ``count`` texts of ``length`` tokens whose last token is a question, one of ``kinds``. The fact that
+        answers it occurs once, at the fraction ``depth`` of the text: 0 is the first token, 1 the last that leaves room
+        for what follows, the question at least. None for languages without facts. Raises InputError for a depth that
+        is no fraction, or a text too short."""
         return None
 
     def encode(self, text: str) -> list[int]:

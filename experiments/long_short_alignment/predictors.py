@@ -1,0 +1,75 @@
+"""Studies of which quantity within the training length predicts which one beyond it."""
+
+from typing import Any
+
+import pandas as pd
+
+from experiments.long_short_alignment.cells import Cells
+from experiments.long_short_alignment.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
+from experiments.long_short_alignment.predictions import Correlations
+from experiments.long_short_alignment.run_table import WITHIN
+from synthlab.studies.presentation.figure_files import Drawn
+
+AMONG = {WITHIN: "models of one setting", "": "all models"}
+
+
+class Predictors(Correlations):
+    """As ``correlations``, and a table of each of ``predictors`` and ``outcomes``, drawn as two maps: Pearson's
+    correlations, and their leads over the last predictor; among models of one setting, and over all."""
+
+    def panels(self, runs, records):
+        table, last = self._leads(runs), self.predictors[-1]
+        drawings = {
+            "correlations": ("correlation", Cells("value", ("low", "high"), _note(runs))),
+            "leads": (f"lead over {last}", Cells("lead", ("lead_low", "lead_high"), _note(runs))),
+        }
+        return {
+            name + kind: Drawn(f"{title}, {among}", drawing, table[table["among"] == among].reset_index(drop=True))
+            for kind, among in AMONG.items()
+            for name, (title, drawing) in drawings.items()
+        }
+
+    def tables(self, runs, records):
+        return super().tables(runs, records) | {"leads": self._leads(runs)}
+
+    def lines(self, tables):
+        rows = tables["leads"]
+        return [_line(row, self.predictors[-1]) for row in rows[rows["among"] == AMONG[WITHIN]].itertuples()]
+
+    def _leads(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """A row for each pair: Pearson's correlation, its lead over the last predictor, their intervals over settings,
+        and in ``answer`` whether it ``leads`` or ``trails``, or that this is undecided."""
+        pairs = [(x, y) for y in self.outcomes for x in self.predictors if x != y]
+        return pd.DataFrame(
+            {"among": among, "predictor": x, "outcome": y} | self._compared(runs, x + kind, y + kind, kind)
+            for kind, among in AMONG.items()
+            for x, y in pairs
+        )
+
+    def _compared(self, runs: pd.DataFrame, x: str, y: str, kind: str) -> dict[str, Any]:
+        by, last = WITNESSES["settings"], self.predictors[-1] + kind
+        found, led = correlation(runs, x, y, by), lead(runs, x, last, y, by)
+        leads = {"lead": led.value, "lead_low": led.low, "lead_high": led.high}
+        counts = {"models": len(runs), "number": runs[by].nunique(), "of": "settings"}
+        return found._asdict() | leads | {"answer": "" if x == last else answer(led)} | counts
+
+
+def answer(led: Correlation) -> str:
+    """Whether the first of two predictors ``leads`` or ``trails``, by the interval of its lead."""
+    if not led.low <= led.high:
+        return "not known"
+    return "leads" if led.low > 0 else "trails" if led.high < 0 else "undecided"
+
+
+def _note(runs: pd.DataFrame) -> str:
+    return (
+        f"Pearson's r over {len(runs)} models; {100 * COVERAGE:.0f} % intervals by the jackknife over "
+        f"{runs[WITNESSES['settings']].nunique()} settings; bold: the interval leaves out 0"
+    )
+
+
+def _line(row: Any, last: str) -> str:
+    told = f"{row.predictor} and {row.outcome}, {row.among}: {Correlation(row.value, row.low, row.high)}"
+    if not row.answer:
+        return told
+    return f"{told}, over {last} {Correlation(row.lead, row.lead_low, row.lead_high)}: {row.answer}"

@@ -1,0 +1,128 @@
+"""What predicts which failure beyond the training length: the table, its maps, and the claims."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.correlations import Correlation, lead
+from experiments.long_short_alignment.paper import PAPER
+from experiments.long_short_alignment.predictions import settings_of
+from experiments.long_short_alignment.predictor_claims import OUTCOMES
+from experiments.long_short_alignment.predictors import Predictors, answer
+from experiments.long_short_alignment.run_table import QUANTITIES, errors
+from support.small import small
+from synthlab.config.composition import compose
+from synthlab.language.config import LanguageConfig
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.verdicts import Grounds, judge
+from synthlab.training.execution import execute
+
+ERRORS = [name for name in QUANTITIES if "_error_" in name]
+
+
+def models(settings: int = 8) -> pd.DataFrame:
+    """Models in several settings: recall beyond training follows the misalignment, tracking the loss within, and the
+    loss beyond neither."""
+    generator = np.random.default_rng(0)
+    number = settings * 6
+    sce, loss, other = generator.normal(size=(3, number))
+    rows = pd.DataFrame({"sce": sce, "excess": -sce, "loss_1x": loss, "loss_4x": other})
+    near = 0.1 * generator.normal(size=number)
+    rows = rows.assign(recall_error_4x=sce + near, needle_error_4x=sce - near, tracking_error_4x=loss + near)
+    named = rows.assign(
+        setting=np.repeat(np.arange(settings), 6).astype(str), encoding=np.resize(list("abcdef"), number)
+    )
+    return named.assign(seed=0, variant=named["encoding"], arm=named["encoding"])
+
+
+def analysis() -> Predictors:
+    return Predictors(["loss_4x", "recall_error_4x", "tracking_error_4x"], ["sce", "loss_1x"], 0.2)
+
+
+def test_errors_are_means_over_the_depths_of_one_length():
+    record = execute(small("language=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
+    shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
+    shares |= {"tracking@80@0": 0.1, "tracking@32@1": 0.3, "tracking_loss@8@0": 7.0, "needle@8@1": 0.0}
+    found = errors(replace(record, outputs=pd.DataFrame([shares])))
+    wanted = {"recall_error_1x": 0.25, "recall_error_4x": 0.75, "needle_error_1x": 0.5, "tracking_error_4x": 0.7}
+    assert found == pytest.approx(wanted)
+    assert set(errors(record)) == set(ERRORS)
+    assert errors(execute(small("language=hidden_markov"))) == {}
+
+
+def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
+    rows = analysis().alone(models())
+    table = analysis().tables(rows, [])["leads"]
+    assert len(table) == 2 * 2 * 3
+    within = table[table["among"] == "models of one setting"].set_index(["predictor", "outcome"])
+    assert within["answer"].to_dict() == {
+        ("sce", "loss_4x"): "undecided",
+        ("sce", "recall_error_4x"): "leads",
+        ("sce", "tracking_error_4x"): "trails",
+        **{("loss_1x", outcome): "" for outcome in analysis().outcomes},
+    }
+    found = within.loc[("sce", "recall_error_4x")]
+    by_hand = lead(rows, "sce_within", "loss_1x_within", "recall_error_4x_within", "setting")
+    assert tuple(found[["lead", "lead_low", "lead_high"]]) == pytest.approx(tuple(by_hand))
+    assert (found["models"], found["number"], found["of"]) == (48, 8, "settings")
+    lines = analysis().lines({"leads": table})
+    assert len(lines) == 6
+    assert sum(line.endswith(("leads", "trails", "undecided")) for line in lines) == 3
+
+
+def test_an_answer_is_read_off_the_interval():
+    found = [answer(Correlation(0.1, low, high)) for low, high in ((0.05, 0.2), (-0.3, -0.1), (-0.1, 0.3))]
+    assert found == ["leads", "trails", "undecided"]
+    assert answer(Correlation(0.1, np.nan, np.nan)) == "not known"
+
+
+def test_maps_show_each_pair_and_bold_what_is_decided():
+    panels = analysis().panels(analysis().alone(models()), [])
+    assert set(panels) == {"correlations_within", "leads_within", "correlations", "leads"}
+    figure, axes = plt.subplots()
+    panels["leads_within"].draw(axes)
+    figure.canvas.draw()
+    texts = {text.get_position(): text for text in axes.texts}
+    assert set(texts) == {(x, y) for x in range(3) for y in range(2)}
+    assert [texts[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
+    assert texts[1, 1].get_text() == "0.00\n[0.00, 0.00]"
+    plt.close(figure)
+
+
+def test_too_few_settings_have_no_interval_and_are_drawn_nevertheless():
+    few = analysis().alone(models(settings=2))
+    table = analysis().tables(few, [])["leads"]
+    assert set(table["answer"]) == {"not known", ""}
+    figure, axes = plt.subplots()
+    analysis().panels(few.assign(loss_4x_within=0.0), [])["correlations_within"].draw(axes)
+    assert axes.texts[0].get_text() == "not known"
+    plt.close(figure)
+
+
+def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
+    rows = Predictors([outcome for outcome, _ in OUTCOMES.values()], ["loss_1x"], 0.2).alone(models())
+    verdicts = {v.claim.id: v for v in judge(CLAIMS.values(), "by hand", [Grounds(list(OUTCOMES), rows)])}
+    answers = {id: [check.answer for check in verdict.checks] for id, verdict in verdicts.items()}
+    # Over settings and over encodings: of misalignment, then of its part beyond entropy, which is its opposite here.
+    assert answers["P2"] == answers["P3"] == ["holds", "holds", "fails", "fails"]
+    assert answers["P4"] == ["fails"] * 4
+    assert "undecided" in answers["P1"]
+    assert str(verdicts["P2"].checks[0].witnesses) == "8 settings"
+    (same,) = judge(CLAIMS.values(), "by hand", [Grounds(["P3"], rows.assign(needle_error_4x_within=0.0))])
+    assert same.word == "not judged"
+
+
+def test_methods_that_are_trained_on_share_the_setting_of_the_others():
+    raw = compose(["study=predictors"], name="language")
+    study = PAPER.studies(raw["study"])["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
+    plan = study.plan("predictors", Overrides("study", LanguageConfig, raw, {}))
+    named = [study.named(cell, config) for cell in plan.cells[""] for config in cell.configs]
+    found = settings_of(pd.Series([each.variant for each in named]))
+    assert found.value_counts().to_dict() == dict.fromkeys(["model.width=32", "model.width=16"], len(study.arms))
+    # What follows on one training of RoPE finds it in the cache.
+    trained = {config.pretraining for config in plan.configs if config.extension is not None}
+    assert len(trained) == 2

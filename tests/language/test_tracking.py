@@ -1,0 +1,160 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.facts import enumerated, frequent
+from support.frequencies import assert_drawn_from
+from support.small import small
+from synthlab.errors import InputError
+from synthlab.language import family
+from synthlab.language.construction import build_models
+from synthlab.language.languages.tracking import Tracking
+from synthlab.rng import stream
+
+TINY = {"keys": 5, "values": 2, "fillers": 1, "facts": 0.2, "questions": 0.3, "links": 0.3}
+KINDS = ("recall", "needle", "tracking")
+
+
+def read(text: list[int], of: Tracking) -> list[tuple[str, int, int]]:
+    """Token by token what a text says: a fact (key, value), a link (key, key), a question (key, none), an answer (its
+    key, or none where the question is not there; value), or a filler."""
+    said = []
+    for before, token in pairwise([-1, *text]):
+        if token < of.first_question:
+            said.append(("fact", token // of.values, token % of.values))
+        elif token < of.first_answer:
+            said.append(("question", token - of.first_question, -1))
+        elif token < of.first_filler:
+            asked = said[-1][1] if of.first_question <= before < of.first_answer else -1
+            said.append(("answer", asked, token - of.first_answer))
+        elif token < of.first_link:
+            said.append(("filler", -1, -1))
+        else:
+            said.append(("link", *divmod(token - of.first_link, of.keys)))
+    return said
+
+
+def told(said: list[tuple[str, int, int]]) -> dict[int, set[int]]:
+    """The values that a text tells of each key, by facts, answers and any number of links."""
+    found = {}
+    for what, key, value in said:
+        if what in ("fact", "answer") and key >= 0:
+            found.setdefault(key, set()).add(value)
+    links = [(a, b) for what, a, b in said if what == "link"]
+    for _ in links:
+        for a, b in links:
+            known = found.get(a, set()) | found.get(b, set())
+            found |= {a: known, b: known} if known else {}
+    return found
+
+
+def mentions(said: list[tuple[str, int, int]], key: int) -> list[tuple[int, str]]:
+    """The places where a text says anything of a key, and how."""
+    return [(place, what) for place, (what, a, b) in enumerate(said) if a == key or (what == "link" and b == key)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"facts": 0.0}, {"links": 0.5}, {"links": 0.0}])
+def test_windows_are_drawn_as_often_as_they_are_likely(changes):
+    sizes = TINY | changes
+    frequent(Tracking(**sizes).draw(30_000, 2, stream(0, "training")), enumerated(sizes, 2))
+
+
+@settings(max_examples=20)
+@given(
+    values=st.integers(2, 5), more=st.integers(3, 6), shares=st.tuples(*[st.floats(0, 1)] * 3), seed=st.integers(0, 99)
+)
+def test_texts_never_contradict_themselves(values, more, shares, seed):
+    facts, questions, links = (share / max(1, sum(shares)) * 0.999 for share in shares)
+    language = Tracking(values + more, values, 3, facts, questions, links)
+    for text in language.draw(4, 60, stream(seed, "training")).tolist():
+        said = read(text, language)
+        assert all(len(values) == 1 for values in told(said).values())
+        assert all(a != b for what, a, b in said if what == "link")
+
+
+def test_units_have_the_shares_that_are_asked_for():
+    language = Tracking(8, 4, 16, facts=0.15, questions=0.25, links=0.2)
+    texts = language.draw(300, 100, stream(0, "training"))
+    begun = [what for text in texts.tolist() for what, _, _ in read(text, language) if what != "answer"]
+    assert_drawn_from(begun, {"fact": 0.15, "question": 0.25, "link": 0.2, "filler": 0.4})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("depth", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "sizes", [TINY, {"keys": 9, "values": 6, "fillers": 2, "facts": 0.1, "questions": 0.8, "links": 0.1}]
+)
+def test_questions_are_answered_by_what_their_kind_says(kind, depth, sizes):
+    language, length = Tracking(**sizes), 20
+    place = round(depth * (length - language.kinds[kind]))
+    tokens, answers = language.questions(200, length, depth, stream(1, "questions"), kind)
+    for text, answer in zip(tokens.tolist(), (answers - language.first_answer).tolist(), strict=True):
+        said = read(text, language)
+        asked = said[-1][1]
+        values = told(said)
+        assert values[asked] == {answer}
+        assert all(len(of_one) == 1 for of_one in values.values())
+        assert said[-1][0] == "question"
+        assert said[place][::2] == ("fact", answer)
+        if kind != "tracking":
+            assert mentions(said, asked) == [(place, "fact"), (length - 1, "question")]
+        if kind == "needle":
+            assert {what for what, _, _ in said[:place] + said[place + 1 : -1]} == {"filler"}
+        if kind == "tracking":
+            (linked, _), _ = mentions(said, asked)
+            assert place < linked < length - 1
+            assert said[linked] == ("link", asked, said[place][1])
+            assert mentions(said, said[place][1]) == [(place, "fact"), (linked, "link")]
+        # Only the first token can be an answer without its question, and only the last a question without answer.
+        assert all(what != "answer" or key >= 0 for what, key, _ in said[1:])
+        assert all(after == "answer" for (what, *_), (after, *_) in pairwise(said) if what == "question")
+
+
+def test_keys_values_and_places_of_links_are_uniform():
+    language, count, length = Tracking(**TINY), 6000, 12
+    tokens, answers = language.questions(count, length, 0.5, stream(0, "questions"), "tracking")
+    said = [read(text, language) for text in tokens.tolist()]
+    place = round(0.5 * (length - 3))
+    links = [mentions(one, one[-1][1])[0][0] for one in said]
+    asked, known = [one[-1][1] for one in said], [one[place][1] for one in said]
+    assert_drawn_from(asked, dict.fromkeys(range(5), 1 / 5))
+    assert_drawn_from(known, dict.fromkeys(range(5), 1 / 5))
+    assert_drawn_from((answers - language.first_answer).tolist(), dict.fromkeys(range(2), 1 / 2))
+    between = range(place + 1, length - 1)
+    assert_drawn_from(links, dict.fromkeys(between, 1 / len(between)))
+
+
+def test_without_facts_there_are_no_questions_about_them():
+    assert Tracking(**TINY | {"facts": 0.0}).questions(3, 8, 0.5, stream(0, "questions"), "tracking") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"links": 0.6}, "language.links=0.6: must be at most 1 - language.facts=0.2 - language.questions=0.3"),
+        ({"keys": 4}, "language.keys=4: must be at least language.values=2 and 3 more"),
+        (
+            {"keys": 100},
+            "language.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000",
+        ),
+        ({"facts": 0.9}, "language.facts=0.9: must be at most 1 - language.questions=0.3"),
+    ],
+)
+def test_bad_settings_are_refused(changes, message):
+    with pytest.raises(InputError, match=message):
+        Tracking(**TINY | changes)
+
+
+def test_a_text_has_room_for_the_link():
+    with pytest.raises(InputError, match="length=2: must be at least 3, a fact, a link and a question"):
+        Tracking(**TINY).questions(1, 2, 0.5, stream(0, "questions"), "tracking")
+
+
+def test_each_kind_is_measured_at_every_depth_and_length():
+    config = small("language=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
+    _, outputs = family.evaluate_model(build_models([config]), 0, config)
+    names = {"accuracy": 2, "answer_loss": 2, "needle": 2, "needle_loss": 2, "tracking": 3, "tracking_loss": 3}
+    asked = {f"{name}@{length}@{depth}" for name, least in names.items() for length in (least, 20) for depth in (0, 1)}
+    assert {column for column in outputs if "@" in column} == asked
