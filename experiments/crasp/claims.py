@@ -1,6 +1,7 @@
 """The paper's claims on which tasks generalize, each decided in miniature.
 
-Arms are position encodings: ``learned``, learned positions with random offsets in training, and ``nope``, none.
+Arms are position encodings: ``learned``, learned positions with random offsets in training, and ``nope``, none; and
+``learned, scale 1``, learned positions that begin as large as the tokens.
 """
 
 import pandas as pd
@@ -35,6 +36,20 @@ WITHOUT = ("interleaved_majority", "tomita4")  # no program without positional f
 )
 def even_lengths(runs: pd.DataFrame) -> list[Check]:
     return [*generalizes(runs, "learned", LEVEL), *fails(runs, "nope", LEVEL)]
+
+
+@claim(
+    "O1",
+    where="ours, on section 5",
+    statement=(
+        "(Ours.) With random offsets (aa)* generalizes if learned positions begin small, with a standard deviation of "
+        "0.02 as GPT-2's; with 1, that of the lab, it does not."
+    ),
+    quantity=f"{BEYOND}; with a standard deviation of 1 {LAST}",
+    why=WHY,
+)
+def small_positions(runs: pd.DataFrame) -> list[Check]:
+    return [*generalizes(runs, "learned", LEVEL), *fails(runs, "learned, scale 1", LEVEL)]
 
 
 @claim(

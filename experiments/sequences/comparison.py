@@ -1,6 +1,7 @@
 """The table of a paper trained again: published, ours, the range over seeds, runs that fit of all runs, verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -50,6 +51,11 @@ def _model(record: Record) -> str:
     return f"{model['depth']}l {model['heads']}h {model['width']}, {protocol.steps} steps of {protocol.batch}"
 
 
+def _unfit(row: Mapping[Hashable, Any]) -> str:
+    """What a reader of a verdict on lengths beyond training must know: a model that does not fit errs there anyway."""
+    return ", none fits" if row["verdict"] and row["fit"] == 0 and row["first"] > row["train_length"] else ""
+
+
 def shown(found: pd.DataFrame) -> pd.DataFrame:
     """The table for a reader, in words."""
 
@@ -76,7 +82,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
                 "fit": f"{row['fit']:g} of {row['runs']:g}",
                 "lengths": f"{row['first']:g} to {row['last']:g}",
                 "model": row["model"],
-                "verdict": row["verdict"],
+                "verdict": f"{row['verdict']}{_unfit(row)}",
             }
         )
     return pd.DataFrame(rows)

@@ -29,7 +29,8 @@ OF_A_RUN = ["series", "arm", "task", "train_length", "first", "last", "exact", "
 
 class Task(BaseModel):
     """One task of a paper: settings beside those of all tasks, and the ``claims`` that its runs are evidence for.
-    ``arms`` are those of the paper's that are trained, each with further settings; without them all are."""
+    ``arms`` are those of the paper's that are trained, each with further settings, and any of its own, which name their
+    encoding; without them all of the paper's are."""
 
     model_config = STRICT
     title: str
@@ -72,8 +73,8 @@ class Reproduction(Study):
     def check(self, field):
         for key, task in self.tasks.items():
             check_text(self.place(field, key), key, task.title)
-            for arm in task.arms:
-                if arm not in self.arms:
+            for arm, settings in task.arms.items():
+                if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
                     raise InputError(unknown(f"{self.place(field, key)}.arms", arm, self.arms))
 
     def check_cells(self, field, key, cells):

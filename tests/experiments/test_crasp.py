@@ -132,6 +132,9 @@ def test_claims_by_hand():
         assert judged(claim, split).word == "holds"
         assert judged(claim, both).word == "holds in part"
         assert judged(claim, rows({"learned": BADLY, "nope": WELL})).word == "holds in part"  # the range to 40 holds
+    large = split.replace({"nope": "learned, scale 1"})
+    assert judged("O1", large).word == "holds"
+    assert judged("O1", split).word == "not judged"
     for claim in ("C2", "C5"):
         assert judged(claim, both, split).word == "holds"
         assert judged(claim, both, neither).word == "holds in part"
@@ -156,7 +159,7 @@ def test_every_claim_belongs_to_a_task_and_every_task_has_published_numbers():
     (study,) = PAPER.studies(compose(["paper=crasp"], name="papers")["paper"]).values()
     assert {claim for task in study.tasks.values() for claim in task.claims} == set(CLAIMS)
     stated = {(entry.task, entry.arm) for entry in NUMBERS.entries}
-    assert {(key, arm) for key, grid in study.grids.items() for arm in grid.arms} <= stated
+    assert {(key, arm) for key, grid in study.grids.items() for arm in grid.arms if arm in study.arms} <= stated
 
 
 @pytest.mark.parametrize("name", GRIDS)
@@ -170,7 +173,8 @@ def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
             step = config.train_length
             assert config.bins == [[step + 1, 2 * step], [2 * step + 1, 3 * step]], key
             assert config.stop.exact == 1.0
-            assert config.encoding["name"] == cell.arm
-            assert config.positions["name"] == ("offset" if cell.arm == "learned" else "contiguous")
+            assert config.encoding["name"] == cell.arm.removesuffix(", scale 1")
+            assert config.positions["name"] == ("contiguous" if cell.arm == "nope" else "offset")
+            assert config.encoding.get("scale", 0.02) == (1.0 if cell.arm.endswith("scale 1") else 0.02)
             assert config.model["width"] <= 64
     assert {config.seed for config in planned.configs} == {0}
