@@ -10,6 +10,7 @@ from omegaconf import OmegaConf
 from experiments.__main__ import other_paper
 from experiments.crasp.paper import PAPER
 from support.hasty import hastily
+from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import InputError
 
 OWN = """
@@ -67,6 +68,18 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
     assert (folder / "s.png").stat().st_size > 10_000
     again = invoke("experiments", *own, "replot=true")
     assert (again.status, again.out) == (0, outcome.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [path.stem for path in sorted((conf_dir() / "paper").glob("*.yaml"))])
+def test_every_paper_is_trained_drawn_and_judged_in_two_steps(name, invoke, hasty, tmp_path):
+    ((key, paper),) = compose([f"paper={name}"], name="papers")["paper"].items()
+    outcome = invoke("experiments", f"paper={name}", "seeds=1", "workers=1", f"results={tmp_path}")
+    assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
+    table = pd.read_csv(tmp_path / "sequences" / "figures" / f"{key}_table.csv")
+    assert table["task"].unique().tolist() == list(paper["tasks"])
+    for claim in {claim for task in paper["tasks"].values() for claim in task["claims"]}:
+        assert re.search(rf"^{claim} \(", outcome.out, re.M)
 
 
 @pytest.mark.slow
