@@ -77,7 +77,7 @@ class Suite(Grid, Study):
     def fitting(self, plan, records, evidence):
         table = evidence[""].drop_duplicates("run")
         alone = evidence[""][evidence[""]["fit"]]
-        runs = sum(len(series.records) for series in _series(plan, records))
+        runs = len({record.config.id for series in _series(plan, records) for record in series.records})
         return {"": Fitting(runs, len(table), int(table["fit"].sum()), alone)}
 
     def results(self, plan, records, evidence, kept):
@@ -126,6 +126,7 @@ def bins_of(series: Series, fit: float) -> pd.DataFrame:
                 series=series.label,
                 seed=record.config.seed,
                 run=record.config.id,
+                train_length=record.config.train_length,
                 fit=is_fit,
                 step=int(record.training["step"].iloc[-1]),
             )
@@ -133,10 +134,11 @@ def bins_of(series: Series, fit: float) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
 
 
-def by_series(table: pd.DataFrame) -> pd.DataFrame:
-    """Exact match of each series in each range of lengths: median, least and greatest over all finished runs, and the
-    median over those that fit."""
-    grouped = table.assign(fitting=table["exact"].where(table["fit"])).groupby(["series", "first", "last"], sort=False)
+def by_series(table: pd.DataFrame, names: Sequence[str] = ("series",)) -> pd.DataFrame:
+    """Exact match of each series, told apart by the columns ``names``, in each range of lengths: median, least and
+    greatest over all finished runs, and the median over those that fit."""
+    fitting = table.assign(fitting=table["exact"].where(table["fit"]))
+    grouped = fitting.groupby([*names, "first", "last"], sort=False)
     summary = grouped.agg(
         median=("exact", "median"),
         least=("exact", "min"),

@@ -84,10 +84,18 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
             yield f"{path}.name", value
-        elif value is None or isinstance(value, bool | int | float | str):
+        elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
             yield path, value
         else:
             raise InputError(f"{path}={value!r}: must be a number, a string, a truth value, None or a mapping of these")
+
+
+def _is_ranges(value: Any) -> bool:
+    """Whether a value is ranges, such as ``[[21, 40], [41, 60]]``, the only lists among settings."""
+    ranges = cast(list[Any], value) if isinstance(value, list) else []
+    return bool(ranges) and all(
+        isinstance(each, list) and all(isinstance(end, int) for end in cast(list[Any], each)) for each in ranges
+    )
 
 
 def as_overrides(values: Mapping[str, Any]) -> Iterator[str]:
@@ -116,6 +124,8 @@ class Composed:
         config = copy.deepcopy(self.config)
         for group, name in settings.items():
             if isinstance(config.get(group), dict):
+                if isinstance(name, list):
+                    raise InputError(f"{group}={name}: must be a name")
                 config[group] = copy.deepcopy(self._member(group, name))
                 for key in self.overrides:
                     if key.startswith(f"{group}."):

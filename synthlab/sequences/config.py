@@ -17,7 +17,7 @@ Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
 
 
 class Curriculum(BaseModel):
-    """Training lengths that grow; each field is described in ``conf/sequences.yaml``."""
+    """Training lengths that grow; each field is described in ``conf/sequences_run.yaml``."""
 
     model_config = STRICT
     start: Length | None
@@ -25,7 +25,7 @@ class Curriculum(BaseModel):
 
 
 class Stop(BaseModel):
-    """When training stops early; each field is described in ``conf/sequences.yaml``."""
+    """When training stops early; each field is described in ``conf/sequences_run.yaml``."""
 
     model_config = STRICT
     exact: Share | None
@@ -34,7 +34,7 @@ class Stop(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """How a model is tested; each field is described in ``conf/sequences.yaml``."""
+    """How a model is tested; each field is described in ``conf/sequences_run.yaml``."""
 
     model_config = STRICT
     sequences: Count
@@ -45,7 +45,7 @@ class SequencesConfig(Config):
     """A model of a task whose answer is tokens, trained on lengths ``train_from`` to ``train_length`` and tested on
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
-    results_version = 1
+    results_version = 2
     config_name = folder = "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     problem: Member

@@ -80,9 +80,11 @@ def by_length(scorer: Scorer, config: SequencesConfig) -> pd.DataFrame:
 
 def by_bin(metrics: pd.DataFrame, config: SequencesConfig) -> pd.DataFrame:
     """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length
-    and the number of ``sequences``; all lengths count alike. And the ``horizon``, the same in all rows."""
+    and the number of ``sequences``; all lengths count alike. And the ``horizon``, counted from ``train_from`` on, the
+    same in all rows."""
     ranges = [[config.train_from, min(config.train_length, config.test_length)], *(config.bins or [])]
-    reached = horizon(metrics["length"].tolist(), metrics["exact"].tolist(), config.evaluation.horizon)
+    asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter ones are tested, too
+    reached = horizon(asked["length"].tolist(), asked["exact"].tolist(), config.evaluation.horizon)
     rows = []
     for first, last in ranges:
         inside = metrics[metrics["length"].between(first, last)]

@@ -117,7 +117,8 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
         for key, table in tables.items():
             files.append(folder.path / f"{paper.file(plan.name, key)}.csv")
             table.to_csv(files[-1], index=False)
-    return Picture(plan.name, plan.study.title, [panel.title for panel in results.panels.values()], files)
+    titles = [panel.title for panel in results.panels.values()]
+    return Picture(plan.name, plan.study.title, titles, files, results.numbers)
 
 
 @contextmanager

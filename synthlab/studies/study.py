@@ -17,17 +17,19 @@ from synthlab.studies.evidence import Fitting
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.report import About
+from synthlab.studies.presentation.report import About, Numbers
 from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
 from synthlab.studies.verdicts import Claim
 
 
 class Results(NamedTuple):
-    """What a study shows of its runs: panels, by key; further tables, by name; and lines for the terminal."""
+    """What a study shows of its runs: panels, by key; further tables, by name; lines for the terminal; and numbers that
+    the report has beside the panels."""
 
     panels: Mapping[str, Drawn]
     tables: Mapping[str, pd.DataFrame] = {}
     lines: Sequence[str] = ()
+    numbers: Numbers | None = None
 
 
 class Plan(NamedTuple):

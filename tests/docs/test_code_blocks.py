@@ -214,7 +214,8 @@ def check(command: str, arguments: list[str]) -> None:
             if overrides:  # a command that is only named gives no texts
                 Settings.checked(OmegaConf.to_container(config, resolve=True))
         return
-    raw = compose([*path, *strings], HYDRA[command])
+    of_a_paper = command == "figures" and any(override.startswith("paper=") for override in strings)
+    raw = compose([*path, *strings], "papers" if of_a_paper else HYDRA[command])
     if command == "run":
         resolve(raw)
 

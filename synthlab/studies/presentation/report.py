@@ -35,13 +35,21 @@ MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions",
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
+class Numbers(NamedTuple):
+    """A table that is read beside a figure, and what it says."""
+
+    caption: str
+    table: pd.DataFrame
+
+
 class Picture(NamedTuple):
-    """A figure as it was written: its name and title, the titles of its panels, its files."""
+    """A figure as it was written: its name and title, the titles of its panels, its files; and numbers beside it."""
 
     name: str
     title: str
     panels: Sequence[str]
     files: Sequence[Path]
+    numbers: Numbers | None = None
 
     @property
     def sheet(self) -> Path:

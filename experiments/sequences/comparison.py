@@ -1,0 +1,88 @@
+"""The table of a paper trained again: published, ours, the range over seeds, runs that fit of all runs, verdict."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from experiments.sequences.checks import errs
+from experiments.sequences.published import OURS, Published, beside
+from experiments.sequences.suites import by_series
+from synthlab.storage.records import Record
+
+
+def compared(
+    runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]], numbers: Published, level: float
+) -> pd.DataFrame:
+    """A row for each task, arm and range of lengths.
+
+    The verdict is that of a check over seeds: whether ours lies on the published side of ``level``, the share of wrong
+    answers that tells models that generalize from others. Medians over all finished runs (``median``) and over those
+    that fit (``median_fit``) stand side by side, as do the published means over runs that were kept (``published``)
+    and over all (``published_all``).
+
+    Args:
+        runs: A row for each finished run and range of lengths.
+        records: All runs of each task and arm.
+        numbers: What the paper published.
+        level: A share of wrong answers.
+    """
+    every = {key: len(found) for key, found in records.items()}
+    models = {key: _model(found[0]) for key, found in records.items()}
+    ours = by_series(runs, ("task", "arm")).rename(columns={"runs": "finished"})
+    of = list(zip(ours["task"], ours["arm"], strict=True))
+    ours = ours.assign(runs=[every[key] for key in of], model=[models[key] for key in of])
+    trained = runs.drop_duplicates(["task", "arm"]).set_index(["task", "arm"])["train_length"]
+    ours["train_length"] = [trained[key] for key in of]
+    found, rows = beside(ours, numbers), dict(iter(runs.groupby(OURS, sort=False)))
+    about = found[OURS].itertuples(index=False, name=None)
+    return found.assign(
+        verdict=[_verdict(rows[key], mean, level) for key, mean in zip(about, found["published"], strict=True)]
+    )
+
+
+def _verdict(rows: pd.DataFrame, mean: float, level: float) -> str:
+    return "" if pd.isna(mean) else errs(rows, "", level, generalizing=1 - mean < level).answer
+
+
+def _model(record: Record) -> str:
+    """The size of a model and the length of its training, in words."""
+    model, protocol = record.config.model, record.config.protocol
+    return f"{model['depth']}l {model['heads']}h {model['width']}, {protocol.steps} steps of {protocol.batch}"
+
+
+def _unfit(row: Mapping[Hashable, Any]) -> str:
+    """What a reader of a verdict on lengths beyond training must know: a model that does not fit errs there anyway."""
+    return ", none fits" if row["verdict"] and row["fit"] == 0 and row["first"] > row["train_length"] else ""
+
+
+def shown(found: pd.DataFrame) -> pd.DataFrame:
+    """The table for a reader, in words."""
+
+    def number(value: float) -> str:
+        return "" if pd.isna(value) else f"{value:.3f}"
+
+    rows = []
+    for row in found.to_dict("records"):
+        theirs = not pd.isna(row["published"])
+        counted = theirs and not pd.isna(row["kept"])
+        rows.append(
+            {
+                "task": row["task"],
+                "encoding": row["arm"],
+                "expected": {True: "yes", False: "no"}.get(row["expected"], ""),
+                "published": number(row["published"]),
+                "of all": number(row["published_all"]),
+                "kept": f"{row['kept']:g} of {row['trained']:g}" if counted else "",
+                "at": f"{row['published_first']:g} to {row['published_last']:g}" if theirs else "",
+                "theirs": row["published_model"] if theirs else "",
+                "ours": number(row["median"]),
+                "range": f"{number(row['least'])} to {number(row['greatest'])}",
+                "of fitting": number(row["median_fit"]),
+                "fit": f"{row['fit']:g} of {row['runs']:g}",
+                "lengths": f"{row['first']:g} to {row['last']:g}",
+                "model": row["model"],
+                "verdict": f"{row['verdict']}{_unfit(row)}",
+            }
+        )
+    return pd.DataFrame(rows)

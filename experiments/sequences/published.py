@@ -1,0 +1,112 @@
+"""The numbers that a paper published, as a file of its folder has them, and ours beside them."""
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from omegaconf import OmegaConf
+from pydantic import BaseModel, Field, model_validator
+
+from synthlab.config.base import Length
+from synthlab.config.registry import STRICT, validated
+from synthlab.sequences.config import Bin
+
+Exact = Annotated[float, Field(ge=0, le=1)]
+OURS = ["task", "arm", "first", "last"]  # what a row of our numbers is about
+
+
+class Source(BaseModel):
+    """Where numbers are from: ``where`` they stand, how ``sure`` it is that they are the paper's, and what of the
+    paper's ``runs`` they are of."""
+
+    model_config = STRICT
+    where: str
+    sure: str
+    runs: str
+
+
+class Entry(BaseModel):
+    """Exact match of one task under one encoding, in each of the paper's ranges of lengths; None where it is not given.
+
+    Either the published mean, ``exact``; or that of each run, ``runs``, of which the paper keeps those that reach
+    ``keep`` in the first range, the training lengths.
+    """
+
+    model_config = STRICT
+    task: str  # as the study calls it
+    arm: str  # of the study, an encoding
+    model: str
+    expected: bool  # by the paper's theory: whether it generalizes
+    source: str
+    exact: list[Exact | None] | None = None
+    runs: list[list[Exact]] | None = None
+    keep: Exact = 0.0
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Entry":
+        if (self.exact is None) == (self.runs is None):
+            raise ValueError("either exact or runs must be given")
+        return self
+
+    def rows(self) -> list[dict[str, Any]]:
+        """For each range the mean that the paper gives, ``published``, and that over all runs; how many runs were
+        ``kept`` of all ``trained``."""
+        if self.runs is None:
+            unknown = dict.fromkeys(("published_all", "kept", "trained"))
+            return [{"published": mean, **unknown} for mean in self.exact or []]
+        every = pd.DataFrame(self.runs)
+        kept = every[every[0] >= self.keep]
+        means = zip(kept.mean(), every.mean(), strict=True)
+        counts = {"kept": len(kept), "trained": len(every)}
+        return [{"published": mean, "published_all": of_all, **counts} for mean, of_all in means]
+
+
+class Published(BaseModel):
+    """All numbers of a paper: trained on lengths up to ``train_length``, tested in ``ranges`` of lengths, the training
+    lengths first. ``says`` tells a reader what they are."""
+
+    model_config = STRICT
+    says: str
+    train_length: Length
+    ranges: list[Bin]
+    sources: dict[str, Source]
+    entries: list[Entry]
+
+    def table(self) -> pd.DataFrame:
+        """A row for each entry and range."""
+        rows = []
+        for entry in self.entries:
+            source = self.sources[entry.source]
+            told = {"task": entry.task, "arm": entry.arm, "published_model": entry.model, "expected": entry.expected}
+            where = {"source": source.where, "sure": source.sure, "runs_of": source.runs, "note": entry.note}
+            for (first, last), numbers in zip(self.ranges, entry.rows(), strict=True):
+                lengths = {"published_first": first, "published_last": last}
+                rows.append(told | lengths | numbers | where)
+        return pd.DataFrame(rows)
+
+
+@cache
+def published(path: Path) -> Published:
+    """The numbers that the file at ``path`` holds. Raises InputError for what is none."""
+    return validated(Published, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
+
+
+def beside(ours: pd.DataFrame, numbers: Published) -> pd.DataFrame:
+    """Our numbers, with columns ``OURS`` and ``train_length``, and in each row the published ones of the same task, arm
+    and lengths, if there are any.
+
+    Lengths are the same if they are the same multiples of the training length: of 21 to 40 trained to 20 those of 51 to
+    100 trained to 50. All training lengths are the same, wherever they begin.
+    """
+    theirs = numbers.table()
+    theirs["multiple"] = _multiples(theirs["published_first"], theirs["published_last"], numbers.train_length)
+    ours = ours.assign(multiple=_multiples(ours["first"], ours["last"], ours["train_length"]))
+    found = ours.merge(theirs, on=["task", "arm", "multiple"], how="left", validate="one_to_one")
+    return found.drop(columns="multiple")
+
+
+def _multiples(first: pd.Series, last: pd.Series, train_length: "pd.Series | int") -> pd.Series:
+    begins = ((first - 1) / train_length).where(last > train_length, 0.0)
+    return begins.map("{:.4f}".format) + " to " + (last / train_length).map("{:.4f}".format)

@@ -1,0 +1,131 @@
+"""A paper on tasks whose answers are tokens, trained again: its tasks under its encodings, beside what it published."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import pandas as pd
+from pydantic import BaseModel, Field
+
+from experiments.sequences.comparison import compared, shown
+from experiments.sequences.published import published
+from experiments.sequences.suites import Share, bins_of, shares
+from synthlab.config.base import Config
+from synthlab.config.registry import STRICT, unknown
+from synthlab.errors import InputError
+from synthlab.sequences.config import SequencesConfig
+from synthlab.storage.records import Record
+from synthlab.studies.evidence import Fitting
+from synthlab.studies.fitting import left_out
+from synthlab.studies.grids import Cell, Grid, Values
+from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.figure_files import Drawn
+from synthlab.studies.presentation.report import Numbers
+from synthlab.studies.study import Plan, Results, Study, check_text
+
+Arms = dict[str, dict[str, Any]]
+OF_A_RUN = ["series", "arm", "task", "train_length", "first", "last", "exact", "fit", "run"]
+
+
+class Task(BaseModel):
+    """One task of a paper: settings beside those of all tasks, and the ``claims`` that its runs are evidence for.
+    ``arms`` are those of the paper's that are trained, each with further settings, and any of its own, which name their
+    encoding; without them all of the paper's are."""
+
+    model_config = STRICT
+    title: str
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    arms: Arms = Field(default_factory=dict)
+    tune: dict[str, Values] = Field(default_factory=dict)
+    claims: list[str] = Field(default_factory=list)
+
+
+class Reproduction(Study):
+    """The ``tasks`` of a paper, each trained under all ``arms``, its encodings. A run fits if its exact match on
+    training lengths is at least ``fit``.
+
+    A subclass names the file of the paper's ``numbers``, and the share of wrong answers under which models generalize.
+    """
+
+    numbers: ClassVar[Path]
+    level: ClassVar[float]
+
+    fit: Annotated[float, Field(gt=0, le=1)] = 0.99
+    fixed: dict[str, Any] = Field(default_factory=dict)
+    arms: Annotated[Arms, Field(min_length=1)]
+    tasks: Annotated[dict[str, Task], Field(min_length=1)]
+
+    @property
+    def grids(self) -> Mapping[str, Grid]:
+        return {key: self._grid(task) for key, task in self.tasks.items()}
+
+    def _grid(self, task: Task) -> Grid:
+        arms = {name: self.arms.get(name, {}) | task.arms.get(name, {}) for name in task.arms or self.arms}
+        return Grid(fixed=self.fixed | task.fixed, arms=arms, tune=task.tune, claims=task.claims)
+
+    @property
+    def kind(self) -> type[Config]:
+        return SequencesConfig
+
+    def place(self, field, key):
+        return f"{field}.tasks.{key}"
+
+    def check(self, field):
+        for key, task in self.tasks.items():
+            check_text(self.place(field, key), key, task.title)
+            for arm, settings in task.arms.items():
+                if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
+                    raise InputError(unknown(f"{self.place(field, key)}.arms", arm, self.arms))
+
+    def check_cells(self, field, key, cells):
+        pass
+
+    def evidence(self, plan, records):
+        """For each task a row for each finished run and range of lengths, the training lengths first."""
+        found = {key: self._runs(key, cells, records) for key, cells in plan.cells.items()}
+        if all(table.empty for table in found.values()):
+            raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
+        return found
+
+    def _runs(self, key: str, cells: list[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
+        rows = []
+        for cell in cells:
+            table = bins_of(_series(cell, records), self.fit)
+            if not table.empty:
+                rows.append(table.assign(series=cell.label, arm=cell.arm, task=key))
+        return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=OF_A_RUN)
+
+    def fitting(self, plan, records, evidence):
+        return {
+            key: Fitting(
+                sum(len(cell.best(records)[1]) for cell in plan.cells[key]),
+                table["run"].nunique(),
+                table.loc[table["fit"].astype(bool), "run"].nunique(),
+                table[table["fit"].astype(bool)],
+            )
+            for key, table in evidence.items()
+        }
+
+    def results(self, plan, records, evidence, kept):
+        series = {key: [_series(cell, records) for cell in cells] for key, cells in plan.cells.items()}
+        table = pd.concat([rows for rows in evidence.values() if len(rows)], ignore_index=True)
+        numbers, every = (
+            published(self.numbers),
+            {(key, one.label): one.records for key in series for one in series[key]},
+        )
+        found = compared(table, every, numbers, self.level)
+        told = shown(found)
+        lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
+        panels = {key: self._panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
+        return Results(panels, {"bins": table, "table": found}, lines, Numbers(numbers.says, told))
+
+    def _panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
+        drawn = pd.DataFrame() if empty else shares(series, "exact")
+        lost = left_out({one.label: one.records for one in series})
+        title = self.tasks[key].title
+        return Drawn(title, Share("exact match"), drawn.assign(overrides=plan.overrides, left_out=lost))
+
+
+def _series(cell: Cell, records: Mapping[str, Record]) -> Series:
+    """The runs of a cell, called by its arm alone, which is an encoding."""
+    return Series({"encoding": cell.arm}, cell.best(records)[1])

@@ -1,0 +1,63 @@
+"""Suites of tasks whose answers are tokens: ranges of lengths, horizon, runs that fit."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from sequences.small import SMALL, small
+
+from experiments.sequences.paper import PAPER
+from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.errors import InputError
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.evaluation import METRICS, by_bin
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.study import Plan
+from synthlab.training.execution import execute
+
+
+def planned(**grid) -> Plan:
+    given = [each for each in SMALL if each.split("=")[0] not in grid.get("fixed", {})]
+    raw = compose(["suite=grid", *given], name="sequences")
+    study = PAPER.studies({"s": {"title": "t"} | grid})["s"]
+    return study.plan(
+        "s", Overrides("suite", SequencesConfig, raw, {each.split("=")[0]: each for each in given}), seeds=2
+    )
+
+
+def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
+    for plan in (planned(fixed={"bins": [[5, 6], [7, 8]]}), planned(vary={"bins": [[[5, 6], [7, 8]]]})):
+        assert [SequencesConfig.checked(run.model_dump()).bins for run in plan.configs] == [[[5, 6], [7, 8]]] * 2
+    assert list(as_overrides({"bins": [[5, 6], [7, 8]]})) == ["bins=[[5, 6], [7, 8]]"]
+    assert compose(list(as_overrides({"bins": [[5, 6]]})), name="sequences")["bins"] == [[5, 6]]
+    for bins in ([[4, 8]], [[7, 6]], [5], [[5.5, 6]]):
+        with pytest.raises(InputError, match="^bins="):
+            planned(fixed={"bins": bins})
+    with pytest.raises(InputError, match=r"^problem=\[\[1, 2\]\]: must be a name"):
+        Composed(compose([], name="sequences"), name="sequences").with_settings({"problem": [[1, 2]]})
+
+
+def metrics(exact: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(dict.fromkeys(METRICS, 0.5), index=range(len(exact))).assign(
+        length=range(1, len(exact) + 1), exact=exact
+    )
+
+
+def test_the_horizon_is_counted_from_the_first_training_length_on():
+    exact = [0.0, 0.0, 1.0, 1.0, 1.0, 0.95, 0.5, 1.0]
+    found = by_bin(metrics(exact), small("train_from=3"))
+    assert found["horizon"].tolist() == [6, 6]
+    assert found[["first", "last"]].values.tolist() == [[3, 4], [5, 8]]
+    assert by_bin(metrics(exact), small())["horizon"].tolist() == [0, 0]
+    assert by_bin(metrics([0.0, 0.0, 0.5, *exact[3:]]), small("train_from=3"))["horizon"].tolist() == [0, 0]
+
+
+def test_a_run_of_two_series_is_counted_once():
+    plan = planned()
+    records = {config.id: execute(config) for config in plan.configs}
+    lost = plan.configs[1].id
+    records[lost] = replace(records[lost], diverged_at=3)
+    for cells in (plan.cells[""], plan.cells[""] * 2):
+        twice = plan._replace(cells={"": cells})
+        found = twice.study.fitting(twice, records, twice.study.evidence(twice, records))[""]
+        assert (found.runs, found.finished) == (2, 1)
