@@ -87,7 +87,7 @@ readme: $(READY)
 
 # Neighbours in a file share what they prepare: each process takes a row of tests, and the rest of another's at its end.
 test: $(READY)
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not browser" $(ARGS)
 
 test-slow: $(EXTRAS_READY)
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not browser" $(ARGS)
