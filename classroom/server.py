@@ -137,9 +137,9 @@ def serve(settings: Settings, lessons: Lessons) -> None:
     except KeyboardInterrupt:  # before the loop ran, or where signals cannot stop it
         pass
     finally:
-        say("", "The classroom is closed.")
         classroom.staff.close()
         server.stop()
+    say("", "The classroom is closed.")
 
 
 @contextmanager

@@ -11,8 +11,8 @@ DARK = 0.6  # from here on a cell's text is white
 
 
 class Cells(Drawing):
-    """A row for each predictor, a column for each outcome. A cell has the column ``value`` from -1 to 1, its interval
-    ``ends``, and their colour; it is bold where the interval leaves out 0."""
+    """A row for each predictor, a column for each outcome. A cell has the column ``value``, its interval ``ends`` if it
+    is known, and the value's colour, which is darkest from 1 on; it is bold where the interval leaves out 0."""
 
     def __init__(self, value: str, ends: tuple[str, str], note: str):
         self.value, self.ends, self.told = value, ends, note
@@ -33,13 +33,19 @@ class Cells(Drawing):
         axes.text(
             x,
             y,
-            f"{value:.2f}\n[{low:.2f}, {high:.2f}]" if value == value else "not known",
+            _told(value, low, high),
             ha="center",
             va="center",
             fontsize="xx-small",
             color="white" if abs(value) > DARK else "black",
             fontweight="bold" if low > 0 or high < 0 else "normal",
         )
+
+
+def _told(value: float, low: float, high: float) -> str:
+    if value != value:
+        return "not known"
+    return f"{value:.2f}\n[{low:.2f}, {high:.2f}]" if low <= high else f"{value:.2f}"
 
 
 def _label(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:

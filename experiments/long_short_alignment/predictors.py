@@ -15,18 +15,20 @@ AMONG = {WITHIN: "models of one setting", "": "all models"}
 
 class Predictors(Correlations):
     """As ``correlations``, and a table of each of ``predictors`` and ``outcomes``, drawn as two maps: Pearson's
-    correlations, and their leads over the last predictor; among models of one setting, and over all."""
+    correlations, and the leads of the others over the last predictor; among models of one setting, and over all."""
 
     def panels(self, runs, records):
         table, last = self._leads(runs), self.predictors[-1]
+        others = table[table["predictor"] != last]
         drawings = {
-            "correlations": ("correlation", Cells("value", ("low", "high"), _note(runs))),
-            "leads": (f"lead over {last}", Cells("lead", ("lead_low", "lead_high"), _note(runs))),
+            "correlation_map": ("correlation", table, Cells("value", ("low", "high"), _note(runs))),
+            "lead_map": (f"lead over {last}", others, Cells("lead", ("lead_low", "lead_high"), _note(runs))),
         }
         return {
-            name + kind: Drawn(f"{title}, {among}", drawing, table[table["among"] == among].reset_index(drop=True))
+            name + kind: Drawn(f"{title}, {among}", drawing, rows[rows["among"] == among].reset_index(drop=True))
             for kind, among in AMONG.items()
-            for name, (title, drawing) in drawings.items()
+            for name, (title, rows, drawing) in drawings.items()
+            if len(rows)
         }
 
     def tables(self, runs, records):

@@ -38,7 +38,7 @@ class Settings(BaseModel):
     tasks: list[str] = Field(default_factory=list)
     task_data: str | None = None
     task_limit: PositiveInt | None = None
-    task_samples: PositiveInt | None = None
+    task_samples: PositiveInt = 100
 
     @classmethod
     def checked(cls, raw: Mapping[str, Any]) -> "Settings":

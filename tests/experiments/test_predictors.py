@@ -1,11 +1,13 @@
 """What predicts which failure beyond the training length: the table, its maps, and the claims."""
 
+import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.correlations import Correlation, lead
@@ -18,6 +20,7 @@ from support.small import small
 from synthlab.config.composition import compose
 from synthlab.language.config import LanguageConfig
 from synthlab.studies.overrides import Overrides
+from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
 
@@ -56,7 +59,9 @@ def test_errors_are_means_over_the_depths_of_one_length():
 
 def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
     rows = analysis().alone(models())
-    table = analysis().tables(rows, [])["leads"]
+    tables = analysis().tables(rows, [])
+    assert not set(analysis().panels(rows, [])) & {"runs", *tables}  # whose files have the names of their keys
+    table = tables["leads"]
     assert len(table) == 2 * 2 * 3
     within = table[table["among"] == "models of one setting"].set_index(["predictor", "outcome"])
     assert within["answer"].to_dict() == {
@@ -80,27 +85,37 @@ def test_an_answer_is_read_off_the_interval():
     assert answer(Correlation(0.1, np.nan, np.nan)) == "not known"
 
 
-def test_maps_show_each_pair_and_bold_what_is_decided():
-    panels = analysis().panels(analysis().alone(models()), [])
-    assert set(panels) == {"correlations_within", "leads_within", "correlations", "leads"}
+def written(panel: Drawn) -> dict[tuple[float, float], Text]:
+    """The texts of a drawn map, by column and row."""
     figure, axes = plt.subplots()
-    panels["leads_within"].draw(axes)
+    panel.draw(axes)
     figure.canvas.draw()
-    texts = {text.get_position(): text for text in axes.texts}
-    assert set(texts) == {(x, y) for x in range(3) for y in range(2)}
-    assert [texts[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
-    assert texts[1, 1].get_text() == "0.00\n[0.00, 0.00]"
     plt.close(figure)
+    return {text.get_position(): text for text in axes.texts}
+
+
+def test_maps_show_each_pair_and_bold_what_is_decided():
+    rows = analysis().alone(models())
+    panels = analysis().panels(rows, [])
+    assert set(panels) == {"correlation_map_within", "lead_map_within", "correlation_map", "lead_map"}
+    assert set(written(panels["correlation_map"])) == {(x, y) for x in range(3) for y in range(2)}
+    leads = written(panels["lead_map_within"])  # not of the last predictor, over itself
+    assert [leads[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
+    assert len(leads) == 3
+
+
+def test_one_predictor_has_no_lead_and_no_map_of_it():
+    alone = Predictors(["loss_4x"], ["loss_1x"], 0.2)
+    assert set(alone.panels(alone.alone(models()), [])) == {"correlation_map", "correlation_map_within"}
 
 
 def test_too_few_settings_have_no_interval_and_are_drawn_nevertheless():
     few = analysis().alone(models(settings=2))
-    table = analysis().tables(few, [])["leads"]
-    assert set(table["answer"]) == {"not known", ""}
-    figure, axes = plt.subplots()
-    analysis().panels(few.assign(loss_4x_within=0.0), [])["correlations_within"].draw(axes)
-    assert axes.texts[0].get_text() == "not known"
-    plt.close(figure)
+    panel = analysis().panels(few.assign(loss_4x_within=0.0), [])["correlation_map_within"]
+    assert set(panel.data["answer"]) == {"not known", ""}
+    texts = written(panel)
+    assert texts[0, 0].get_text() == "not known"
+    assert re.fullmatch(r"1\.00|0\.9\d", texts[1, 0].get_text())  # without the ends of an interval
 
 
 def test_misalignment_is_held_against_the_loss_within_for_each_outcome():

@@ -55,8 +55,10 @@ def left_open(study: AlignmentStudy) -> list[str]:
 
 @cache
 def plan(name: str) -> Plan:
-    """A study of the configs, planned; of the 126 models about numbers those under two maps of six."""
-    few = {"vary": [grid | {"outrep": ["identity", "rsqrt"]} for grid in EVERY[name].vary]} if name == "scalar" else {}
+    """A study of the configs, planned; of the 126 models about numbers those under two maps of six, of the 16 settings
+    of predictors four."""
+    less = {"scalar": {"outrep": ["identity", "rsqrt"]}, "predictors": {"protocol.lr": [0.003], "protocol.batch": [16]}}
+    few = {"vary": [grid | less[name] for grid in EVERY[name].vary]} if name in less else {}
     return EVERY[name].model_copy(update=few).plan(name, asked(*left_open(EVERY[name])), seeds=2)
 
 
@@ -197,7 +199,7 @@ def hasty(monkeypatch):
         if isinstance(config, LanguageConfig):
             longer = config.finetune.length and 4 * config.train_length
             quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
-            quick["evaluation"] |= {"sequences": 2}
+            quick["evaluation"] |= {"sequences": 2, "questions": 2}
 
     monkeypatch.setattr("synthlab.studies.training.ensure", hastily(shortened))
 
