@@ -57,7 +57,7 @@ def _unfit(row: Mapping[Hashable, Any]) -> str:
 
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
-    """The table for a reader, in words."""
+    """The table for a reader, in words; what the paper's theory lets expect only where it has one."""
 
     def number(value: float) -> str:
         return "" if pd.isna(value) else f"{value:.3f}"
@@ -85,4 +85,5 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
                 "verdict": f"{row['verdict']}{_unfit(row)}",
             }
         )
-    return pd.DataFrame(rows)
+    told = pd.DataFrame(rows)
+    return told if told["expected"].ne("").any() else told.drop(columns="expected")

@@ -26,6 +26,14 @@ class Source(BaseModel):
     runs: str
 
 
+class Ranks(BaseModel):
+    """The ``mean`` reciprocal rank of each arm over the paper's tasks and seeds, and ``where`` it stands."""
+
+    model_config = STRICT
+    where: str
+    mean: dict[str, Exact]
+
+
 class Entry(BaseModel):
     """Exact match of one task under one encoding, in each of the paper's ranges of lengths; None where it is not given.
 
@@ -37,7 +45,7 @@ class Entry(BaseModel):
     task: str  # as the study calls it
     arm: str  # of the study, an encoding
     model: str
-    expected: bool  # by the paper's theory: whether it generalizes
+    expected: bool | None = None  # by the paper's theory, if it has one: whether it generalizes
     source: str
     exact: list[Exact | None] | None = None
     runs: list[list[Exact]] | None = None
@@ -72,6 +80,7 @@ class Published(BaseModel):
     train_length: Length
     ranges: list[Bin]
     sources: dict[str, Source]
+    ranks: Ranks | None = None
     entries: list[Entry]
 
     def table(self) -> pd.DataFrame:

@@ -1,0 +1,114 @@
+"""The paper's claims on which encodings generalize, each decided in miniature.
+
+Arms are position encodings: ``nope``, ``t5``, ``alibi``; ``partial_rope``, which is the paper's RoPE; ``sinusoidal``,
+which is its absolute encoding; and, of ours, ``rope``, on whole heads.
+"""
+
+import pandas as pd
+
+from experiments.sequences.checks import fails, generalizes
+from experiments.sequences.ranks import above
+from synthlab.studies.checks import Check
+from synthlab.studies.verdicts import Claims
+
+CLAIMS = Claims[pd.DataFrame]()
+claim = CLAIMS.claim
+
+LEVEL = 0.5
+NEAR = 1.25  # times the training length, where the first range beyond it ends
+EXPORTS = "the authors' exports, results/sanity_check.jsonl"
+RANKING = "the authors' notebook plot_aggregate_final, cell 24"
+WHY = (
+    "the paper gives no threshold; half right parts its own numbers: each seed of theirs lies on the side of their mean"
+)
+RANKS = "mean reciprocal rank over tasks, seed by seed: the first encoding's less the second's"
+ANY = "the paper orders the encodings, so any difference counts; theirs are {}"
+GOOD, POOR = ("nope", "t5", "alibi"), ("partial_rope", "sinusoidal")
+
+
+def near(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of training lengths and of the first range beyond."""
+    return runs[runs["last"] <= NEAR * runs["train_length"]]
+
+
+@claim(
+    "R1",
+    where=RANKING,
+    statement="Over all tasks NoPE ranks first: its mean reciprocal rank is above that of each other encoding.",
+    quantity=RANKS,
+    why=ANY.format("0.14 to 0.47"),
+)
+def nope_ranks_first(ranks: pd.DataFrame) -> list[Check]:
+    return [above(ranks, "nope", other) for other in ("t5", "alibi", *POOR)]
+
+
+@claim(
+    "R2",
+    where=RANKING,
+    statement="T5's bias and ALiBi rank above RoPE, and RoPE above the absolute encoding.",
+    quantity=RANKS,
+    why=ANY.format("0.22, 0.17 and 0.11"),
+)
+def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
+    pairs = (("t5", "partial_rope"), ("alibi", "partial_rope"), ("partial_rope", "sinusoidal"))
+    return [above(ranks, *pair) for pair in pairs]
+
+
+@claim(
+    "N1",
+    where=EXPORTS,
+    statement=(
+        "One symbol repeated, and one replaced by another: NoPE generalizes to twice the training length; ALiBi, "
+        "RoPE and the absolute encoding do not."
+    ),
+    quantity="share of wrong answers in each range of lengths beyond training; of those that do not, in the last",
+    why=WHY,
+)
+def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
+    return [
+        *generalizes(runs, "nope", LEVEL),
+        *(check for arm in ("alibi", *POOR) for check in fails(runs, arm, LEVEL)),
+    ]
+
+
+@claim(
+    "N2",
+    where=EXPORTS,
+    statement=(
+        "Copy and reverse: to 1.25 times the training length NoPE, T5's bias and ALiBi generalize; the absolute "
+        "encoding does not."
+    ),
+    quantity="share of wrong answers in the first range of lengths beyond training",
+    why=f"{WHY}, but one of three seeds of RoPE on reverse, which is left out here",
+)
+def just_beyond(runs: pd.DataFrame) -> list[Check]:
+    rows = near(runs)
+    return [
+        *(check for arm in GOOD for check in generalizes(rows, arm, LEVEL)),
+        *fails(rows, "sinusoidal", LEVEL),
+    ]
+
+
+@claim(
+    "N3",
+    where=EXPORTS,
+    statement="Copy and reverse: to twice the training length none of the five generalizes.",
+    quantity="share of wrong answers in the last range of lengths",
+    why=f"{WHY}; there, all encodings get at most 2 % right",
+)
+def none_at_twice(runs: pd.DataFrame) -> list[Check]:
+    return [check for arm in (*GOOD, *POOR) for check in fails(runs, arm, LEVEL)]
+
+
+@claim(
+    "O1",
+    where="ours, on the authors' code, custom_t5_decoder_only.py, line 198",
+    statement=(
+        "(Ours.) What the paper says of RoPE is no matter of how much of a head is turned: on whole heads it does not "
+        "generalize either, nor does it on a quarter."
+    ),
+    quantity="share of wrong answers in the last range of lengths",
+    why=WHY,
+)
+def whole_heads(runs: pd.DataFrame) -> list[Check]:
+    return [*fails(runs, "rope", LEVEL), *fails(runs, "partial_rope", LEVEL)]

@@ -1,0 +1,86 @@
+"""A paper trained again that ranks its encodings over all its tasks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from pydantic import Field
+
+from experiments.sequences.published import published
+from experiments.sequences.ranks import ranking, reciprocal_ranks, scores
+from experiments.sequences.reproduction import Reproduction
+from synthlab.errors import InputError
+from synthlab.studies.evidence import Fitting
+from synthlab.studies.grids import Grid
+from synthlab.studies.study import Plan
+
+RANKS = "ranks"  # the grid of all runs that are ranked, which are those of the tasks
+
+
+class Ranked(Reproduction):
+    """A reproduction, and beside it a table of mean reciprocal ranks of its arms; ``ranking`` names the claims that are
+    judged on these. A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
+    """
+
+    ranking: list[str] = Field(default_factory=list)
+
+    @property
+    def grids(self) -> Mapping[str, Grid]:
+        found = super().grids
+        every = {
+            f"{task} {arm}": grid.fixed | settings
+            for task, grid in found.items()
+            for arm, settings in grid.arms.items()
+            if arm in self.arms
+        }
+        return {**found, RANKS: Grid(arms=every, claims=self.ranking)}
+
+    def place(self, field, key):
+        return f"{field}.ranking" if key == RANKS else super().place(field, key)
+
+    def check(self, field):
+        super().check(field)
+        for key, task in self.tasks.items():
+            if task.tune:
+                raise InputError(f"{self.place(field, key)}.tune: tasks whose encodings are ranked are not tuned")
+            if key == RANKS:
+                raise InputError(f"{self.place(field, key)}: must be called otherwise")
+
+    def evidence(self, plan, records):
+        """As of every reproduction; and of the ranks a row for each task, seed and arm."""
+        found = super().evidence(_of_tasks(plan), records)
+        return found | {RANKS: self._ranks(found.values())}
+
+    def fitting(self, plan, records, evidence):
+        tasks = {key: evidence[key] for key in self.tasks}
+        found = super().fitting(_of_tasks(plan), records, tasks)
+        runs = pd.concat([table[table["arm"].isin(list(self.arms))] for table in tasks.values()])
+        kept = runs[runs["fit"].astype(bool)]
+        trained = sum(len(cell.configs) for cell in plan.cells[RANKS])
+        counts = (trained, runs["run"].nunique(), kept["run"].nunique())
+        return {**found, RANKS: Fitting(*counts, self._ranks([kept]))}
+
+    def results(self, plan, records, evidence, kept):
+        tasks = {key: evidence[key] for key in self.tasks}
+        found = super().results(_of_tasks(plan), records, tasks, kept)
+        numbers = published(self.numbers)
+        table = ranking(evidence[RANKS], numbers, list(self.arms))
+        where = [numbers.ranks.where] if numbers.ranks else []
+        return found._replace(
+            tables={**found.tables, "ranking": table, "scores": evidence[RANKS]},
+            lines=[*found.lines, f"{plan.name}: mean reciprocal rank", *where, *_told(table)],
+        )
+
+    def _ranks(self, tables: Any) -> pd.DataFrame:
+        return reciprocal_ranks(scores(pd.concat(tables, ignore_index=True)), list(self.arms))
+
+
+def _of_tasks(plan: Plan) -> Plan:
+    """Without the grid of ranks, whose runs are those of the tasks."""
+    return plan._replace(cells={key: cells for key, cells in plan.cells.items() if key != RANKS})
+
+
+def _told(table: pd.DataFrame) -> list[str]:
+    shown = table.drop(columns=["shared", "seeds"]).set_index("arm").rename_axis(None)
+    about = f"over {table['seeds'].iloc[0]} seeds; theirs and ours_on_these: {table['shared'].iloc[0] or 'no task'}"
+    return [*shown.to_string(float_format="{:.3f}".format, na_rep="").splitlines(), about]

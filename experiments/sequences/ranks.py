@@ -1,0 +1,89 @@
+"""Mean reciprocal rank: which encoding is better than which, task by task and seed by seed."""
+
+import pandas as pd
+
+from experiments.sequences.published import Published
+from synthlab.studies.checks import Check
+from synthlab.studies.evidence import NoEvidence
+
+RUN = ["task", "seed", "arm"]
+
+
+def scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike.
+
+    Args:
+        runs: A row for each run and range of lengths.
+    """
+    beyond = runs[runs["first"] > runs["train_length"]]
+    lengths = beyond["last"] - beyond["first"] + 1
+    summed = beyond.assign(right=beyond["exact"] * lengths, lengths=lengths).groupby(RUN, sort=False)
+    total = summed[["right", "lengths"]].sum()
+    return (total["right"] / total["lengths"]).astype(float).rename("score").reset_index()
+
+
+def reciprocal_ranks(scored: pd.DataFrame, arms: list[str]) -> pd.DataFrame:
+    """With the ``reciprocal`` rank of each run among those of the same task and seed, 1 for the best. Equal scores
+    share the mean of their ranks. A task and seed that lacks one of ``arms`` is left out."""
+    among = scored[scored["arm"].isin(arms)]
+    each = among.groupby(["task", "seed"])["score"]
+    ranked = among.assign(reciprocal=1 / each.rank(ascending=False))
+    return ranked[each.transform("size") == len(arms)].reset_index(drop=True)
+
+
+def mean_by_seed(ranks: pd.DataFrame) -> pd.DataFrame:
+    """The mean reciprocal rank over tasks: a row for each seed, a column for each arm. A seed that lacks a task which
+    another has is left out, for its mean is of something else."""
+    per_seed = ranks.groupby("seed")["task"].nunique()
+    whole = per_seed[per_seed == ranks["task"].nunique()].index
+    return ranks[ranks["seed"].isin(whole)].pivot_table("reciprocal", "seed", "arm")
+
+
+def above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
+    """That the mean reciprocal rank of ``arm`` is greater than that of ``other``. Raises NoEvidence where no seed has
+    both on all tasks."""
+    means = mean_by_seed(ranks)
+    if means.empty or not {arm, other} <= set(means):
+        raise NoEvidence(f"no seed with finished runs of {arm} and {other} on every task")
+    return Check(f"mean reciprocal rank, {arm} less {other}", (means[arm] - means[other]).to_numpy(), low=0.0)
+
+
+def published_scores(numbers: Published) -> pd.DataFrame:
+    """``scores`` of the runs that a paper gives one by one; a run is counted as a seed."""
+    rows = [
+        {"task": entry.task, "arm": entry.arm, "seed": seed, "first": first, "last": last, "exact": exact}
+        for entry in numbers.entries
+        for seed, run in enumerate(entry.runs or [])
+        for (first, last), exact in zip(numbers.ranges, run, strict=True)
+    ]
+    columns = [*RUN, "first", "last", "exact"]
+    return scores(pd.DataFrame(rows, columns=columns).assign(train_length=numbers.train_length))
+
+
+def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str]) -> pd.DataFrame:
+    """A row for each arm: the mean reciprocal rank that was ``published``; that of the published runs on those of our
+    tasks that have any, ``theirs``, by our rule for equal scores, and ``ours_on_these``; ``ours`` over all tasks, the
+    median over seeds, with ``least`` and ``greatest``.
+
+    Args:
+        ours: What ``reciprocal_ranks`` returns, of our runs.
+        numbers: What the paper published.
+        arms: The encodings that are ranked.
+    """
+    scored = published_scores(numbers)
+    shared = sorted(set(scored["task"]) & set(ours["task"]))
+    theirs = mean_by_seed(reciprocal_ranks(scored[scored["task"].isin(shared)], arms)).mean()
+    on_these = mean_by_seed(ours[ours["task"].isin(shared)]).median()
+    means = mean_by_seed(ours)
+    published = pd.Series(numbers.ranks.mean if numbers.ranks else {}, dtype=float)
+    table = pd.DataFrame(
+        {
+            "published": published.reindex(arms),
+            "theirs": theirs.reindex(arms),
+            "ours_on_these": on_these.reindex(arms),
+            "ours": means.median().reindex(arms),
+            "least": means.min().reindex(arms),
+            "greatest": means.max().reindex(arms),
+        }
+    )
+    return table.rename_axis("arm").reset_index().assign(shared=" ".join(shared), seeds=len(means))

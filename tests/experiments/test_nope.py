@@ -1,0 +1,203 @@
+"""The paper of Kazemnejad et al.: its published numbers, mean reciprocal ranks and claims by hand, its grids."""
+
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from experiments.nope.claims import CLAIMS, near
+from experiments.nope.paper import PAPER, Nope
+from experiments.sequences.published import published
+from experiments.sequences.ranked import RANKS
+from experiments.sequences.ranks import (
+    above,
+    mean_by_seed,
+    published_scores,
+    ranking,
+    reciprocal_ranks,
+    scores,
+)
+from synthlab.config.composition import compose, conf_dir
+from synthlab.errors import InputError
+from synthlab.sequences.config import SequencesConfig
+from synthlab.studies.evidence import NoEvidence
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Grounds, Verdict, judge
+
+GRIDS = [path.stem for path in sorted((conf_dir() / "paper").glob("nope*.yaml"))]
+NUMBERS = published(Nope.numbers)
+ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
+LASTS = (20, 25, 30, 35, 40)
+
+
+@cache
+def plan(name: str) -> Plan:
+    raw = compose([f"paper={name}"], name="papers")
+    (study,) = PAPER.studies(raw["paper"]).values()
+    return study.plan(name, Overrides("paper", SequencesConfig, raw, {}), seeds=1)
+
+
+def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
+    """Runs of each arm, alike under all seeds: exact match in each of the ranges that end at ``LASTS``."""
+    made = []
+    for arm, numbers in exact.items():
+        for last, number in zip(LASTS, numbers, strict=True):
+            first = 1 if last == 20 else last - 4
+            where = {"first": first, "last": last, "train_length": 20, "exact": number, "series": f"arm={arm}"}
+            made += [{"task": task, "arm": arm, "seed": seed, **where} for seed in range(seeds)]
+    return pd.DataFrame(made)
+
+
+def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table) for table in tables])
+    return verdict
+
+
+FAR, CLOSE, NOT = [1.0] * 5, [1.0, 0.8, 0.4, 0.1, 0.0], [1.0, 0.1, 0.0, 0.0, 0.0]
+
+
+def test_the_published_numbers_are_those_of_the_exports():
+    table = NUMBERS.table().set_index(["task", "arm", "published_last"])
+    # By hand from the exports: the three seeds' means over lengths 21 to 25, or 36 to 40.
+    for key, mean in {
+        ("copy", "nope", 25): (0.7456 + 0.7428 + 0.7516) / 3,
+        ("repeat", "nope", 40): (0.9624 + 0.9584 + 0.9844) / 3,
+        ("repeat", "t5", 40): (0.3060 + 0.4860 + 0.2956) / 3,
+        ("reverse", "partial_rope", 25): (0.1624 + 0.6540 + 0.1120) / 3,
+    }.items():
+        assert table.loc[key, "published"] == pytest.approx(mean, abs=1e-6), key
+    # The exports' own mean over all test lengths, pred/test_acc_overall.
+    overall = published_scores(NUMBERS).set_index(["task", "arm", "seed"])["score"]
+    for key, score in {
+        ("copy", "nope", 0): 0.2896,
+        ("copy", "t5", 2): 0.4350,
+        ("reverse", "alibi", 1): 0.1632,
+        ("repeat", "t5", 1): 0.8321,
+        ("replace", "partial_rope", 2): 0.0467,
+    }.items():
+        assert overall[key] == pytest.approx(score, abs=1.1e-4), key
+    assert not table.index.duplicated().any()
+    assert (table["trained"] == 3).all()
+    assert (table["kept"] == 3).all()
+    assert NUMBERS.ranks is not None
+    assert set(NUMBERS.ranks.mean) == set(ARMS) == {entry.arm for entry in NUMBERS.entries}
+
+
+def test_the_level_parts_the_published_numbers_as_the_claims_say():
+    theirs = NUMBERS.table().rename(columns={"published_first": "first", "published_last": "last"})
+    theirs = theirs.assign(train_length=20, exact=theirs["published"], series="arm=" + theirs["arm"])
+    by_task = {task: table.assign(seed=0) for task, table in theirs.groupby("task")}
+    for claim, tasks in {"N1": ("repeat", "replace"), "N2": ("copy", "reverse"), "N3": ("copy", "reverse")}.items():
+        assert judged(claim, *(by_task[task] for task in tasks)).word == "holds"
+
+
+def test_ranks_by_hand():
+    runs = rows(
+        {"nope": [0.0, 1.0, 1.0, 1.0, 0.0], "t5": [1.0, 0.5, 0.0, 0.0, 0.0], "alibi": [1.0, *[0.0] * 4]}, seeds=1
+    )
+    scored = scores(runs)
+    assert scored["score"].tolist() == [0.75, 0.125, 0.0]  # lengths within training do not count
+    third = runs[runs["arm"] == "alibi"].assign(arm="partial_rope")
+    tied = reciprocal_ranks(scores(pd.concat([runs, third])), ["nope", "t5", "alibi", "partial_rope"])
+    assert tied["reciprocal"].tolist() == pytest.approx([1, 1 / 2, 1 / 3.5, 1 / 3.5])  # third and fourth
+    assert reciprocal_ranks(scored, ["t5", "alibi"])["reciprocal"].tolist() == [1, 1 / 2]
+    assert reciprocal_ranks(scored, ["t5", "rope"]).empty  # one of the arms has no run
+
+
+def test_ranges_count_by_their_lengths():
+    uneven = pd.DataFrame(
+        {"task": "t", "seed": 0, "arm": "a", "train_length": 4, "first": [5, 6], "last": [5, 8], "exact": [1.0, 0.0]}
+    )
+    assert scores(uneven)["score"].tolist() == [0.25]
+
+
+def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
+    here = rows({"nope": FAR, "t5": CLOSE}, "copy", seeds=2)
+    there = rows({"nope": CLOSE, "t5": FAR}, "reverse", seeds=3)
+    ranks = reciprocal_ranks(scores(pd.concat([here, here.assign(task="sort"), there])), ["nope", "t5"])
+    means = mean_by_seed(ranks)
+    assert means.index.tolist() == [0, 1]  # the third seed has one task alone
+    assert means["nope"].tolist() == pytest.approx([2.5 / 3] * 2)
+    assert means["t5"].tolist() == pytest.approx([2 / 3] * 2)
+    assert above(ranks, "nope", "t5").values.tolist() == pytest.approx([1 / 6] * 2)
+    assert above(ranks, "t5", "nope").answer == "fails"
+    with pytest.raises(NoEvidence, match="alibi"):
+        above(ranks, "nope", "alibi")
+    table = ranking(ranks, NUMBERS, ["nope", "t5"]).set_index("arm")
+    # Theirs on copy and reverse: T5 is the better of the two but for one seed of three on reverse.
+    assert table["theirs"].to_dict() == pytest.approx({"nope": (0.5 + 0.5 + 0.5 + 1 + 0.5 + 0.5) / 6, "t5": 5.5 / 6})
+
+
+def test_our_rule_for_equal_scores_keeps_the_published_order_of_the_first():
+    table = ranking(reciprocal_ranks(published_scores(NUMBERS), ARMS), NUMBERS, ARMS).set_index("arm")
+    assert table["theirs"].idxmax() == "nope"
+
+    assert table["published"].tolist() == sorted(table["published"], reverse=True)
+
+
+def ranked(order: list[str]) -> pd.DataFrame:
+    """Ranks of runs of which those of the first arm are best."""
+    exact = {arm: [1.0, *[1 - place / 10] * 4] for place, arm in enumerate(order)}
+    return reciprocal_ranks(scores(rows(exact)), ARMS)
+
+
+def test_claims_on_ranks_by_hand():
+    assert judged("R1", ranked(ARMS)).word == "holds"
+    assert judged("R2", ranked(ARMS)).word == "holds"
+    assert judged("R1", ranked(ARMS[::-1])).word == "does not hold"
+    assert judged("R2", ranked(ARMS[::-1])).word == "does not hold"
+    assert judged("R1", ranked(["t5", "nope", *ARMS[2:]])).word == "holds in part"
+    assert judged("R1", ranked(ARMS).query("arm != 't5'")).word == "not judged"
+
+
+def test_claims_on_lengths_by_hand():
+    theirs = {"nope": CLOSE, "t5": CLOSE, "alibi": CLOSE, "partial_rope": NOT, "sinusoidal": NOT, "rope": NOT}
+    assert judged("N2", rows(theirs)).word == "holds"
+    assert judged("N3", rows(theirs)).word == "holds"
+    assert judged("O1", rows(theirs)).word == "holds"
+    assert judged("O1", rows(theirs | {"rope": FAR})).word == "holds in part"
+    assert judged("N2", rows(theirs | {"nope": NOT})).word == "holds in part"
+    assert judged("N3", rows(dict.fromkeys(ARMS, FAR))).word == "does not hold"
+    assert judged("N1", rows(theirs | {"nope": FAR})).word == "holds"
+    assert judged("N1", rows(theirs)).word == "holds in part"
+    assert set(near(rows(theirs))["last"]) == {20, 25}
+
+
+def test_every_claim_belongs_to_a_task_or_to_the_ranks():
+    (study,) = PAPER.studies(compose(["paper=nope"], name="papers")["paper"]).values()
+    assert {claim for grid in study.grids.values() for claim in grid.claims} == set(CLAIMS)
+    assert set(study.grids[RANKS].claims) == {"R1", "R2"}
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_grid_composes_with_the_published_ranges(name):
+    planned = plan(name)
+    tasks = [
+        config.id for key, cells in planned.cells.items() if key != RANKS for cell in cells for config in cell.configs
+    ]
+    assert len(set(tasks)) == len(tasks)
+    assert {config.id for cell in planned.cells[RANKS] for config in cell.configs} <= set(tasks)  # trained once
+    for key, cells in planned.cells.items():
+        for cell in cells:
+            (config,) = cell.configs
+            config = SequencesConfig.checked(config.model_dump())
+            ends = [last / config.train_length for _, last in config.bins or []]
+            assert ends == [1.25, 1.5, 1.75, 2.0], key
+            assert config.encoding["name"] == cell.arm.split()[-1]
+            assert config.encoding.get("share", 0.25) == 0.25
+            assert (config.model["width"], config.model["depth"]) == (64, 2)
+    ranked_arms = {cell.arm.split()[-1] for cell in planned.cells[RANKS]}
+    assert ranked_arms == set(ARMS)
+
+
+def test_tasks_that_cannot_be_ranked_are_refused():
+    raw = compose(["paper=nope_quick"], name="papers")["paper"]
+    tuned = raw["nope_quick"]["tasks"]["repeat"] | {"tune": {"protocol.lr": [1e-3, 3e-3]}}
+    for name, task, line in (
+        ("repeat", tuned, "repeat.tune: tasks whose encodings are ranked are not tuned"),
+        (RANKS, raw["nope_quick"]["tasks"]["repeat"], "must be called otherwise"),
+    ):
+        tasks = raw["nope_quick"]["tasks"] | {name: task}
+        with pytest.raises(InputError, match=line):
+            PAPER.studies({"nope_quick": raw["nope_quick"] | {"tasks": tasks}})
