@@ -92,6 +92,7 @@ def test_its_weights_are_each_seed_s_own_and_no_other_weight_changes_with_them()
     assert not torch.equal(together.up[0], together.up[1])
 
 
+@pytest.mark.slow
 def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
     monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
     configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]

@@ -35,7 +35,9 @@ def values(model: synthlab.TrainedModel) -> torch.Tensor:
     return torch.cat([each.flatten() for each in model.module.state_dict().values()])
 
 
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in ("scalar", "fine-tuned") else kind for kind in RUNS]
+)
 def test_every_member_of_an_ensemble_is_kept_as_training_it_alone_has_it(tmp_path, kind):
     runs = [RUNS[kind](seed) for seed in (0, 1)]
     kept = ensure(runs, Store(tmp_path, "checkpoints"), progress=False)

@@ -27,8 +27,9 @@ MIXED = [
     ("task=length", "protocol.lr=1e-4", "test_length=12", "evaluation.sequences=7"),
     ("task=length", "outrep=log", "seed=1", "weight_seed=7", "data_seed=8", "test_seed=9"),
 ]
-# RoPE, learned positions and T5 will do each time.
-LIKE_OTHERS = ("pi", "ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "sinusoidal", "alibi")
+# RoPE, learned positions, T5 and one map of relative positions will do each time.
+FREQUENCIES = ("pi", "ntk", "eabf", "yarn", "dynamic_ntk", "longrope", "clex")
+LIKE_OTHERS = (*FREQUENCIES, "sinusoidal", "alibi", "leaky_rerope", "self_extend", "dual_chunk")
 SHAPES = [
     *((f"encoding={name}",) for name in ENCODINGS if name not in LIKE_OTHERS),
     *(pytest.param((f"encoding={name}",), marks=pytest.mark.slow) for name in LIKE_OTHERS),

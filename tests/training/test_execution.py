@@ -15,12 +15,17 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
 
+OF_EACH_SORT = ("nope", "learned", "rope", "t5", "randomized")
+
 
 def files(folder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".csv"}
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    "encoding",
+    [name if name in OF_EACH_SORT else pytest.param(name, marks=pytest.mark.slow) for name in ENCODINGS],
+)
 def test_the_same_config_gives_the_same_bytes(tmp_path, encoding):
     run = config("task=length", f"encoding={encoding}")
     for name in ("first", "second"):
