@@ -74,7 +74,14 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
 @pytest.mark.parametrize("name", [path.stem for path in sorted((conf_dir() / "paper").glob("*.yaml"))])
 def test_every_paper_is_trained_drawn_and_judged_in_two_steps(name, invoke, hasty, tmp_path):
     ((key, paper),) = compose([f"paper={name}"], name="papers")["paper"].items()
-    outcome = invoke("experiments", f"paper={name}", "seeds=1", "workers=1", f"results={tmp_path}")
+    first: dict[str, str] = {}  # the first task of each claim; all of them would take a minute
+    for task, about in paper["tasks"].items():
+        first |= dict.fromkeys(set(about["claims"]) - set(first), task)
+    paper["tasks"] = {task: about for task, about in paper["tasks"].items() if task in first.values()}
+    (tmp_path / "paper").mkdir()
+    OmegaConf.save({key: paper}, tmp_path / "paper" / f"{name}_part.yaml")
+    given = ["--config-dir", str(tmp_path), f"paper={name}_part", "seeds=1", "workers=1", f"results={tmp_path}"]
+    outcome = invoke("experiments", *given)
     assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
     table = pd.read_csv(tmp_path / "sequences" / "figures" / f"{key}_table.csv")
     assert table["task"].unique().tolist() == list(paper["tasks"])

@@ -84,6 +84,7 @@ def test_every_member_has_a_file_and_every_file_builds():
         ("stack_manipulation", "1 pop pop push0", "0"),
         ("modular_arithmetic_brackets", "( 1 - 3 )", "3"),
         ("modular_arithmetic_brackets", "( - 2 )", "3"),
+        ("modular_arithmetic_brackets", "( 2 * 3 )", "1"),
         ("solve_equation", "( x + 3 ) = 2", "4"),
         ("solve_equation", "- x = 1", "4"),
         ("duplicate_string", "1 0 1", "1 0 1 1 0 1"),

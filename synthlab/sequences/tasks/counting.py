@@ -66,6 +66,7 @@ class InterleavedMajority(AnswerTask):
     strand i modulo their number. Each strand is drawn as for ``Majority``."""
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: binary majority interleave"
+    departs = "all lengths are there; the authors' code has multiples of the number of strands, so that all are as long"
     symbols = BITS
 
     def __init__(self, strands: int):
