@@ -21,7 +21,7 @@ RANKING = "the authors' notebook plot_aggregate_final, cell 24"
 WHY = (
     "the paper gives no threshold; half right parts its own numbers: each seed of theirs lies on the side of their mean"
 )
-RANKS = "mean reciprocal rank over tasks, seed by seed: the first encoding's less the second's"
+RANKS = "mean reciprocal rank over tasks, seed by seed: that of the lower encoding less that of the higher"
 ANY = "the paper orders the encodings, so any difference counts; theirs are {}"
 GOOD, POOR = ("nope", "t5", "alibi"), ("partial_rope", "sinusoidal")
 

@@ -45,7 +45,8 @@ def above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
     means = mean_by_seed(ranks)
     if means.empty or not {arm, other} <= set(means):
         raise NoEvidence(f"no seed with finished runs of {arm} and {other} on every task")
-    return Check(f"mean reciprocal rank, {arm} less {other}", (means[arm] - means[other]).to_numpy(), low=0.0)
+    # A range excludes its upper end alone: so encodings that are equal do not pass.
+    return Check(f"mean reciprocal rank, {other} less {arm}", (means[other] - means[arm]).to_numpy(), high=0.0)
 
 
 def published_scores(numbers: Published) -> pd.DataFrame:

@@ -120,7 +120,7 @@ def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
     assert means.index.tolist() == [0, 1]  # the third seed has one task alone
     assert means["nope"].tolist() == pytest.approx([2.5 / 3] * 2)
     assert means["t5"].tolist() == pytest.approx([2 / 3] * 2)
-    assert above(ranks, "nope", "t5").values.tolist() == pytest.approx([1 / 6] * 2)
+    assert above(ranks, "nope", "t5").values.tolist() == pytest.approx([-1 / 6] * 2)
     assert above(ranks, "t5", "nope").answer == "fails"
     with pytest.raises(NoEvidence, match="alibi"):
         above(ranks, "nope", "alibi")
@@ -145,6 +145,8 @@ def ranked(order: list[str]) -> pd.DataFrame:
 def test_claims_on_ranks_by_hand():
     assert judged("R1", ranked(ARMS)).word == "holds"
     assert judged("R2", ranked(ARMS)).word == "holds"
+    nothing = reciprocal_ranks(scores(rows(dict.fromkeys(ARMS, NOT))), ARMS)
+    assert judged("R1", nothing).word == judged("R2", nothing).word == "does not hold"  # all are equal
     assert judged("R1", ranked(ARMS[::-1])).word == "does not hold"
     assert judged("R2", ranked(ARMS[::-1])).word == "does not hold"
     assert judged("R1", ranked(["t5", "nope", *ARMS[2:]])).word == "holds in part"
