@@ -82,7 +82,7 @@ def shown(arms: pd.DataFrame) -> pd.DataFrame:
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers with three decimals, and nothing where there is none."""
     parts = table.select_dtypes("number")
-    return table.assign(**{name: [f"{x:.3f}" if pd.notna(x) else "" for x in parts[name]] for name in parts})
+    return table.assign(**{str(name): [f"{x:.3f}" if pd.notna(x) else "" for x in parts[name]] for name in parts})
 
 
 def _lines(table: pd.DataFrame) -> list[str]:

@@ -71,7 +71,7 @@ def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.Dat
     table, rows = scores(runs), []
     for (task, arm), of_arm in runs.groupby(["task", "arm"], sort=False):
         inside = of_arm.loc[of_arm["first"] <= of_arm["train_length"], "tokens"]
-        found = table.loc[task, arm].dropna()
+        found = table[str(arm)].xs(task, level="task").dropna()
         spread = {"median": found.median(), "least": found.min(), "greatest": found.max()}
         once = of_arm.drop_duplicates("run")
         counts = {"fit": int(once["fit"].sum()), "finished": len(once), "runs": trained[str(task), str(arm)]}
@@ -89,7 +89,7 @@ def by_task(runs: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame()
     sides = plain(table), [arm for arm in table.columns if arm.startswith(RANDOMIZED)]
     for task, of_task in table.groupby(level="task", sort=False):
-        without, with_them = (of_task[side].max(axis=None) for side in sides)
+        without, with_them = (pd.concat([of_task[arm] for arm in side]).max() for side in sides)
         paired = pd.concat([gain(of_task, arm) for arm in pairs(table)]).dropna()
         maxima = {"plain_maximum": without, "randomized_maximum": with_them, "gain_of_maxima": with_them - without}
         spread = {"median_gain": paired.median(), "least_gain": paired.min(), "greatest_gain": paired.max()}
