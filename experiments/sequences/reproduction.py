@@ -1,6 +1,6 @@
 """A paper on tasks whose answers are tokens, trained again: its tasks under its encodings, beside what it published."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from experiments.sequences.comparison import compared, shown
 from experiments.sequences.published import published
-from experiments.sequences.suites import Share, bins_of, shares
+from experiments.sequences.suites import SHOWN, Share, bins_of, shares
 from synthlab.config.base import Config
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
@@ -22,6 +22,7 @@ from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.report import Numbers
 from synthlab.studies.study import Plan, Results, Study, check_text
+from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
 OF_A_RUN = ["series", "arm", "task", "train_length", "first", "last", "exact", "fit", "run"]
@@ -42,18 +43,25 @@ class Task(BaseModel):
 
 class Reproduction(Study):
     """The ``tasks`` of a paper, each trained under all ``arms``, its encodings. A run fits if its exact match on
-    training lengths is at least ``fit``.
+    training lengths is at least ``fit``. ``claims`` are those that the runs of all tasks together are evidence for.
 
-    A subclass names the file of the paper's ``numbers``, and the share of wrong answers under which models generalize.
+    A subclass names the file of the paper's ``numbers``, and the share of wrong answers under which models generalize;
+    and the ``metric`` that is drawn, if that is not exact match.
     """
 
     numbers: ClassVar[Path]
     level: ClassVar[float]
+    metric: ClassVar[str] = "exact"
 
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Annotated[Arms, Field(min_length=1)]
     tasks: Annotated[dict[str, Task], Field(min_length=1)]
+    claims: list[str] = Field(default_factory=list)
+
+    @property
+    def together(self) -> Sequence[str]:
+        return self.claims
 
     @property
     def grids(self) -> Mapping[str, Grid]:
@@ -90,7 +98,7 @@ class Reproduction(Study):
     def _runs(self, key: str, cells: list[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
         rows = []
         for cell in cells:
-            table = bins_of(_series(cell, records), self.fit)
+            table = bins_of(series_of(cell, records), self.fit)
             if not table.empty:
                 rows.append(table.assign(series=cell.label, arm=cell.arm, task=key))
         return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=OF_A_RUN)
@@ -106,9 +114,17 @@ class Reproduction(Study):
             for key, table in evidence.items()
         }
 
+    def overall(self, evidence, fitting):
+        if not self.claims:
+            return []
+        known = [each for each in fitting.values() if each is not None]
+        runs, finished, fit = (sum(numbers) for numbers in zip(*(each[:3] for each in known), strict=True))
+        alone = Fitting(runs, finished, fit, in_one([each.given for each in known]))
+        return [Grounds(self.claims, in_one(list(evidence.values())), alone)]
+
     def results(self, plan, records, evidence, kept):
-        series = {key: [_series(cell, records) for cell in cells] for key, cells in plan.cells.items()}
-        table = pd.concat([rows for rows in evidence.values() if len(rows)], ignore_index=True)
+        series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
+        table = in_one(list(evidence.values()))
         numbers, every = (
             published(self.numbers),
             {(key, one.label): one.records for key in series for one in series[key]},
@@ -116,16 +132,22 @@ class Reproduction(Study):
         found = compared(table, every, numbers, self.level)
         told = shown(found)
         lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
-        panels = {key: self._panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
+        panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
         return Results(panels, {"bins": table, "table": found}, lines, Numbers(numbers.says, told))
 
-    def _panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
-        drawn = pd.DataFrame() if empty else shares(series, "exact")
+    def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
+        """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""
+        drawn = pd.DataFrame() if empty else shares(series, self.metric)
         lost = left_out({one.label: one.records for one in series})
         title = self.tasks[key].title
-        return Drawn(title, Share("exact match"), drawn.assign(overrides=plan.overrides, left_out=lost))
+        return Drawn(title, Share(SHOWN[self.metric]), drawn.assign(overrides=plan.overrides, left_out=lost))
 
 
-def _series(cell: Cell, records: Mapping[str, Record]) -> Series:
+def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:
     """The runs of a cell, called by its arm alone, which is an encoding."""
     return Series({"encoding": cell.arm}, cell.best(records)[1])
+
+
+def in_one(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The runs of several tasks in one table."""
+    return pd.concat([rows for rows in tables if len(rows)] or tables[:1], ignore_index=True)

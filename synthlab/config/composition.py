@@ -130,8 +130,14 @@ class Composed:
                 for key in self.overrides:
                     if key.startswith(f"{group}."):
                         _put(config, key, _value(self.config, key))
+        for key, name in settings.items():
+            group, within, path = key.partition("@")
+            if within:  # a member within a member, as in encoding@encoding.inner=rope
+                if not isinstance(self.config.get(group), dict) or isinstance(name, list):
+                    raise InputError(f"{key}={name}: must be a group, @, where its member goes, and a name")
+                _put(config, path, copy.deepcopy(self._member(group, name)))
         for key, value in settings.items():
-            if not isinstance(config.get(key), dict):
+            if "@" not in key and not isinstance(config.get(key), dict):
                 _put(config, key, value)
         return config
 

@@ -15,6 +15,7 @@ from synthlab.sequences.tasks.patterns import BoundedDyck, Pattern
 from synthlab.sequences.tasks.regular import AAStar, Tomita
 from synthlab.sequences.tasks.repeating import CopyTwice, Repeat, Replace
 from synthlab.sequences.tasks.stack import StackManipulation
+from synthlab.sequences.tasks.without_end import WithoutEnd
 
 PROBLEMS = Registry(
     "problem",
@@ -51,6 +52,7 @@ PROBLEMS = Registry(
         "binary_multiplication": BinaryMultiplication,
         "compute_sqrt": ComputeSqrt,
         "bucket_sort": BucketSort,
+        "without_end": WithoutEnd,  # any of the above
         # Formal languages.
         "aa_star": AAStar,
         "tomita": Tomita,

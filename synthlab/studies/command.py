@@ -91,6 +91,7 @@ def _write_all(
         results = plan.study.results(plan, records, evidence, kept)
         fitting = plan.study.fitting(plan, records, evidence)
         grids = [Grounds(grid.claims, evidence[key], fitting[key]) for key, grid in plan.study.grids.items()]
+        grids += plan.study.overall(evidence, fitting)
         judged = judge(paper.claims.values(), plan.figure, grids)
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged

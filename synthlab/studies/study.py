@@ -10,7 +10,7 @@ from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel
 
 from synthlab.config.base import MOST_SEEDS, Config
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, unknown, validated
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting
@@ -19,7 +19,7 @@ from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.report import About, Numbers
 from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
-from synthlab.studies.verdicts import Claim
+from synthlab.studies.verdicts import Claim, Grounds
 
 
 class Results(NamedTuple):
@@ -111,6 +111,16 @@ class Study(BaseModel, ABC):
         """What is shown of the runs; ``evidence`` is what the method of that name returned. ``kept`` returns a table as
         it was written before where nothing is to be measured anew, else None. Raises InputError."""
 
+    @property
+    def together(self) -> Sequence[str]:
+        """Claims that are judged on all grids together, by id; none, unless a kind of study has such."""
+        return ()
+
+    def overall(self, evidence: Mapping[str, Any], fitting: Mapping[str, Fitting | None]) -> Sequence[Grounds]:
+        """What the claims of ``together`` are judged on, made of what ``evidence`` and ``fitting`` returned. They get
+        no further seeds."""
+        return ()
+
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""
         return f"{field}.panels.{key}" if key else field
@@ -161,6 +171,9 @@ class Paper(NamedTuple):
         for name, study in studies.items():
             field = f"{self.group}.{name}"
             check_text(field, name, study.title)
+            for claim in study.together:
+                if claim not in self.claims:
+                    raise InputError(unknown(f"{field}.claims", claim, self.claims))
             for key, grid in study.grids.items():
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)

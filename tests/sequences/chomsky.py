@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "binary_multiplication": {},
     "compute_sqrt": {},
     "bucket_sort": {"symbols": 3},
+    "without_end": {"of": {"name": "odds_first", "symbols": 2}},
 }
 
 
@@ -123,4 +124,5 @@ REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     "binary_multiplication": operations("*"),
     "compute_sqrt": roots,
     "bucket_sort": answered("012", lambda words: tuple(sorted(words))),
+    "without_end": answered("01", lambda words: words[::2] + words[1::2]),
 }

@@ -1,0 +1,85 @@
+"""The claims of both papers, each decided in miniature. Arms are position encodings, as ``scores`` has them."""
+
+import pandas as pd
+
+from experiments.chomsky.scores import best, gain, pairs, plain, scores
+from synthlab.studies.checks import Check
+from synthlab.studies.evidence import NoEvidence
+from synthlab.studies.verdicts import Claims
+
+CLAIMS = Claims[pd.DataFrame]()
+claim = CLAIMS.claim
+
+LEVEL = 0.9
+SCORE = "accuracy per token beyond training, mean over lengths"
+WHY = (
+    "the abstracts have no threshold; 0.9 is ours: one answer token of ten is wrong, where bits are right by chance in "
+    "one of two. A run that does not fit errs beyond training, too: see the verdict over runs that fit"
+)
+
+
+@claim(
+    "C1",
+    where="Ruoss et al. (2023), abstract",
+    statement="Randomized positions raise accuracy at unseen lengths, on average over tasks (published: 12.0 points).",
+    quantity=(
+        f"by how much randomized positions raise the {SCORE}, mean over tasks: of each encoding, and of the best one, "
+        "chosen for each task and seed"
+    ),
+    why=(
+        "0: that they raise it. 12.0 points are of maxima over seeds and rates, on other lengths, and are shown beside "
+        "ours without a verdict"
+    ),
+)
+def on_average(runs: pd.DataFrame) -> list[Check]:
+    table = scores(runs)
+    if not pairs(table):
+        raise NoEvidence("no encoding that is there with randomized positions and without")
+    of_each = [_raises(gain(table, arm), arm) for arm in pairs(table)]
+    return [*of_each, _raises(best(table, True) - best(table, False), "best encoding of each task and seed")]
+
+
+def _raises(gains: pd.Series, what: str) -> Check:
+    """That the mean over tasks of ``gains``, given for each task and seed, is positive. Seeds that lack a task are left
+    out: tasks differ by far more than seeds do."""
+    table = gains.unstack("task").dropna()
+    if table.empty:
+        raise NoEvidence(f"{what}: no seed whose runs of all tasks are finished")
+    return Check(f"{what}: gain, mean over {table.shape[1]} tasks", table.mean(axis="columns").to_numpy(), low=0.0)
+
+
+def stays_low(runs: pd.DataFrame) -> list[Check]:
+    """That under no plain encoding a task generalizes: that the best of them, for each seed, stays below ``LEVEL``."""
+    table = scores(runs)
+    arms = plain(table)
+    if not arms:
+        raise NoEvidence("no encoding without randomized positions")
+    values = best(table, False).dropna().to_numpy()
+    series = tuple(dict.fromkeys(runs.loc[runs["arm"].isin(arms), "series"]))
+    what = f"{runs['task'].iloc[0]}, best of {', '.join(arms)}: accuracy per token"
+    return [Check(what, values, high=LEVEL, series=series, centre=1.0)]
+
+
+@claim(
+    "C2",
+    where="Delétang et al. (2022), abstract; of duplicate string also Ruoss et al. (2023), abstract",
+    statement="Transformers do not generalize on tasks that are not regular.",
+    quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
+    why=WHY,
+)
+def beyond_regular(runs: pd.DataFrame) -> list[Check]:
+    return stays_low(runs)
+
+
+@claim(
+    "O1",
+    where="ours, on the regular tasks of Delétang et al. (2022)",
+    statement=(
+        "(Ours.) Nor do they on regular tasks that ask for a state to be kept: parity check, cycle navigation, modular "
+        "arithmetic."
+    ),
+    quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
+    why=WHY,
+)
+def regular_with_a_state(runs: pd.DataFrame) -> list[Check]:
+    return stays_low(runs)

@@ -1,0 +1,92 @@
+"""Both papers as the machinery of studies takes them: their studies are the files of ``conf/paper/``."""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+from omegaconf import OmegaConf
+from pydantic import BaseModel
+
+from experiments.chomsky.claims import CLAIMS, LEVEL
+from experiments.chomsky.scores import by_arm, by_task
+from experiments.sequences.reproduction import Reproduction, in_one, series_of
+from synthlab.config.registry import STRICT, validated
+from synthlab.sequences.config import SequencesConfig
+from synthlab.studies.presentation.report import About, Numbers
+from synthlab.studies.study import Paper, Results
+
+HERE = Path(__file__).parent
+ABOUT = About(
+    "The fifteen tasks of the Chomsky hierarchy, in miniature,",
+    "Neural Networks and the Chomsky Hierarchy, and of Randomized Positional Encodings Boost Length Generalization",
+    "arXiv 2207.02098 and 2305.16843",
+    HERE / "deviations.yaml",
+    "paper=chomsky",
+)
+
+
+class Number(BaseModel):
+    """A published number: of ``what``, ``where`` it stands, how ``sure`` it is."""
+
+    model_config = STRICT
+    what: str
+    value: float
+    where: str
+    sure: str
+
+
+class Stated(BaseModel):
+    """The published ``numbers``; ``says`` tells a reader what the table beside them has."""
+
+    model_config = STRICT
+    says: str
+    numbers: list[Number]
+
+
+@cache
+def stated(path: Path) -> Stated:
+    """What the file at ``path`` holds. Raises InputError for what is none."""
+    return validated(Stated, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
+
+
+class Chomsky(Reproduction):
+    """The papers' tasks, by accuracy per token; the maximum, which the papers report, beside median and range."""
+
+    numbers = HERE / "published.yaml"
+    level = 1 - LEVEL
+    metric = "tokens"
+
+    def results(self, plan, records, evidence, kept):
+        series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
+        trained = {
+            (key, cell.arm): len(one.records)
+            for key, cells in plan.cells.items()
+            for cell, one in zip(cells, series[key], strict=True)
+        }
+        runs, published = in_one(list(evidence.values())), stated(self.numbers)
+        arms, tasks = by_arm(runs, trained), by_task(runs)
+        told = shown(arms)
+        lines = [f"{plan.name}: {self.title}", published.says, *_lines(told), *_lines(rounded(tasks))]
+        lines += [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
+        panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
+        return Results(panels, {"bins": runs, "table": arms, "gain": tasks}, lines, Numbers(published.says, told))
+
+
+def shown(arms: pd.DataFrame) -> pd.DataFrame:
+    """The table of tasks and arms for a reader, in words."""
+    fit = [f"{row.fit} of {row.runs}" for row in arms.itertuples()]
+    numbers = rounded(arms[["task", "level", "arm", "within", "median", "least", "greatest"]])
+    return numbers.rename(columns={"arm": "encoding"}).assign(fit=fit)
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers with three decimals, and nothing where there is none."""
+    parts = table.select_dtypes("number")
+    return table.assign(**{str(name): [f"{x:.3f}" if pd.notna(x) else "" for x in parts[name]] for name in parts})
+
+
+def _lines(table: pd.DataFrame) -> list[str]:
+    return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
+
+
+PAPER = Paper(ABOUT, "paper", Chomsky, SequencesConfig, CLAIMS, report="figures/chomsky.html")

@@ -1,0 +1,99 @@
+"""The papers' score, accuracy per token on lengths beyond training, mean over these; and what the maximum makes of it.
+
+Arms are position encodings. One called ``randomized X`` is the encoding X with randomized positions; the others are
+plain.
+"""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from synthlab.studies.evidence import NoEvidence
+
+RANDOMIZED = "randomized "
+REGULAR = ("even_pairs", "parity_check", "cycle_navigation", "modular_arithmetic")
+CONTEXT_FREE = ("reverse_string", "stack_manipulation", "modular_arithmetic_brackets", "solve_equation")
+CONTEXT_SENSITIVE = (
+    *("duplicate_string", "missing_duplicate_string", "odds_first", "binary_addition", "binary_multiplication"),
+    *("compute_sqrt", "bucket_sort"),
+)
+LEVELS = {
+    **dict.fromkeys(REGULAR, "regular"),
+    **dict.fromkeys(CONTEXT_FREE, "deterministic context-free"),
+    **dict.fromkeys(CONTEXT_SENSITIVE, "context-sensitive"),
+}
+
+
+def scores(runs: pd.DataFrame) -> pd.DataFrame:
+    """The score of each run: a row for each task and seed, a column for each arm; NaN where a run is missing.
+
+    Args:
+        runs: A row for each finished run and range of lengths, as ``reproduction`` makes it. Ranges count by how many
+            lengths they hold.
+
+    Raises:
+        NoEvidence: Where no run is finished that is tested beyond training.
+    """
+    beyond = runs[runs["first"] > runs["train_length"]]
+    if beyond.empty:
+        raise NoEvidence("no finished run that is tested beyond training")
+    summed = beyond.assign(right=beyond["tokens"] * beyond["sequences"]).groupby(["task", "seed", "arm"], sort=False)
+    totals = summed[["right", "sequences"]].sum()
+    return (totals["right"] / totals["sequences"]).unstack("arm")
+
+
+def plain(table: pd.DataFrame) -> list[str]:
+    """The arms without randomized positions."""
+    return [arm for arm in table.columns if not arm.startswith(RANDOMIZED)]
+
+
+def pairs(table: pd.DataFrame) -> list[str]:
+    """The encodings that are there both plain and with randomized positions."""
+    return [arm for arm in plain(table) if RANDOMIZED + arm in table.columns]
+
+
+def gain(table: pd.DataFrame, arm: str) -> pd.Series:
+    """By how much randomized positions raise the score of an encoding, for each task and seed."""
+    return table[RANDOMIZED + arm] - table[arm]
+
+
+def best(table: pd.DataFrame, randomized: bool) -> pd.Series:
+    """For each task and seed the maximum over the plain arms or over the ``randomized`` ones; NaN where one is
+    missing, since a maximum over fewer is less."""
+    arms = [arm for arm in table.columns if arm.startswith(RANDOMIZED) == randomized]
+    return table[arms].max(axis="columns", skipna=False)
+
+
+def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.DataFrame:
+    """A row for each task and arm: ``within``, the median accuracy per token on training lengths; of the score
+    ``median``, ``least`` and ``greatest`` over seeds, the last of which the papers report; how many runs ``fit`` of
+    those ``finished`` and of those ``trained``."""
+    table, rows = scores(runs), []
+    for (task, arm), of_arm in runs.groupby(["task", "arm"], sort=False):
+        inside = of_arm.loc[of_arm["first"] <= of_arm["train_length"], "tokens"]
+        found = table[str(arm)].xs(task, level="task").dropna()
+        spread = {"median": found.median(), "least": found.min(), "greatest": found.max()}
+        once = of_arm.drop_duplicates("run")
+        counts = {"fit": int(once["fit"].sum()), "finished": len(once), "runs": trained[str(task), str(arm)]}
+        told = {"task": task, "level": LEVELS.get(str(task), ""), "arm": arm}
+        rows.append({**told, "within": inside.median(), **spread, **counts})
+    return pd.DataFrame(rows)
+
+
+def by_task(runs: pd.DataFrame) -> pd.DataFrame:
+    """A row for each task, and their mean: the maximum over seeds and encodings without and with randomized positions,
+    and its ``gain_of_maxima``; and the median, least and greatest of the gain over all pairs of runs that differ by
+    randomized positions alone. Empty without such pairs."""
+    table, rows = scores(runs), []
+    if not pairs(table):
+        return pd.DataFrame()
+    sides = plain(table), [arm for arm in table.columns if arm.startswith(RANDOMIZED)]
+    for task, of_task in table.groupby(level="task", sort=False):
+        without, with_them = (pd.concat([of_task[arm] for arm in side]).max() for side in sides)
+        paired = pd.concat([gain(of_task, arm) for arm in pairs(table)]).dropna()
+        maxima = {"plain_maximum": without, "randomized_maximum": with_them, "gain_of_maxima": with_them - without}
+        spread = {"median_gain": paired.median(), "least_gain": paired.min(), "greatest_gain": paired.max()}
+        rows.append({"task": task, **maxima, **spread})
+    found = pd.DataFrame(rows)
+    mean = {"task": f"mean over {len(found)}", **found.drop(columns="task").mean()}
+    return pd.concat([found, pd.DataFrame([mean])], ignore_index=True)

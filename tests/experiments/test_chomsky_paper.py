@@ -1,0 +1,181 @@
+"""The Chomsky hierarchy and randomized positions: scores, gains and claims by hand; the grids."""
+
+from functools import cache
+
+import pandas as pd
+import pytest
+
+from experiments.chomsky.claims import CLAIMS, LEVEL
+from experiments.chomsky.paper import PAPER, Chomsky, shown, stated
+from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, gain, pairs, scores
+from experiments.sequences.published import OURS
+from synthlab.config.composition import compose, conf_dir
+from synthlab.errors import InputError
+from synthlab.sequences.config import SequencesConfig
+from synthlab.studies.evidence import NoEvidence
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Grounds, Verdict, judge
+
+GRIDS = [path.stem for path in sorted((conf_dir() / "paper").glob("chomsky*.yaml"))]
+COUNTED = ("stack_manipulation", "binary_addition", "binary_multiplication")  # whose ends the papers count
+
+
+@cache
+def plan(name: str) -> Plan:
+    raw = compose([f"paper={name}"], name="papers")
+    (study,) = PAPER.studies(raw["paper"]).values()
+    return study.plan(name, Overrides("paper", SequencesConfig, raw, {}), seeds=1)
+
+
+def whole_paper() -> Chomsky:
+    (study,) = PAPER.studies(compose(["paper=chomsky"], name="papers")["paper"]).values()
+    assert isinstance(study, Chomsky)
+    return study
+
+
+def runs(found: dict[str, dict[str, list[float]]]) -> pd.DataFrame:
+    """Runs trained to 2 and tested on 3 to 4 and on 5, by task and arm; given is each seed's share of right tokens on 3
+    to 4. On 5, one length, it is 0.3 less; on the training lengths 1."""
+    rows = []
+    for task, arms in found.items():
+        for arm, shares in arms.items():
+            for seed, share in enumerate(shares):
+                told = {"task": task, "arm": arm, "series": f"arm={arm}", "seed": seed, "run": f"{task}{arm}{seed}"}
+                for first, last, right in ((1, 2, 1.0), (3, 4, share), (5, 5, share - 0.3)):
+                    where = {"first": first, "last": last, "train_length": 2, "sequences": 10 * (last - first + 1)}
+                    rows.append({**told, **where, "tokens": right, "exact": 0.0, "fit": seed == 0})
+    return pd.DataFrame(rows)
+
+
+def judged(claim: str, *tables: pd.DataFrame) -> Verdict:
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table) for table in tables])
+    return verdict
+
+
+BOTH = {
+    "a": {"nope": [0.9, 0.5], "rope": [0.6, 0.6], "randomized rope": [0.7, 0.8]},
+    "b": {"nope": [0.5, 0.5], "rope": [0.7, 0.5], "randomized rope": [0.6, 0.7]},
+}
+
+
+def test_the_score_is_the_mean_over_lengths():
+    table = scores(runs(BOTH))
+    # Two lengths with the share given and one with 0.3 less: 0.1 less.
+    assert table.loc[("a", 0), "nope"] == pytest.approx(0.8)
+    assert table.loc[("b", 1), "randomized rope"] == pytest.approx(0.6)
+    assert pairs(table) == ["rope"]
+    assert gain(table, "rope").to_dict() == pytest.approx({("a", 0): 0.1, ("a", 1): 0.2, ("b", 0): -0.1, ("b", 1): 0.2})
+    assert best(table, False).tolist() == pytest.approx([0.8, 0.5, 0.6, 0.4])
+    with pytest.raises(NoEvidence, match="beyond training"):
+        scores(runs(BOTH).query("last == 2"))
+
+
+def test_a_maximum_over_fewer_encodings_is_none():
+    found = runs({"a": {"nope": [0.9], "rope": [0.6, 0.7]}})
+    assert best(scores(found), False).isna().tolist() == [False, True]
+
+
+def test_the_tables_by_hand():
+    found = runs(BOTH)
+    arms = by_arm(found, {(task, arm): 3 for task in BOTH for arm in BOTH[task]})
+    first = arms.iloc[0]
+    assert [first[name] for name in ("median", "least", "greatest", "within")] == pytest.approx([0.6, 0.4, 0.8, 1.0])
+    assert [first[name] for name in ("fit", "finished", "runs")] == [1, 2, 3]
+    assert shown(arms).iloc[0][["encoding", "median", "greatest", "fit"]].tolist() == [
+        "nope",
+        "0.600",
+        "0.800",
+        "1 of 3",
+    ]
+    tasks = by_task(found).set_index("task")
+    assert tasks.loc["a", ["plain_maximum", "randomized_maximum", "gain_of_maxima"]].tolist() == pytest.approx(
+        [0.8, 0.7, -0.1]
+    )
+    assert tasks.loc["a", ["median_gain", "least_gain", "greatest_gain"]].tolist() == pytest.approx([0.15, 0.1, 0.2])
+    # The maximum says that randomized positions harm, on average, where most pairs of runs say that they help.
+    assert tasks.loc["mean over 2", ["gain_of_maxima", "median_gain"]].tolist() == pytest.approx([-0.05, 0.1])
+    assert by_task(runs({"a": {"nope": [0.5], "rope": [0.5]}})).empty
+
+
+def test_randomized_positions_are_judged_on_the_mean_over_tasks():
+    first, second = judged("C1", runs(BOTH)).checks
+    assert first.values.tolist() == pytest.approx([0.0, 0.2])
+    assert second.values.tolist() == pytest.approx([-0.15, 0.2])
+    assert "mean over 2 tasks" in first.what
+    better = {
+        task: arms | {"randomized rope": [1.0] * 5, "rope": [0.6] * 5, "nope": [0.9] * 5} for task, arms in BOTH.items()
+    }
+    assert judged("C1", runs(better)).word == "holds"
+    worse = {task: arms | {"randomized rope": [0.5] * 5} for task, arms in better.items()}
+    assert judged("C1", runs(worse)).word == "does not hold"
+    # A seed that lacks the run of a task is left out.
+    lacks = runs(better).query("not (task == 'a' and arm == 'rope' and seed == 4)")
+    assert [len(check.values) for check in judged("C1", lacks).checks] == [4, 4]
+    assert judged("C1", runs({"a": {"nope": [0.5]}})).word == "not judged"
+    assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not judged"
+
+
+@pytest.mark.parametrize("claim", ["C2", "O1"])
+def test_no_plain_encoding_generalizes(claim):
+    # Scores of 0.7 and 0.6; randomized positions do not count.
+    low = {"nope": [0.8] * 5, "rope": [0.7] * 5, "randomized rope": [1.1] * 5}
+    (check,) = judged(claim, runs({"a": low})).checks
+    assert (check.answer, check.median, check.high) == ("holds", pytest.approx(0.7), LEVEL)
+    assert check.series == ("arm=nope", "arm=rope")
+    assert [check.at(factor).high for factor in (0.5, 2.0)] == pytest.approx([0.95, 0.8])
+    high = runs({"b": {**low, "nope": [1.05] * 5}})
+    assert judged(claim, high).word == "does not hold"
+    assert judged(claim, runs({"a": low}), high).word == "holds in part"
+    assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not judged"
+
+
+def test_every_claim_belongs_to_the_grid_and_c2_to_all_that_is_not_regular():
+    study = whole_paper()
+    assert list(study.tasks) == list(LEVELS)
+    stated_of = {key: task.claims for key, task in study.tasks.items()}
+    assert {key for key, claims in stated_of.items() if claims == ["C2"]} == {
+        key for key, level in LEVELS.items() if level != "regular"
+    }
+    assert {*study.claims, *(claim for claims in stated_of.values() for claim in claims)} == set(CLAIMS)
+    assert [number.value for number in stated(Chomsky.numbers).numbers] == [0.12, 0.677]
+    with pytest.raises(InputError, match=r"^paper\.s\.claims=C9: unknown; choose from C1, "):
+        PAPER.studies({"s": study.model_dump() | {"claims": ["C9"]}})
+
+
+def test_claims_on_all_tasks_are_judged_on_their_runs_together():
+    study = whole_paper()
+    found = runs(BOTH)
+    evidence = {str(key): rows for key, rows in found.groupby("task")} | {"none": pd.DataFrame(columns=OURS)}
+    planned = plan("chomsky")._replace(cells={key: [] for key in evidence})
+    fitting = study.fitting(planned, {}, {key: rows.reindex(columns=found.columns) for key, rows in evidence.items()})
+    (grounds,) = study.overall(evidence, fitting)
+    assert grounds.claims == ["C1"]
+    assert len(grounds.given) == len(found)
+    assert grounds.fitting is not None
+    assert (grounds.fitting.finished, grounds.fitting.fit, len(grounds.fitting.given)) == (12, 6, len(found) // 2)
+    assert list(study.model_copy(update={"claims": []}).overall(evidence, fitting)) == []
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_every_grid_composes_in_the_papers_settings(name):
+    planned = plan(name)
+    assert len({config.id for config in planned.configs}) == len(planned.configs)
+    for key, cells in planned.cells.items():
+        raw = compose([f"problem={key}"], name="sequences")["problem"]
+        if key == "modular_arithmetic_brackets":
+            raw["products"] = True  # as the authors' code has it
+        for cell in cells:
+            (config,) = cell.configs
+            assert isinstance(config, SequencesConfig)
+            assert config.problem == (raw if key in COUNTED else {"name": "without_end", "of": raw})
+            assert (config.bins, config.stop.exact) == ([[16, 30], [31, 45]], None)
+            assert config.encoding["name"] == cell.arm.split()[0]
+            if cell.arm.startswith("randomized"):
+                assert config.encoding["inner"]["name"] == cell.arm.split()[1]
+            assert config.encoding.get("inner", config.encoding).get("scale", 0.02) == 0.02
+
+
+def test_the_quick_runs_are_those_of_the_whole():
+    whole = {config.id for config in plan("chomsky").configs}
+    assert {config.id for config in plan("chomsky_quick").configs} <= whole

@@ -1,0 +1,56 @@
+"""Tasks without the end of their answers: what is scored, by hand, and which tasks have no such answers."""
+
+import pytest
+import torch
+from sequences.small import small
+
+from synthlab.errors import InputError
+from synthlab.sequences.problem import share
+from synthlab.sequences.problems import PROBLEMS
+
+
+def without_end(**of):
+    return PROBLEMS.build({"name": "without_end", "of": of})
+
+
+def test_the_end_alone_is_not_scored():
+    task, inner = without_end(name="reverse", symbols=2), PROBLEMS.build({"name": "reverse", "symbols": 2})
+    lengths = torch.tensor([1, 3])
+    batch, with_end = (each.batch(lengths, each.width(3), torch.Generator().manual_seed(0)) for each in (task, inner))
+    assert torch.equal(batch.tokens, with_end.tokens)
+    assert torch.equal(batch.targets, with_end.targets)
+    # begin, prompt, separator, answer: what follows the separator is asked for, and what follows the answer is not.
+    assert batch.scored.int().tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 0]]
+    assert (with_end.scored.int() - batch.scored.int()).tolist() == [[0, 0, 0, 1, 0, 0, 0, 0], [0] * 7 + [1]]
+    right = with_end.targets == task.end  # a model that finds nothing but the end
+    assert share(right, batch.scored).tolist() == [0, 0]
+    assert share(right, with_end.scored).tolist() == [1 / 2, 1 / 4]
+
+
+def test_lengths_and_chance_are_the_task_s_own():
+    task = without_end(name="modular_arithmetic", modulus=5)
+    assert task.lengths(1, 6) == [1, 3, 5]
+    assert (task.shortest, task.longest) == (1, float("inf"))
+    assert without_end(name="missing_duplicate_string").shortest == 2
+    assert without_end(name="even_pairs").chance(2) == 0.5
+    assert without_end(name="sort", symbols=7).longest == 7
+
+
+def test_a_run_names_the_task_within():
+    config = small("problem=without_end", "problem@problem.of=even_pairs")
+    assert config.problem == {"name": "without_end", "of": {"name": "even_pairs"}}
+    assert small("problem=without_end").problem["of"] == {"name": "reverse", "symbols": 2}
+
+
+@pytest.mark.parametrize(
+    ("of", "line"),
+    [
+        ({"name": "stack_manipulation"}, "problem.of=stack_manipulation: must have answers of one size"),
+        ({"name": "binary_addition"}, "problem.of=binary_addition: must have answers of one size"),
+        ({"name": "aa_star"}, "problem.of=aa_star: must be a task with answers, not a formal language"),
+        ({"name": "nonsense"}, "problem.of=nonsense: unknown"),
+    ],
+)
+def test_tasks_whose_answers_have_no_given_length_are_refused(of, line):
+    with pytest.raises(InputError, match=f"^{line}"):
+        without_end(**of)
