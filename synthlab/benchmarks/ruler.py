@@ -36,7 +36,7 @@ def ruler_files(source: Source) -> Generator[None]:
         InputError: A file is not there, as a task that needs it is made.
     """
     import nltk  # pyright: ignore[reportMissingImports]
-    import requests
+    import requests  # pyright: ignore[reportMissingModuleSource]
 
     path, download, get = list(nltk.data.path), nltk.download, requests.get
     if source.folder is None:

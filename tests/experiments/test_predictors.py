@@ -57,6 +57,7 @@ def test_errors_are_means_over_the_depths_of_one_length():
     assert errors(execute(small("language=hidden_markov"))) == {}
 
 
+@pytest.mark.slow
 def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
     rows = analysis().alone(models())
     tables = analysis().tables(rows, [])
@@ -131,6 +132,7 @@ def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
     assert same.word == "not judged"
 
 
+@pytest.mark.slow
 def test_methods_that_are_trained_on_share_the_setting_of_the_others():
     raw = compose(["study=predictors"], name="language")
     study = PAPER.studies(raw["study"])["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
