@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from experiments.sequences.ranks import mean_beyond
 from synthlab.studies.evidence import NoEvidence
 
 RANDOMIZED = "randomized "
@@ -34,12 +35,10 @@ def scores(runs: pd.DataFrame) -> pd.DataFrame:
     Raises:
         NoEvidence: Where no run is finished that is tested beyond training.
     """
-    beyond = runs[runs["first"] > runs["train_length"]]
-    if beyond.empty:
+    means = mean_beyond(runs, "tokens", "sequences")
+    if means.empty:
         raise NoEvidence("no finished run that is tested beyond training")
-    summed = beyond.assign(right=beyond["tokens"] * beyond["sequences"]).groupby(["task", "seed", "arm"], sort=False)
-    totals = summed[["right", "sequences"]].sum()
-    return (totals["right"] / totals["sequences"]).unstack("arm")
+    return means.unstack("arm")
 
 
 def plain(table: pd.DataFrame) -> list[str]:

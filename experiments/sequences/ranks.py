@@ -15,11 +15,17 @@ def scores(runs: pd.DataFrame) -> pd.DataFrame:
     Args:
         runs: A row for each run and range of lengths.
     """
+    weighted = runs.assign(lengths=runs["last"] - runs["first"] + 1)
+    return mean_beyond(weighted, "exact", "lengths").astype(float).rename("score").reset_index()
+
+
+def mean_beyond(runs: pd.DataFrame, metric: str, weight: str) -> pd.Series:
+    """The mean of ``metric`` over each run's ranges beyond the training lengths, each of which counts by ``weight``, by
+    task, seed and arm."""
     beyond = runs[runs["first"] > runs["train_length"]]
-    lengths = beyond["last"] - beyond["first"] + 1
-    summed = beyond.assign(right=beyond["exact"] * lengths, lengths=lengths).groupby(RUN, sort=False)
-    total = summed[["right", "lengths"]].sum()
-    return (total["right"] / total["lengths"]).astype(float).rename("score").reset_index()
+    summed = beyond.assign(weighted=beyond[metric] * beyond[weight]).groupby(RUN, sort=False)
+    total = summed[["weighted", weight]].sum()
+    return total["weighted"] / total[weight]
 
 
 def reciprocal_ranks(scored: pd.DataFrame, arms: list[str]) -> pd.DataFrame:

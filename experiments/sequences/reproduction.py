@@ -125,10 +125,8 @@ class Reproduction(Study):
     def results(self, plan, records, evidence, kept):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         table = in_one(list(evidence.values()))
-        numbers, every = (
-            published(self.numbers),
-            {(key, one.label): one.records for key in series for one in series[key]},
-        )
+        numbers = published(self.numbers)
+        every = {(key, one.label): one.records for key in series for one in series[key]}
         found = compared(table, every, numbers, self.level)
         told = shown(found)
         lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
