@@ -3,12 +3,14 @@
 import pandas as pd
 
 from experiments.chomsky.scores import best, gain, pairs, plain, scores
+from experiments.sequences.alignment import alignment_claims
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[pd.DataFrame]()
 claim = CLAIMS.claim
+alignment_claims(CLAIMS)
 
 LEVEL = 0.9
 SCORE = "accuracy per token beyond training, mean over lengths"

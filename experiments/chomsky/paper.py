@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
+from experiments.sequences.alignment import with_alignment
 from experiments.sequences.reproduction import Reproduction, in_one, series_of
 from synthlab.config.registry import STRICT, validated
 from synthlab.sequences.config import SequencesConfig
@@ -69,7 +70,8 @@ class Chomsky(Reproduction):
         lines = [f"{plan.name}: {self.title}", published.says, *_lines(told), *_lines(rounded(tasks))]
         lines += [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        return Results(panels, {"bins": runs, "table": arms, "gain": tasks}, lines, Numbers(published.says, told))
+        results = Results(panels, {"bins": runs, "table": arms, "gain": tasks}, lines, Numbers(published.says, told))
+        return with_alignment(results, runs, plan.overrides)
 
 
 def shown(arms: pd.DataFrame) -> pd.DataFrame:

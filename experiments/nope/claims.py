@@ -6,6 +6,7 @@ which is its absolute encoding; and, of ours, ``rope``, on whole heads.
 
 import pandas as pd
 
+from experiments.sequences.alignment import alignment_claims
 from experiments.sequences.checks import fails, generalizes
 from experiments.sequences.ranks import above
 from synthlab.studies.checks import Check
@@ -13,6 +14,7 @@ from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[pd.DataFrame]()
 claim = CLAIMS.claim
+alignment_claims(CLAIMS)
 
 LEVEL = 0.5
 NEAR = 1.25  # times the training length, where the first range beyond it ends

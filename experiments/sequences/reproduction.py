@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 import pandas as pd
 from pydantic import BaseModel, Field
 
+from experiments.sequences.alignment import ALIGNMENT, with_alignment
 from experiments.sequences.comparison import compared, shown
 from experiments.sequences.published import published
 from experiments.sequences.suites import SHOWN, Share, bins_of, shares
@@ -80,6 +81,8 @@ class Reproduction(Study):
 
     def check(self, field):
         for key, task in self.tasks.items():
+            if key == ALIGNMENT:
+                raise InputError(f"{self.place(field, key)}: must be called otherwise")
             check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
                 if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
@@ -124,14 +127,15 @@ class Reproduction(Study):
 
     def results(self, plan, records, evidence, kept):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
-        table = in_one(list(evidence.values()))
+        runs = in_one(list(evidence.values()))
         numbers = published(self.numbers)
         every = {(key, one.label): one.records for key in series for one in series[key]}
-        found = compared(table, every, numbers, self.level)
+        found = compared(runs, every, numbers, self.level)
         told = shown(found)
         lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        return Results(panels, {"bins": table, "table": found}, lines, Numbers(numbers.says, told))
+        results = Results(panels, {"bins": runs, "table": found}, lines, Numbers(numbers.says, told))
+        return with_alignment(results, runs, plan.overrides)
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
         """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""

@@ -83,6 +83,12 @@ class AnswerTask(Problem):
     def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
         return logits.argmax(-1) == batch.targets
 
+    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+        return logits.softmax(-1)
+
+    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+        return F.one_hot(batch.targets, self.vocabulary).double()
+
 
 def _places(
     sizes: Int[Tensor, " B"], symbols: Int[Tensor, "B W"], first: int | Tensor, nowhere: int

@@ -45,7 +45,7 @@ class SequencesConfig(Config):
     """A model of a task whose answer is tokens, trained on lengths ``train_from`` to ``train_length`` and tested on
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
-    results_version = 2
+    results_version = 3
     config_name = folder = "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     problem: Member

@@ -16,6 +16,7 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.objective import random_positions
+from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, exact, share
 from synthlab.sequences.proportions import horizon, wilson
 
@@ -29,6 +30,8 @@ METRICS = {
     "tokens_high": "upper end of its 95 % interval",
     "loss": "mean loss of answer tokens, nats",
     "chance": "exact match of the best answer that looks at no prompt",
+    "shift": "total variation between the mean output here and at the longest quarter of training lengths",
+    "target_shift": "the same of the right answers",
 }
 ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
 # From tokens [B, T], and their positions unless they are 0, 1, 2, ..., to logits [B, T, V].
@@ -36,11 +39,14 @@ Model = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Scores(NamedTuple):
-    """Of each of N sequences: whether its answer is right, the share of its tokens that are, their mean loss."""
+    """Of each of N sequences: whether its answer is right, the share of its tokens that are, their mean loss; and the
+    mean distribution over the vocabulary that the model ``said`` at these tokens, and that which was ``wanted``."""
 
     exact: Float[Tensor, " N"]
     tokens: Float[Tensor, " N"]
     loss: Float[Tensor, " N"]
+    said: Float[Tensor, "N V"]
+    wanted: Float[Tensor, "N V"]
 
 
 class Scorer:
@@ -64,21 +70,34 @@ class Scorer:
         logits = self.model(batch.tokens, positions)
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
-        return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss)
+        said, wanted = (_mean(each, batch) for each in (self.problem.said(logits), self.problem.wanted(batch)))
+        return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss, said, wanted)
 
 
-def by_length(scorer: Scorer, config: SequencesConfig) -> pd.DataFrame:
-    """The ``METRICS`` at every length up to ``test_length`` that the task has. The sequences of a length are the same
-    for every model of one seed, whatever its test length."""
+def _mean(rows: Float[Tensor, "B T V"], batch: Batch) -> Float[Tensor, "B V"]:
+    """The mean over each row's scored tokens."""
+    asked = batch.scored.double()
+    return torch.einsum("btv,bt->bv", rows.double(), asked) / asked.sum(1, keepdim=True)
+
+
+def by_length(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
+    """The ``METRICS`` at every length up to ``test_length`` that the task has, and the distributions of outputs. The
+    sequences of a length are the same for every model of one seed, whatever its test length."""
     generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences
-    for length in scorer.problem.lengths(1, config.test_length):
+    lengths, said, wanted = scorer.problem.lengths(1, config.test_length), [], []
+    for length in lengths:
         scores = scorer.scores(torch.full((count,), length), generator)
         values = (scores.exact.mean().item(), scores.tokens.mean().item(), count, scores.loss.mean().item())
         rows.append({"length": length, **_row(*values), "chance": scorer.problem.chance(length)})
-    return pd.DataFrame(rows, columns=["length", *METRICS])
+        said.append(scores.said.mean(0))
+        wanted.append(scores.wanted.mean(0))
+    outputs = Outputs(lengths, torch.stack(said), torch.stack(wanted))
+    for row in rows:
+        row.update(outputs.shifts(row["length"], row["length"], config))
+    return pd.DataFrame(rows, columns=["length", *METRICS]), outputs
 
 
-def by_bin(metrics: pd.DataFrame, config: SequencesConfig) -> pd.DataFrame:
+def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> pd.DataFrame:
     """The ``METRICS`` of the training lengths, in the first row, and of each bin, with ``first`` and ``last`` length
     and the number of ``sequences``; all lengths count alike. And the ``horizon``, counted from ``train_from`` on, the
     same in all rows."""
@@ -92,7 +111,8 @@ def by_bin(metrics: pd.DataFrame, config: SequencesConfig) -> pd.DataFrame:
             continue
         count, means = config.evaluation.sequences * len(inside), inside.mean()
         row = _row(means["exact"], means["tokens"], count, means["loss"])
-        rows.append({"first": first, "last": last, "sequences": count, **row, "chance": means["chance"]})
+        row |= {"chance": means["chance"], **outputs.shifts(first, last, config)}
+        rows.append({"first": first, "last": last, "sequences": count, **row})
     return pd.DataFrame(rows, columns=["first", "last", "sequences", *METRICS]).assign(horizon=reached)
 
 

@@ -46,8 +46,8 @@ def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> 
     """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
     places = stream(config.seed, "evaluation_positions")
     scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.problem), places)
-    metrics = by_length(scorer, config)
-    return metrics, by_bin(metrics, config)
+    metrics, outputs = by_length(scorer, config)
+    return metrics, by_bin(metrics, outputs, config)
 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:

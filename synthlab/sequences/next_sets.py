@@ -1,5 +1,6 @@
 """Formal languages: after each symbol of a string, the model says which symbols may follow, and whether it may end."""
 
+import math
 from abc import abstractmethod
 
 import torch
@@ -48,6 +49,17 @@ class FormalLanguage(Problem):
     def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
         members = self._members()
         return ((logits[..., members] > 0) == batch.targets[..., members]).all(-1)
+
+    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+        """The probabilities that members may follow, divided by their sum."""
+        logarithms = torch.full_like(logits, -math.inf)
+        logarithms[..., self._members()] = F.logsigmoid(logits[..., self._members()])
+        return logarithms.softmax(-1)
+
+    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+        """Uniform on the set."""
+        sets = batch.targets.double()
+        return sets / sets.sum(-1, keepdim=True).clamp(min=1)  # beyond a string there is no set
 
     def _members(self) -> list[int]:
         """The tokens that sets are made of."""

@@ -109,6 +109,14 @@ class Problem(ABC):
         """Whether what the model says at each token is right."""
 
     @abstractmethod
+    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+        """What the model says at each token, as a distribution over the vocabulary."""
+
+    @abstractmethod
+    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+        """What is right at each token, as such a distribution."""
+
+    @abstractmethod
     def chance(self, length: int) -> float:
         """The exact match of the best answer that looks at no prompt, at this length."""
 

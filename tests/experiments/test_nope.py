@@ -168,7 +168,7 @@ def test_claims_on_lengths_by_hand():
 
 def test_every_claim_belongs_to_a_task_or_to_the_ranks():
     (study,) = PAPER.studies(compose(["paper=nope"], name="papers")["paper"]).values()
-    assert {claim for grid in study.grids.values() for claim in grid.claims} == set(CLAIMS)
+    assert {*study.claims, *(claim for grid in study.grids.values() for claim in grid.claims)} == set(CLAIMS)
     assert set(study.grids[RANKS].claims) == {"R1", "R2"}
 
 

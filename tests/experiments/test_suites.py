@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+import torch
 from sequences.small import SMALL, small
 
 from experiments.sequences.paper import PAPER
@@ -11,6 +12,7 @@ from synthlab.config.composition import Composed, as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import METRICS, by_bin
+from synthlab.sequences.outputs import Outputs
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan
 from synthlab.training.execution import execute
@@ -37,6 +39,9 @@ def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
         Composed(compose([], name="sequences"), name="sequences").with_settings({"problem": [[1, 2]]})
 
 
+OUTPUTS = Outputs(range(1, 9), torch.eye(8), torch.eye(8))
+
+
 def metrics(exact: list[float]) -> pd.DataFrame:
     return pd.DataFrame(dict.fromkeys(METRICS, 0.5), index=range(len(exact))).assign(
         length=range(1, len(exact) + 1), exact=exact
@@ -45,11 +50,11 @@ def metrics(exact: list[float]) -> pd.DataFrame:
 
 def test_the_horizon_is_counted_from_the_first_training_length_on():
     exact = [0.0, 0.0, 1.0, 1.0, 1.0, 0.95, 0.5, 1.0]
-    found = by_bin(metrics(exact), small("train_from=3"))
+    found = by_bin(metrics(exact), OUTPUTS, small("train_from=3"))
     assert found["horizon"].tolist() == [6, 6]
     assert found[["first", "last"]].values.tolist() == [[3, 4], [5, 8]]
-    assert by_bin(metrics(exact), small())["horizon"].tolist() == [0, 0]
-    assert by_bin(metrics([0.0, 0.0, 0.5, *exact[3:]]), small("train_from=3"))["horizon"].tolist() == [0, 0]
+    assert by_bin(metrics(exact), OUTPUTS, small())["horizon"].tolist() == [0, 0]
+    assert by_bin(metrics([0.0, 0.0, 0.5, *exact[3:]]), OUTPUTS, small("train_from=3"))["horizon"].tolist() == [0, 0]
 
 
 def test_a_run_of_two_series_is_counted_once():

@@ -57,10 +57,10 @@ def one_hot(problem, targets):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_model_that_is_given_the_answer_scores_1(name):
     config = small(f"problem={name}")
-    metrics = by_length(scorer_of(config, one_hot), config)
+    metrics, outputs = by_length(scorer_of(config, one_hot), config)
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
-    assert by_bin(metrics, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
+    assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_constant_one_scores_chance(name):
         says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
         return one_hot(problem, says)
 
-    for row in by_length(scorer_of(config, constant), config).to_dict("records"):
+    for row in by_length(scorer_of(config, constant), config)[0].to_dict("records"):
         assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 1000) ** 0.5
 
 

@@ -1,0 +1,38 @@
+"""The distribution of outputs over lengths: how far it moves from that at training lengths.
+
+The alignment view of length generalization (Du et al., 2025, section 3) asks whether outputs are distributed alike at
+all lengths. Of answers of tokens an output is the distribution of one token, and what moves is its mean over answers.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from jaxtyping import Float
+from torch import Tensor
+
+from synthlab.sequences.config import SequencesConfig
+
+
+class Outputs(NamedTuple):
+    """Mean distributions over the vocabulary of V tokens at each of L lengths: what the model ``said``, and what was
+    ``wanted`` of the same sequences."""
+
+    lengths: Sequence[int]
+    said: Float[Tensor, "L V"]
+    wanted: Float[Tensor, "L V"]
+
+    def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
+        """The total variation distance between lengths from ``first`` to ``last`` and the longest quarter of training
+        lengths, 0 to 1: ``shift`` of what was said, ``target_shift`` of what was wanted. NaN without such lengths."""
+        train_from = config.train_from or 1
+        quarter = config.train_length - (config.train_length - train_from) // 4
+        pairs = {"shift": self.said, "target_shift": self.wanted}
+        here, there = self._within(first, last), self._within(quarter, config.train_length)
+        return {name: _total_variation(rows[here].mean(0), rows[there].mean(0)) for name, rows in pairs.items()}
+
+    def _within(self, first: int, last: int) -> list[int]:
+        return [index for index, length in enumerate(self.lengths) if first <= length <= last]
+
+
+def _total_variation(one: Float[Tensor, " V"], other: Float[Tensor, " V"]) -> float:
+    return (one - other).abs().sum().item() / 2

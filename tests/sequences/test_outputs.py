@@ -1,0 +1,57 @@
+"""The distribution of outputs over lengths."""
+
+import math
+
+import pytest
+import torch
+from sequences.small import small
+
+from synthlab.sequences.construction import build_problem
+from synthlab.sequences.outputs import Outputs
+from synthlab.sequences.problems import PROBLEMS
+from synthlab.training.execution import execute
+
+SAID = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])
+WANTED = torch.tensor([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def test_shifts_by_hand():
+    config = small("train_from=1", "train_length=2", "bins=[[3,4]]", "test_length=4")
+    outputs = Outputs([1, 2, 3, 4], SAID, WANTED)
+    # A quarter of two training lengths is the longest of them alone, where both tokens were said alike.
+    assert outputs.shifts(3, 4, config) == pytest.approx({"shift": 0.3, "target_shift": 0.5})
+    assert outputs.shifts(2, 2, config) == {"shift": 0, "target_shift": 0}
+    assert outputs.shifts(1, 2, config) == pytest.approx({"shift": 0.25, "target_shift": 0})
+
+
+def test_the_longest_quarter_of_training_lengths_is_what_others_are_held_against():
+    config = small("train_from=1", "train_length=8", "test_length=9", "bins=[[9,9]]")
+    said = torch.eye(9)
+    found = Outputs(range(1, 10), said, said).shifts(9, 9, config)
+    assert found == pytest.approx({"shift": 1, "target_shift": 1})
+    assert Outputs(range(1, 10), said, said).shifts(8, 8, config)["shift"] == pytest.approx(0.5)  # of 7 and 8
+
+
+def test_without_training_lengths_there_is_no_shift():
+    outputs = Outputs([9], SAID[:1], WANTED[:1])
+    assert all(math.isnan(value) for value in outputs.shifts(9, 9, small()).values())
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_what_is_wanted_is_a_distribution_wherever_a_task_asks(name):
+    problem = build_problem(small(f"problem={name}").problem)
+    lengths = torch.tensor(problem.lengths(1, 8))
+    batch = problem.batch(lengths, problem.width(8), torch.Generator().manual_seed(0))
+    wanted = problem.wanted(batch)
+    assert torch.allclose(wanted.sum(-1)[batch.scored], torch.ones(int(batch.scored.sum()), dtype=wanted.dtype))
+    logits = torch.randn(*wanted.shape, generator=torch.Generator().manual_seed(1)) * 300
+    said = problem.said(logits)
+    assert torch.allclose(said.sum(-1), torch.ones(said.shape[:2]))
+    assert problem.right(torch.where(wanted > 0, 1.0, -1.0), batch)[batch.scored].all()
+
+
+def test_a_trained_model_is_tested_for_them():
+    record = execute(small("problem=copy", "protocol.steps=2"))
+    assert record.metrics[["shift", "target_shift"]].apply(lambda part: part.between(0, 1)).all(axis=None)
+    assert record.outputs is not None
+    assert record.outputs[["shift", "target_shift"]].apply(lambda part: part.between(0, 1)).all(axis=None)
