@@ -3,14 +3,16 @@ put its tables into the README and the pages of ``docs/``.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which ``figure=maps`` and then ``figure=all`` were
 drawn and ``make theory`` and ``make alignment`` have written, and ``figure=mechanism`` in its folder ``mechanism``; and
-one in which ``figure=ablation`` and then ``figure=recipe`` were drawn. What a folder lacks is left as it is, as is the
-recipe's with RESULTS alone; without folders the tables are renewed.
+one in which ``figure=ablation`` and then ``figure=recipe`` were drawn. Of ``sequences`` ``crasp``, ``nope`` and
+``chomsky`` are kept. What a folder lacks is left as it is, as is the recipe's with RESULTS alone; without folders the
+tables are renewed.
 """
 
 import json
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -20,6 +22,7 @@ from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
+from experiments.sequences.reference import TABLES, results
 from synthlab.output import tell
 from synthlab.studies.checks import FACTORS, Answer, Witnesses
 from synthlab.studies.presentation.pages import template
@@ -38,6 +41,15 @@ def keep(figures: Path, folder: Path, *beside: Path) -> None:
     sheets = [path for path in sorted(figures.glob("*.png")) if path.stem not in panels]
     for path in (*sheets, *tables, *beside):
         shutil.copyfile(path, folder / path.name)
+
+
+def keep_papers(figures: Path, folder: Path) -> None:
+    """Copy the sheet (PNG) and all CSVs of each paper on tasks whose answers are tokens, over what is in ``folder``."""
+    for name in TABLES:
+        if (figures / f"{name}_table.csv").exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in (figures / f"{name}.png", *figures.glob(f"{name}_*.csv")):
+                shutil.copyfile(path, folder / path.name)
 
 
 def keep_theory(theory: Path, folder: Path) -> None:
@@ -70,10 +82,10 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def language_verdicts(folder: Path) -> list[dict[str, Any]]:
-    """Of each claim about language models: what the paper ``says``, the ``verdict``, that at ``others`` of its
+def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
+    """Of each claim in the ``tables`` of studies: what the paper ``says``, the ``verdict``, that at ``others`` of its
     thresholds, how many runs ``fit``, and by answer how many of its checks have it."""
-    checks = pd.concat([_checks(path) for path in sorted(folder.glob("*_claims.csv"))])
+    checks = pd.concat([_checks(path) for path in tables])
     return [
         {
             "id": claim,
@@ -132,7 +144,7 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     line for each claim of the paper's, but for those of ``extension``, in ``verdicts``."""
     lab, recipe = verdicts(REFERENCE), verdicts(REFERENCE / "recipe")
     claims = [{"claim": claim, "lab": lab[id], "recipe": recipe.get(id)} for id, claim in CLAIMS.items()]
-    language = language_verdicts(REFERENCE / "language")
+    language = study_verdicts(sorted((REFERENCE / "language").glob("*_claims.csv")))
     aligned = [row for row in language if row["id"] not in EXTENSIONS]
     inside = verdicts(REFERENCE / "mechanism")
     accounts = [{"id": id, "says": claim.statement, **inside[id]} for id, claim in mechanism.CLAIMS.items()]
@@ -152,8 +164,16 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
         "extension": [row for row in language if row["id"] in EXTENSIONS],
         "mechanism": accounts,
         "deviations": deviations(ABOUT.deviations),
+        **{name: study_verdicts([path]) for name, path in _papers().items()},
+        **results(REFERENCE / "sequences"),
         "bench": json.loads((REFERENCE / "bench.json").read_text())["rows"],
     }
+
+
+def _papers() -> dict[str, Path]:
+    """By paper on tasks whose answers are tokens, its verdicts, if they are there."""
+    found = {name: REFERENCE / "sequences" / f"{name}_claims.csv" for name in TABLES}
+    return {name: path for name, path in found.items() if path.exists()}
 
 
 def renewed(page: str) -> str:
@@ -179,16 +199,17 @@ def main() -> None:
     if len(folders) > 2:
         sys.exit("error: give the results folder of figure=all and that of figure=recipe, the former alone, or nothing")
     if folders:
-        results = folders[0]
-        if (results / "figures").exists():
-            keep(results / "figures", REFERENCE, results / "claims.csv")
-        if (results / "theory").exists():
-            keep_theory(results / "theory", REFERENCE / "theory")
-        inside = results / "mechanism"
+        given = folders[0]
+        if (given / "figures").exists():
+            keep(given / "figures", REFERENCE, given / "claims.csv")
+        if (given / "theory").exists():
+            keep_theory(given / "theory", REFERENCE / "theory")
+        inside = given / "mechanism"
         if inside.exists():
             keep(inside / "figures", REFERENCE / "mechanism", inside / "claims.csv")
-        if (results / "language").exists():
-            keep(results / "language" / "figures", REFERENCE / "language")
+        if (given / "language").exists():
+            keep(given / "language" / "figures", REFERENCE / "language")
+        keep_papers(given / "sequences" / "figures", REFERENCE / "sequences")
     if len(folders) == 2:
         keep(folders[1] / "figures", REFERENCE / "recipe", folders[1] / "claims.csv")
     for page in pages():

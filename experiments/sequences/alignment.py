@@ -65,15 +65,14 @@ def _says(one: dict, other: dict, shift: str) -> float:
 
 
 def with_alignment(results: Results, runs: pd.DataFrame, overrides: str) -> Results:
-    """``results``, and what shifts say: a panel and a table ``alignment``, and lines for a terminal. Without them where
-    no run is tested beyond training."""
+    """``results``, and what shifts say: a panel ``alignment`` and lines for a terminal. Without them where no run is
+    tested beyond training."""
     found = shifts(runs)
     if found.empty:
         return results
     title = "Does the shift of outputs say which generalize?"
     return results._replace(
         panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides))},
-        tables={**results.tables, ALIGNMENT: found},
         lines=[*results.lines, *_told(found)],
     )
 

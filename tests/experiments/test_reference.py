@@ -6,7 +6,8 @@ import pytest
 
 from experiments import reference
 from experiments.output_alignment.claims import CLAIMS
-from experiments.reference import language_verdicts, verdicts
+from experiments.reference import keep_papers, study_verdicts, verdicts
+from experiments.sequences.reference import results
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.presentation.report import verdict_table
@@ -67,7 +68,7 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
 def test_checks_on_language_models_are_counted_by_their_answer(tmp_path):
     claims = [Verdict(CLAIMS["1a"], "x", [HOLDS, OPEN, FAILS, HOLDS], []), Verdict(CLAIMS["q"], "x", [], ["no runs"])]
     table(*claims).assign(says="What it says.").to_csv(tmp_path / "alpha_claims.csv", index=False)
-    found = {row["id"]: row for row in language_verdicts(tmp_path)}
+    found = {row["id"]: row for row in study_verdicts(tmp_path.glob("*_claims.csv"))}
     assert found["1a"] == {
         "id": "1a",
         "says": "What it says.",
@@ -114,3 +115,56 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
     assert "| 1a | " in page
     assert "| measure | measured |" in page
     assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"
+
+
+def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
+    numbers = {"median": 0.5, "least": 0.25, "greatest": 1.0, "fit": 4, "runs": 5, "train_length": 4, "expected": True}
+    rows = [
+        {"task": "copy", "arm": arm, "first": first, "last": first + 3, "published": published, **numbers}
+        for arm, published in (("learned", 0.75), ("nope", np.nan))
+        for first in (1, 5, 9)
+    ]
+    figures, kept = tmp_path / "figures", tmp_path / "kept"
+    figures.mkdir()
+    for name in ("crasp", "nope"):
+        pd.DataFrame(rows).to_csv(figures / f"{name}_table.csv", index=False)
+        (figures / f"{name}.png").write_bytes(b"sheet")
+        (figures / f"{name}_copy.png").write_bytes(b"panel")
+    keep_papers(figures, kept)
+    assert sorted(path.name for path in kept.iterdir()) == [
+        "crasp.png",
+        "crasp_table.csv",
+        "nope.png",
+        "nope_table.csv",
+    ]
+    found = results(kept)
+    assert list(found) == ["crasp_results", "nope_results"]
+    (row,) = found["crasp_results"]
+    here = "0.500 [0.250, 1.000]", "4 of 5"
+    assert list(row.values()) == ["copy", "yes", "0.750", *here, "yes", "-", *here]
+    assert found["nope_results"] == [{"task": "copy", "learned": "0.500 (0.750)", "nope": "0.500 (-)"}]
+    text = template("experiments", "readme.md.j2", markup=False).render(
+        block="nope_results", rows=found["nope_results"]
+    )
+    assert text.strip().splitlines() == [
+        "| task | learned | nope |",
+        "| --- | --- | --- |",
+        "| copy | 0.500 (0.750) | 0.500 (-) |",
+    ]
+
+
+def test_the_gain_of_randomized_positions_has_a_table(tmp_path):
+    pd.DataFrame({"task": ["a"]}).to_csv(tmp_path / "chomsky_table.csv", index=False)
+    pd.DataFrame(
+        {
+            "task": ["parity_check"],
+            "plain_maximum": [0.5],
+            "randomized_maximum": [0.75],
+            "gain_of_maxima": [0.25],
+            "median_gain": [0.125],
+            "least_gain": [-0.5],
+            "greatest_gain": [0.25],
+        }
+    ).to_csv(tmp_path / "chomsky_gain.csv", index=False)
+    (row,) = results(tmp_path)["chomsky_results"]
+    assert list(row.values()) == ["parity_check", "0.500", "0.750", "+0.250", "+0.125 [-0.500, +0.250]"]

@@ -69,5 +69,5 @@ def test_without_lengths_beyond_training_nothing_is_shown():
     within = runs(AS_EXPECTED).query("first == 1")
     assert with_alignment(Results({}), within, "") == Results({})
     shown = with_alignment(Results({}), runs(AS_EXPECTED), "")
-    assert list(shown.panels) == list(shown.tables) == [ALIGNMENT]
+    assert list(shown.panels) == [ALIGNMENT]
     assert len(shown.lines) == 3

@@ -1,0 +1,71 @@
+"""The committed runs of the papers as tables of a page, from the files that ``synthlab figures paper=NAME`` wrote."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+Rows = list[dict[str, Any]]
+NONE = "-"  # what was not published
+
+
+def results(folder: Path) -> dict[str, Rows]:
+    """Of each paper whose files ``folder`` has, the rows of its table, by the name of their block."""
+    return {f"{name}_results": make(folder) for name, make in TABLES.items() if (folder / f"{name}_table.csv").exists()}
+
+
+def _crasp(folder: Path) -> Rows:
+    """A row for each task: in the last range of lengths what the theory expects, what was published, and ours."""
+    table = pd.read_csv(folder / "crasp_table.csv")
+    rows = []
+    for task, of_task in table.groupby("task", sort=False):
+        row = {"task": task}
+        for arm, name in {"learned": "learned, offsets", "nope": "no positions"}.items():
+            last = of_task[of_task["arm"] == arm].sort_values("last").iloc[-1]
+            theory = {True: "yes", False: "no"}.get(last["expected"], NONE)
+            row |= {f"{name}: theory": theory, "published" + _same(arm): _number(last["published"])}
+            row |= {"here" + _same(arm): _spread(last), "fit" + _same(arm): f"{last['fit']:g} of {last['runs']:g}"}
+        rows.append(row)
+    return rows
+
+
+def _nope(folder: Path) -> Rows:
+    """A row for each task: ours in the first range beyond training, with what was published in brackets."""
+    table = pd.read_csv(folder / "nope_table.csv")
+    rows = []
+    for task, of_task in table[table["first"] > table["train_length"]].groupby("task", sort=False):
+        near = of_task[of_task["first"] == of_task["first"].min()]
+        told = {row["arm"]: f"{_number(row['median'])} ({_number(row['published'])})" for _, row in near.iterrows()}
+        rows.append({"task": task, **{arm: told.get(arm, "") for arm in table["arm"].unique()}})
+    return rows
+
+
+def _chomsky(folder: Path) -> Rows:
+    """A row for each task: the maxima that the papers report, and the gain over pairs of runs."""
+    return [
+        {
+            "task": row["task"],
+            "best, plain": _number(row["plain_maximum"]),
+            "best, randomized": _number(row["randomized_maximum"]),
+            "gain of the best": f"{row['gain_of_maxima']:+.3f}",
+            "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
+        }
+        for _, row in pd.read_csv(folder / "chomsky_gain.csv").iterrows()
+    ]
+
+
+TABLES: Mapping[str, Callable[[Path], Rows]] = {"crasp": _crasp, "nope": _nope, "chomsky": _chomsky}
+
+
+def _same(arm: str) -> str:
+    """What sets columns of the same title apart."""
+    return "" if arm == "learned" else " "
+
+
+def _number(value: float) -> str:
+    return NONE if pd.isna(value) else f"{value:.3f}"
+
+
+def _spread(row: pd.Series) -> str:
+    return f"{_number(row['median'])} [{_number(row['least'])}, {_number(row['greatest'])}]"
