@@ -91,4 +91,4 @@ def _lines(table: pd.DataFrame) -> list[str]:
     return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
-PAPER = Paper(ABOUT, "paper", Chomsky, SequencesConfig, CLAIMS, report="figures/chomsky.html")
+PAPER = Paper(ABOUT, "paper", Chomsky, SequencesConfig, CLAIMS, report="figures/{study}.html")

@@ -25,4 +25,4 @@ class Crasp(Reproduction):
     level = LEVEL
 
 
-PAPER = Paper(ABOUT, "paper", Crasp, SequencesConfig, CLAIMS, report="figures/crasp.html")
+PAPER = Paper(ABOUT, "paper", Crasp, SequencesConfig, CLAIMS, report="figures/{study}.html")

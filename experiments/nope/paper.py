@@ -25,4 +25,4 @@ class Nope(Ranked):
     level = LEVEL
 
 
-PAPER = Paper(ABOUT, "paper", Nope, SequencesConfig, CLAIMS, report="figures/nope.html")
+PAPER = Paper(ABOUT, "paper", Nope, SequencesConfig, CLAIMS, report="figures/{study}.html")

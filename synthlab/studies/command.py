@@ -61,7 +61,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     store = runs.store(paper.kind)
     root = store.root  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)
-    for folder in ("figures", str(Path(paper.report).parent)):
+    for folder in ("figures", str(Path(paper.page(studies)).parent)):
         store.make_writable(folder)
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
@@ -81,7 +81,7 @@ def _write_all(
     paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, replot: bool, command: str
 ) -> tuple[list[Path], list[str]]:
     """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
-    folder, page = Folder(root / "figures"), root / paper.report
+    folder, page = Folder(root / "figures"), root / paper.page([plan.name for plan in plans])
     pictures: list[Picture] = []
     verdicts: list[Verdict] = []
     lines: list[str] = []

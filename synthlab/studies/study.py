@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -146,8 +146,9 @@ class Paper(NamedTuple):
     """A paper: its studies, which are the files of a config group, and its claims.
 
     ``kind`` is of the runs that the settings of its command describe. What is written lies in the folder ``figures``
-    beside the records of that kind, or where ``report`` and ``verdicts`` say; without ``verdicts`` each study has a
-    table of its own. A panel's files are called by the study's name and the panel's key, with ``between`` them.
+    beside the records of that kind, or where ``report`` and ``verdicts`` say; ``report`` may hold ``{study}``, which is
+    the name of the one shown, and without ``verdicts`` each study has a table of its own. A panel's files are called by
+    the study's name and the panel's key, with ``between`` them.
     """
 
     about: About
@@ -178,6 +179,10 @@ class Paper(NamedTuple):
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)
         return studies
+
+    def page(self, studies: Iterable[str]) -> str:
+        """Where the report of ``studies`` is written."""
+        return self.report.format(study="_".join(studies))
 
     def file(self, study: str, key: str) -> str:
         """The name of the files of a panel or table, or with an empty ``key`` of the study's sheet."""

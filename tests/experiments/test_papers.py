@@ -62,7 +62,7 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
     claims = pd.read_csv(folder / "s_claims.csv")
     assert set(claims["claim"]) == {"C1", "C4"}
     assert re.search(r"^aa_star +nope +no +0\.000", outcome.out, re.M)
-    report = (folder / "crasp.html").read_text()
+    report = (folder / "s.html").read_text()
     assert "<td>copy</td>" in report
     assert "over the runs that they kept" in report
     assert (folder / "s.png").stat().st_size > 10_000
