@@ -59,6 +59,15 @@ def test_claims_by_hand():
         assert judged(claim, runs(AS_EXPECTED)) == "holds"
         assert judged(claim, runs(reverse)) == "does not hold"
     assert judged("A2", runs(AS_EXPECTED)) == "holds"
+    assert judged("A4", runs(AS_EXPECTED)) == "holds"  # the excess is 0 or 0.1 where it is easy, 0.2 or 0.4 where hard
+    away = {
+        ("easy", "nope"): (1.0, 0.1),
+        ("easy", "rope"): (0.6, 0.0),
+        ("hard", "nope"): (0.5, 0.0),
+        ("hard", "rope"): (0.0, 0.6),
+    }
+    assert judged("A4", runs(away)) == "holds"  # outputs that stay where right answers shift do not count as aligned
+    assert judged("A3", runs(away)) == "does not hold"
     alone = runs({("easy", "nope"): (1.0, 0.1)})
     assert judged("A1", alone) == "not judged"
     with pytest.raises(NoEvidence, match="differ by their task"):
@@ -70,4 +79,4 @@ def test_without_lengths_beyond_training_nothing_is_shown():
     assert with_alignment(Results({}), within, "") == Results({})
     shown = with_alignment(Results({}), runs(AS_EXPECTED), "")
     assert list(shown.panels) == [ALIGNMENT]
-    assert len(shown.lines) == 3
+    assert len(shown.lines) == 5

@@ -25,6 +25,7 @@ from synthlab.analysis.curves import RC
 from synthlab.studies.presentation.drawing import Drawing
 
 PANEL = (4.2, 3.4)  # inches
+MANY = 12  # panels that two columns of a sheet have room for
 NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the moment
 
 
@@ -84,8 +85,8 @@ class Folder:
         return [*self._saved(name, [panel.shown], draw), table]
 
     def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
-        """All panels of a figure, two in a row, as PDF and PNG."""
-        columns = min(2, len(panels))
+        """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
+        columns = min(2 if len(panels) <= MANY else 4, len(panels))
         rows = -(-len(panels) // columns)
 
         def draw() -> Figure:
