@@ -24,14 +24,17 @@ class Outputs(NamedTuple):
     def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
         """The total variation distance between lengths from ``first`` to ``last`` and the longest quarter of training
         lengths, 0 to 1: ``shift`` of what was said, ``target_shift`` of what was wanted. NaN without such lengths."""
-        train_from = config.train_from or 1
-        quarter = config.train_length - (config.train_length - train_from) // 4
+        trained = self._within(config.train_from or 1, config.train_length)
+        here, there = self._within(first, last), trained[-_quarter(len(trained)) :]
         pairs = {"shift": self.said, "target_shift": self.wanted}
-        here, there = self._within(first, last), self._within(quarter, config.train_length)
         return {name: _total_variation(rows[here].mean(0), rows[there].mean(0)) for name, rows in pairs.items()}
 
     def _within(self, first: int, last: int) -> list[int]:
         return [index for index, length in enumerate(self.lengths) if first <= length <= last]
+
+
+def _quarter(number: int) -> int:
+    return -(-number // 4)
 
 
 def _total_variation(one: Float[Tensor, " V"], other: Float[Tensor, " V"]) -> float:
