@@ -48,7 +48,9 @@ def keep_papers(figures: Path, folder: Path) -> None:
     for name in TABLES:
         if (figures / f"{name}_table.csv").exists():
             folder.mkdir(parents=True, exist_ok=True)
-            for path in (figures / f"{name}.png", *figures.glob(f"{name}_*.csv")):
+            others = [path.stem.removesuffix("table") for path in figures.glob(f"{name}_*_table.csv")]  # crasp_quick_
+            tables = [path for path in figures.glob(f"{name}_*.csv") if not path.stem.startswith(tuple(others))]
+            for path in (figures / f"{name}.png", *tables):
                 shutil.copyfile(path, folder / path.name)
 
 
@@ -95,8 +97,14 @@ def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
             "fit": _fit(rows),
             "answers": _answers(rows),
         }
-        for claim, rows in checks.groupby("claim")
+        for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _in_order(str(each[0])))
     ]
+
+
+def _in_order(id: str) -> tuple[str, int]:
+    """C2 comes before C10."""
+    digits = "".join(filter(str.isdigit, id))
+    return id.rstrip(digits), int(digits or 0)
 
 
 def _checks(path: Path) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[pd.DataFrame]()
 claim = CLAIMS.claim
-alignment_claims(CLAIMS)
+alignment_claims(CLAIMS, "tokens")
 
 LEVEL = 0.9
 SCORE = "accuracy per token beyond training, mean over lengths"

@@ -71,7 +71,7 @@ class Chomsky(Reproduction):
         lines += [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
         results = Results(panels, {"bins": runs, "table": arms, "gain": tasks}, lines, Numbers(published.says, told))
-        return with_alignment(results, runs, plan.overrides)
+        return with_alignment(results, runs, self.metric, plan.overrides)
 
 
 def shown(arms: pd.DataFrame) -> pd.DataFrame:

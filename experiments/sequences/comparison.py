@@ -74,7 +74,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
                 "published": number(row["published"]),
                 "of all": number(row["published_all"]),
                 "kept": f"{row['kept']:g} of {row['trained']:g}" if counted else "",
-                "at": f"{row['published_first']:g} to {row['published_last']:g}" if theirs else "",
+                "at": row["published_lengths"] if theirs else "",
                 "theirs": row["published_model"] if theirs else "",
                 "ours": number(row["median"]),
                 "range": f"{number(row['least'])} to {number(row['greatest'])}",

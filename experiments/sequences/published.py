@@ -38,7 +38,8 @@ class Entry(BaseModel):
     """Exact match of one task under one encoding, in each of the paper's ranges of lengths; None where it is not given.
 
     Either the published mean, ``exact``; or that of each run, ``runs``, of which the paper keeps those that reach
-    ``keep`` in the first range, the training lengths.
+    ``keep`` in the first range, the training lengths. ``lengths`` are those of the ranges, in words, where they are not
+    the paper's.
     """
 
     model_config = STRICT
@@ -50,6 +51,7 @@ class Entry(BaseModel):
     exact: list[Exact | None] | None = None
     runs: list[list[Exact]] | None = None
     keep: Exact = 0.0
+    lengths: list[str] | None = None
     note: str = ""
 
     @model_validator(mode="after")
@@ -90,9 +92,10 @@ class Published(BaseModel):
             source = self.sources[entry.source]
             told = {"task": entry.task, "arm": entry.arm, "published_model": entry.model, "expected": entry.expected}
             where = {"source": source.where, "sure": source.sure, "runs_of": source.runs, "note": entry.note}
-            for (first, last), numbers in zip(self.ranges, entry.rows(), strict=True):
-                lengths = {"published_first": first, "published_last": last}
-                rows.append(told | lengths | numbers | where)
+            of = entry.lengths or [f"{first} to {last}" for first, last in self.ranges]
+            for (first, last), lengths, numbers in zip(self.ranges, of, entry.rows(), strict=True):
+                range_ = {"published_first": first, "published_last": last, "published_lengths": lengths}
+                rows.append(told | range_ | numbers | where)
         return pd.DataFrame(rows)
 
 

@@ -60,9 +60,6 @@ class Ranked(Reproduction):
         counts = (trained, runs["run"].nunique(), kept["run"].nunique())
         return {**found, RANKS: Fitting(*counts, self._ranks([kept]))}
 
-    def overall(self, evidence, fitting):
-        return super().overall(*({key: each[key] for key in self.tasks} for each in (evidence, fitting)))
-
     def results(self, plan, records, evidence, kept):
         tasks = {key: evidence[key] for key in self.tasks}
         found = super().results(_of_tasks(plan), records, tasks, kept)

@@ -22,9 +22,12 @@ def _crasp(folder: Path) -> Rows:
     for task, of_task in table.groupby("task", sort=False):
         row = {"task": task}
         for arm, name in {"learned": "learned, offsets", "nope": "no positions"}.items():
-            last = of_task[of_task["arm"] == arm].sort_values("last").iloc[-1]
+            of_arm = of_task[of_task["arm"] == arm].sort_values("last")
+            if of_arm.empty:  # all diverged
+                continue
+            last = of_arm.iloc[-1]
             theory = {True: "yes", False: "no"}.get(last["expected"], NONE)
-            row |= {f"{name}: theory": theory, "published" + _same(arm): _number(last["published"])}
+            row |= {f"{name}: theory": theory, "published" + _same(arm): _published(last)}
             row |= {"here" + _same(arm): _spread(last), "fit" + _same(arm): f"{last['fit']:g} of {last['runs']:g}"}
         rows.append(row)
     return rows
@@ -61,6 +64,12 @@ TABLES: Mapping[str, Callable[[Path], Rows]] = {"crasp": _crasp, "nope": _nope, 
 def _same(arm: str) -> str:
     """What sets columns of the same title apart."""
     return "" if arm == "learned" else " "
+
+
+def _published(row: pd.Series) -> str:
+    """The mean over runs that were kept, and over all where that is another."""
+    of_all = _number(row["published_all"])
+    return _number(row["published"]) + (f", of all {of_all}" if of_all not in (NONE, _number(row["published"])) else "")
 
 
 def _number(value: float) -> str:

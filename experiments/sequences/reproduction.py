@@ -26,6 +26,7 @@ from synthlab.studies.study import Plan, Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
+RESERVED = (ALIGNMENT, "bins", "table", "claims", "gain", "ranking", "scores")  # whose files are no task's
 OF_A_RUN = ["series", "arm", "task", "train_length", "first", "last", "exact", "fit", "run"]
 
 
@@ -81,7 +82,7 @@ class Reproduction(Study):
 
     def check(self, field):
         for key, task in self.tasks.items():
-            if key == ALIGNMENT:
+            if key in RESERVED:
                 raise InputError(f"{self.place(field, key)}: must be called otherwise")
             check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
@@ -120,10 +121,10 @@ class Reproduction(Study):
     def overall(self, evidence, fitting):
         if not self.claims:
             return []
-        known = [each for each in fitting.values() if each is not None]
+        known = [each for each in (fitting[key] for key in self.tasks) if each is not None]
         runs, finished, fit = (sum(numbers) for numbers in zip(*(each[:3] for each in known), strict=True))
         alone = Fitting(runs, finished, fit, in_one([each.given for each in known]))
-        return [Grounds(self.claims, in_one(list(evidence.values())), alone)]
+        return [Grounds(self.claims, in_one([evidence[key] for key in self.tasks]), alone)]
 
     def results(self, plan, records, evidence, kept):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
@@ -135,7 +136,7 @@ class Reproduction(Study):
         lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
         results = Results(panels, {"bins": runs, "table": found}, lines, Numbers(numbers.says, told))
-        return with_alignment(results, runs, plan.overrides)
+        return with_alignment(results, runs, self.metric, plan.overrides)
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
         """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""

@@ -120,7 +120,15 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
 def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
     numbers = {"median": 0.5, "least": 0.25, "greatest": 1.0, "fit": 4, "runs": 5, "train_length": 4, "expected": True}
     rows = [
-        {"task": "copy", "arm": arm, "first": first, "last": first + 3, "published": published, **numbers}
+        {
+            "task": "copy",
+            "arm": arm,
+            "first": first,
+            "last": first + 3,
+            "published": published,
+            "published_all": 0.5,
+            **numbers,
+        }
         for arm, published in (("learned", 0.75), ("nope", np.nan))
         for first in (1, 5, 9)
     ]
@@ -130,6 +138,8 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
         pd.DataFrame(rows).to_csv(figures / f"{name}_table.csv", index=False)
         (figures / f"{name}.png").write_bytes(b"sheet")
         (figures / f"{name}_copy.png").write_bytes(b"panel")
+    (figures / "crasp_quick_table.csv").write_text("of another study")
+    (figures / "crasp_quick_copy.csv").write_text("of another study")
     keep_papers(figures, kept)
     assert sorted(path.name for path in kept.iterdir()) == [
         "crasp.png",
@@ -141,7 +151,7 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
     assert list(found) == ["crasp_results", "nope_results"]
     (row,) = found["crasp_results"]
     here = "0.500 [0.250, 1.000]", "4 of 5"
-    assert list(row.values()) == ["copy", "yes", "0.750", *here, "yes", "-", *here]
+    assert list(row.values()) == ["copy", "yes", "0.750, of all 0.500", *here, "yes", "-, of all 0.500", *here]
     assert found["nope_results"] == [{"task": "copy", "learned": "0.500 (0.750)", "nope": "0.500 (-)"}]
     text = template("experiments", "readme.md.j2", markup=False).render(
         block="nope_results", rows=found["nope_results"]
