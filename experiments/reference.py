@@ -101,10 +101,9 @@ def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
     ]
 
 
-def _in_order(id: str) -> tuple[str, int]:
+def _in_order(id: str) -> list[str | int]:
     """C2 comes before C10."""
-    digits = "".join(filter(str.isdigit, id))
-    return id.rstrip(digits), int(digits or 0)
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]
 
 
 def _checks(path: Path) -> pd.DataFrame:

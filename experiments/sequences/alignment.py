@@ -101,8 +101,8 @@ class Shifts(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         for name, style in style_of(list(dict.fromkeys(drawn["arm"]))).items():
             rows = drawn[drawn["arm"] == name]
-            marks = {"marker": style.marker, "color": style.colour, "label": style.label}
-            axes.plot(rows["shift"], rows["score"], **marks, ls="", mfc="none", ms=4, alpha=0.7)
+            look = {"markersize": 4, "mfc": "none", "alpha": 0.7}
+            axes.plot(rows["shift"], rows["score"], style.marker, color=style.colour, label=style.label, **look)
         axes.set_xlabel("shift of outputs")
         axes.set_ylabel("score beyond training")
         axes.legend(fontsize="x-small")
