@@ -130,7 +130,7 @@ def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
     ("task", "line"),
     [
         ({"arms": {"t5": {}}}, "paper.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
-        ({"claims": ["C99"]}, "paper.s.tasks.copy.claims=C99: unknown; choose from A1, "),
+        ({"claims": ["none"]}, "paper.s.tasks.copy.claims=none: unknown; choose from A1, "),
         ({"vary": {}}, "paper.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
         ({"fixed": {"seed": 1}}, "paper.s.tasks.copy: sets seed, which is the command line's; leave it out"),
     ],
