@@ -101,9 +101,11 @@ SYMBOLS = {
 
 
 def style_of(names: list[str]) -> dict[str, Style]:
-    """A style for each series: its own if it has one, else one of a cycle, in order."""
+    """A style for each series: its own if it has one, else one of a cycle, in order, first those of other colours."""
     unknown = [name for name in names if name not in STYLES]
-    spare = dict(zip(unknown, islice(cycle(OTHERS), len(unknown)), strict=True))
+    taken = {STYLES[name].colour for name in names if name in STYLES}
+    others = sorted(OTHERS, key=lambda look: look[0] in taken)
+    spare = dict(zip(unknown, islice(cycle(others), len(unknown)), strict=True))
     return {name: STYLES.get(name) or Style(_label(name), *spare[name]) for name in names}
 
 

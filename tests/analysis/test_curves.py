@@ -24,6 +24,11 @@ def test_a_series_without_a_style_gets_one_and_the_others_keep_theirs():
     assert styles["mine"][1:] != styles["yours"][1:]
 
 
+def test_series_without_a_style_take_colours_that_the_others_do_not_have():
+    styles = style_of(["nope", "learned", "rope", "one", "another"])
+    assert len({style.colour for style in styles.values()}) == 5
+
+
 def test_the_note_says_how_many_seeds_and_what_the_band_is():
     two = curves(Records([record(0), record(1)]).table(), "mse")
     assert band_note(two) == "median of 2 seeds, band from least to greatest"
