@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.chomsky.scores import best, gain, pairs, plain, scores
+from experiments.chomsky.scores import RANDOMIZED, best, gain, pairs, plain, scores
 from experiments.sequences.alignment import alignment_claims
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
@@ -18,6 +18,8 @@ WHY = (
     "the abstracts have no threshold; 0.9 is ours: one answer token of ten is wrong, where bits are right by chance in "
     "one of two. A run that does not fit errs beyond training, too: see the verdict over runs that fit"
 )
+
+FOUND = "0: that they are above; found on the runs of the reference, and so a claim to be put to the test on others"
 
 
 @claim(
@@ -35,10 +37,47 @@ WHY = (
 )
 def on_average(runs: pd.DataFrame) -> list[Check]:
     table = scores(runs)
+    of_each = [_raises(gain(table, arm), arm) for arm in _paired(table)]
+    return [*of_each, _raises(best(table, True) - best(table, False), "best encoding of each task and seed")]
+
+
+@claim(
+    "O2",
+    where="ours, on the runs of C1",
+    statement="(Ours.) No positions at all are above learned positions and above RoPE, on average over tasks.",
+    quantity=f"by how much the {SCORE}, is greater without positions, mean over tasks",
+    why=FOUND,
+)
+def without_positions(runs: pd.DataFrame) -> list[Check]:
+    table = scores(runs)
+    return [_raises(_over(table, "nope", arm), f"nope over {arm}") for arm in _paired(table)]
+
+
+@claim(
+    "O3",
+    where="ours, on the runs of C1",
+    statement="(Ours.) Randomized positions are above no positions at all, on average over tasks.",
+    quantity=f"by how much the {SCORE}, is greater with randomized positions than without any, mean over tasks",
+    why=FOUND,
+)
+def above_none(runs: pd.DataFrame) -> list[Check]:
+    table = scores(runs)
+    randomized = [RANDOMIZED + arm for arm in _paired(table)]
+    return [_raises(_over(table, arm, "nope"), f"{arm} over nope") for arm in randomized]
+
+
+def _paired(table: pd.DataFrame) -> list[str]:
+    """The encodings that are there with randomized positions and without. Raises NoEvidence where there are none."""
     if not pairs(table):
         raise NoEvidence("no encoding that is there with randomized positions and without")
-    of_each = [_raises(gain(table, arm), arm) for arm in pairs(table)]
-    return [*of_each, _raises(best(table, True) - best(table, False), "best encoding of each task and seed")]
+    return pairs(table)
+
+
+def _over(table: pd.DataFrame, arm: str, other: str) -> pd.Series:
+    """By how much ``arm`` scores more than ``other``. Raises NoEvidence without runs of ``nope``."""
+    if "nope" not in table:
+        raise NoEvidence("no finished run without positions")
+    return table[arm] - table[other]
 
 
 def _raises(gains: pd.Series, what: str) -> Check:

@@ -117,6 +117,19 @@ def test_randomized_positions_are_judged_on_the_mean_over_tasks():
     assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not judged"
 
 
+def test_no_positions_are_held_against_positions_plain_and_randomized():
+    # Without positions less with RoPE: 0.3 and -0.1 on a, -0.2 and 0 on b;
+    # randomized RoPE less without: -0.2 and 0.3 on a, 0.1 and 0.2 on b.
+    (over_plain,) = judged("O2", runs(BOTH)).checks
+    assert over_plain.values.tolist() == pytest.approx([0.05, -0.05])
+    (over_none,) = judged("O3", runs(BOTH)).checks
+    assert over_none.values.tolist() == pytest.approx([-0.05, 0.25])
+    better = {"a": {"nope": [0.9] * 5, "rope": [0.6] * 5, "randomized rope": [0.8] * 5}}
+    assert [judged(claim, runs(better)).word for claim in ("O2", "O3")] == ["holds", "does not hold"]
+    without = runs({"a": {"rope": [0.6], "randomized rope": [0.8]}})
+    assert [judged(claim, without).word for claim in ("O2", "O3")] == ["not judged"] * 2
+
+
 @pytest.mark.parametrize("claim", ["C2", "O1"])
 def test_no_plain_encoding_generalizes(claim):
     # Scores of 0.7 and 0.6; randomized positions do not count.
