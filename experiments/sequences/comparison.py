@@ -45,6 +45,30 @@ def _verdict(rows: pd.DataFrame, mean: float, level: float) -> str:
     return "" if pd.isna(mean) else errs(rows, "", level, generalizing=1 - mean < level).answer
 
 
+def by_theory(found: pd.DataFrame, level: float) -> list[str]:
+    """How many of those that the paper's theory lets generalize do, and of those that it does not: a line each, of all
+    tasks and arms and of those most of whose runs fit. What counts is the median in the last range of lengths. Left out
+    is what the theory says nothing of, and a task on which an answer that looks at no prompt is good enough.
+
+    Args:
+        found: What ``compared`` returns.
+        level: A share of wrong answers.
+    """
+    last = found.sort_values("last").groupby(["task", "arm"], sort=False).tail(1)
+    counted = last[last["expected"].notna() & (last["chance"] < 1 - level)]
+    lines = []
+    for expected, words in {True: "lets generalize", False: "does not let generalize"}.items():
+        of = counted[counted["expected"] == expected]
+        fit = of[of["fit"] > of["runs"] / 2]
+        counts = [f"{(part['median'] > 1 - level).sum()} of {len(part)}" for part in (of, fit)]
+        if len(of):
+            lines.append(
+                f"tasks and encodings that the theory {words}: {counts[0]} do (median in the last range, "
+                f"{100 * (1 - level):g} % right); of those most of whose runs fit: {counts[1]}"
+            )
+    return lines
+
+
 def _model(record: Record) -> str:
     """The size of a model and the length of its training, in words."""
     model, protocol = record.config.model, record.config.protocol

@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from experiments.sequences.alignment import ALIGNMENT, with_alignment
-from experiments.sequences.comparison import compared, shown
+from experiments.sequences.comparison import by_theory, compared, shown
 from experiments.sequences.published import published
 from experiments.sequences.suites import SHOWN, Share, bins_of, shares
 from synthlab.config.base import Config
@@ -134,6 +134,7 @@ class Reproduction(Study):
         found = compared(runs, every, numbers, self.level)
         told = shown(found)
         lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
+        lines += by_theory(found, self.level)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
         results = Results(panels, {"bins": runs, "table": found}, lines, Numbers(numbers.says, told))
         return with_alignment(results, runs, self.metric, plan.overrides)

@@ -1,5 +1,6 @@
 """The paper of Huang et al.: its published numbers, its claims by hand, its grids."""
 
+import re
 from functools import cache
 
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.checks import fails, generalizes
+from experiments.sequences.comparison import by_theory
 from experiments.sequences.published import Entry, beside, published
 from synthlab.config.composition import compose, conf_dir
 from synthlab.sequences.config import SequencesConfig
@@ -109,6 +111,25 @@ def test_ours_stand_beside_the_same_multiples_of_the_training_length():
     assert found["published_last"].tolist()[:3] == [50, 100, 150]
     assert found["published"].isna().tolist() == [False, False, False, True, True]
     assert beside(ours.assign(task="none"), NUMBERS)["published"].isna().all()
+
+
+def test_the_theory_is_counted_in_the_last_range():
+    def row(task: str, expected: object, *medians: float, fit: int = 5, chance: float = 0.0) -> list[dict]:
+        told = {"task": task, "arm": "nope", "expected": expected, "chance": chance, "fit": fit, "runs": 5}
+        return [told | {"last": 10 * (index + 1), "median": median} for index, median in enumerate(medians)]
+
+    found = [
+        *row("does", True, 1.0, 0.8),
+        *row("does not", True, 1.0, 0.75),
+        *row("does not fit", True, 1.0, 0.1, fit=2),
+        *row("trivial", True, 1.0, 1.0, chance=1.0),
+        *row("without theory", None, 1.0, 1.0),
+        *row("forbidden", False, 1.0, 0.7, fit=3),
+    ]
+    lets, does_not = by_theory(pd.DataFrame(found), 0.25)
+    assert re.search(r"lets generalize: 1 of 3 do \(.*75 % right\); of those most of whose runs fit: 1 of 2$", lets)
+    assert re.search(r"does not let generalize: 0 of 1 do .*: 0 of 1$", does_not)
+    assert by_theory(pd.DataFrame(row("without theory", None, 1.0)), 0.25) == []
 
 
 def test_checks_by_hand():
