@@ -1,7 +1,7 @@
 """The paper's claims on which encodings generalize, each decided in miniature.
 
 Arms are position encodings: ``nope``, ``t5``, ``alibi``; ``partial_rope``, which is the paper's RoPE; ``sinusoidal``,
-which is its absolute encoding; and, of ours, ``rope``, on whole heads.
+which is its absolute encoding; and, of ours, ``rope``, on whole heads, and ``t5, 32 buckets``.
 """
 
 import pandas as pd
@@ -114,3 +114,18 @@ def none_at_twice(runs: pd.DataFrame) -> list[Check]:
 )
 def whole_heads(runs: pd.DataFrame) -> list[Check]:
     return [*fails(runs, "rope", LEVEL), *fails(runs, "partial_rope", LEVEL)]
+
+
+@claim(
+    "O2",
+    where="ours, on the authors' bias, which has 32 buckets to a distance of 128",
+    statement=(
+        "(Ours.) T5's bias generalizes just beyond training if training meets all its buckets; with buckets that only "
+        "longer sequences reach it does not."
+    ),
+    quantity="share of wrong answers in the first range of lengths beyond training",
+    why=WHY,
+)
+def buckets(runs: pd.DataFrame) -> list[Check]:
+    rows = near(runs)
+    return [*generalizes(rows, "t5", LEVEL), *fails(rows, "t5, 32 buckets", LEVEL)]

@@ -159,6 +159,8 @@ def test_claims_on_lengths_by_hand():
     assert judged("N3", rows(theirs)).word == "holds"
     assert judged("O1", rows(theirs)).word == "holds"
     assert judged("O1", rows(theirs | {"rope": FAR})).word == "holds in part"
+    assert judged("O2", rows(theirs | {"t5, 32 buckets": NOT})).word == "holds"
+    assert judged("O2", rows(theirs | {"t5, 32 buckets": CLOSE})).word == "holds in part"
     assert judged("N2", rows(theirs | {"nope": NOT})).word == "holds in part"
     assert judged("N3", rows(dict.fromkeys(ARMS, FAR))).word == "does not hold"
     assert judged("N1", rows(theirs | {"nope": FAR})).word == "holds"
@@ -186,7 +188,7 @@ def test_every_grid_composes_with_the_published_ranges(name):
             config = SequencesConfig.checked(config.model_dump())
             ends = [last / config.train_length for _, last in config.bins or []]
             assert ends == [1.25, 1.5, 1.75, 2.0], key
-            assert config.encoding["name"] == cell.arm.split()[-1]
+            assert config.encoding["name"] == cell.arm.split(",")[0]
             assert config.encoding.get("share", 0.25) == 0.25
             assert (config.model["width"], config.model["depth"]) == (64, 4 if key in ("copy", "reverse") else 2)
     ranked_arms = {cell.arm.split()[-1] for cell in planned.cells[RANKS]}
