@@ -14,22 +14,27 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 import pandas as pd
 
+from experiments.__main__ import other_paper
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
+from experiments.long_short_alignment.paper import PAPER as LONG_SHORT
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
+from experiments.rejudging import rejudged
 from experiments.sequences.reference import TABLES, results
 from synthlab.output import tell
-from synthlab.studies.checks import FACTORS, Answer, Witnesses
+from synthlab.studies.checks import FACTORS, Witnesses
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.presentation.report import deviations, in_words, told
+from synthlab.studies.verdicts import counts_in_words
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+UNJUDGED = ("not judged", "not tested")
 OURS = "(Ours.)"  # how a claim begins that is not the paper's
 
 
@@ -69,8 +74,8 @@ def _cleared(folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, how many runs ``fit``, what
-    the checks that do not hold, or ``rest``, measured, and by answer how many checks have it."""
+    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, how many runs ``fit``, and
+    what the checks that do not hold, or ``rest``, measured."""
     checks = _checks(folder / "claims.csv")
     return {
         str(claim): {
@@ -78,7 +83,6 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
             "others": _others(rows),
             "fit": _fit(rows),
             "rest": _rest(rows),
-            "answers": _answers(rows),
         }
         for claim, rows in checks.groupby("claim")
     }
@@ -86,7 +90,7 @@ def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
 
 def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
     """Of each claim in the ``tables`` of studies: what the paper ``says``, the ``verdict``, that at ``others`` of its
-    thresholds, how many runs ``fit``, and by answer how many of its checks have it."""
+    thresholds, and how many runs ``fit``."""
     checks = pd.concat([_checks(path) for path in tables])
     return [
         {
@@ -95,7 +99,6 @@ def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
             "verdict": _told(rows),
             "others": _others(rows),
             "fit": _fit(rows),
-            "answers": _answers(rows),
         }
         for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _in_order(str(each[0])))
     ]
@@ -112,23 +115,31 @@ def _checks(path: Path) -> pd.DataFrame:
     return checks if "of" in checks else checks.assign(number=checks["seeds"], of="seeds")
 
 
-def _answers(rows: pd.DataFrame) -> dict[str, int]:
-    return {answer: int((rows["answer"] == answer).sum()) for answer in get_args(Answer)}
-
-
 def _told(rows: pd.DataFrame) -> str:
+    """The verdict of a claim, and how its checks came out where that is more than the word."""
     word = rows["verdict"].iloc[0]
-    if word == "not judged":
-        return word
-    deciding = rows[rows["answer"] == word] if word == "undecided" else rows
-    fewest = deciding.sort_values("number").iloc[0]
-    return told(word, Witnesses(int(fewest["number"]), str(fewest["of"])))
+    if word in UNJUDGED:
+        return f"{word}: {_why(rows)}"
+    deciding = rows[rows["answer"].isin(["undecided", "fails"])] if word == "undecided" else rows
+    fewest = deciding.sort_values("number").head(1)
+    witnesses = [Witnesses(int(row["number"]), str(row["of"])) for _, row in fewest.iterrows()]
+    counts = f" ({counts_in_words(list(rows['answer']))})" if word != "holds" and len(rows) > 1 else ""
+    return told(word, witnesses[0] if witnesses else Witnesses(0)) + counts
+
+
+def _why(rows: pd.DataFrame) -> str:
+    """Why a claim is not judged, or not tested."""
+    without = rows[~rows["answer"].isin(["holds", "fails", "undecided"])].reindex(columns=["why_untested", "check"])
+    reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
+    return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
 
 def _others(rows: pd.DataFrame) -> dict[str, str]:
     """The verdict at half and at twice the thresholds; empty where they have no other."""
     words = rows.reindex(columns=[f"verdict_{name}" for name in FACTORS]).iloc[0]  # older tables have none
-    return {} if words.isna().any() else dict(zip(FACTORS, words, strict=True))
+    if words.isna().any() or rows["verdict"].iloc[0] in UNJUDGED:
+        return {}
+    return dict(zip(FACTORS, words, strict=True))
 
 
 def _fit(rows: pd.DataFrame) -> str:
@@ -183,6 +194,14 @@ def _papers() -> dict[str, Path]:
     return {name: path for name, path in found.items() if path.exists()}
 
 
+def judged_anew() -> dict[Path, pd.DataFrame]:
+    """Return the verdicts on all claims that the committed tables alone decide, by the file that holds them."""
+    found = rejudged(LONG_SHORT, REFERENCE / "language")
+    for name in TABLES:
+        found |= rejudged(other_paper(name), REFERENCE / "sequences", name)
+    return found
+
+
 def renewed(page: str) -> str:
     """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
     for block, rows in blocks().items():
@@ -219,6 +238,8 @@ def main() -> None:
         keep_papers(given / "sequences" / "figures", REFERENCE / "sequences")
     if len(folders) == 2:
         keep(folders[1] / "figures", REFERENCE / "recipe", folders[1] / "claims.csv")
+    for path, claims in judged_anew().items():
+        claims.to_csv(path, index=False)
     for page in pages():
         page.write_text(renewed(page.read_text()))
 

@@ -69,7 +69,7 @@ def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.Dat
     those ``finished`` and of those ``trained``."""
     table, rows = scores(runs), []
     for (task, arm), of_arm in runs.groupby(["task", "arm"], sort=False):
-        inside = of_arm.loc[of_arm["first"] <= of_arm["train_length"], "tokens"]
+        inside = of_arm.loc[of_arm["last"] <= of_arm["train_length"], "tokens"]
         found = table[str(arm)].xs(task, level="task").dropna()
         spread = {"median": found.median(), "least": found.min(), "greatest": found.max()}
         once = of_arm.drop_duplicates("run")

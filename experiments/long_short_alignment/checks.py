@@ -30,9 +30,30 @@ def checks(
     ]
 
 
-def recall_effects(
-    runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int = 1
-) -> Mapping[str, np.ndarray]:
+def recall_checks(
+    runs: pd.DataFrame,
+    arm: str,
+    depths: Sequence[float],
+    what: str,
+    multiple: int = 1,
+    low: float = -np.inf,
+    high: float = np.inf,
+    centre: float | None = 0.0,
+) -> list[Check]:
+    """Return a check for each model on the change of the share of right answers for facts at ``depths``.
+
+    It is not tested where none of the runs of the ``arm`` fits: models that have not learned to recall cannot say where
+    they forget.
+    """
+    found = []
+    for model, values in _recall_effects(runs, arm, depths, multiple).items():
+        mine = runs[(runs["arm"] == arm) & (runs["variant"] == model)]
+        untested = "none of the runs fits" if "fit" in mine and not mine["fit"].any() else ""
+        found.append(Check(f"{model}: {what}", values, low, high, centre=centre, untested=untested))
+    return found
+
+
+def _recall_effects(runs: pd.DataFrame, arm: str, depths: Sequence[float], multiple: int) -> Mapping[str, np.ndarray]:
     """By model, the change of the share of right answers for facts at ``depths``, for each seed."""
     facts = by_depth(runs)
     chosen = facts[facts["depth"].isin(depths) & (facts["length"] == multiple * runs["train_length"].iloc[0])]

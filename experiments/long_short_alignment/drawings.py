@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from experiments.long_short_alignment.correlations import WITNESSES, correlation, pearson, spearman
+from synthlab.analysis.correlations import WITNESSES, correlation, pearson, spearman
 from synthlab.analysis.curves import band_note, draw_lines, style_of
 from synthlab.studies.presentation.drawing import Drawing
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from experiments.long_short_alignment.checks import checks, recall_effects
+from experiments.long_short_alignment.checks import checks, recall_checks
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
@@ -54,7 +54,10 @@ def harmless_leak(runs: pd.DataFrame) -> list[Check]:
 @claim(
     "X4",
     where="Wu et al., 2024 (CREAM), section 4",
-    statement="(After CREAM.) CREAM's positions lead to a lower loss on longer text than those of RandPos and PoSE.",
+    statement=(
+        "(After CREAM.) After 7 to 8 training lengths CREAM's positions lead to a lower loss than those of RandPos and "
+        "PoSE."
+    ),
     quantity="loss after 7 to 8 training lengths less that of CREAM, the same seed",
     why="any lead counts",
 )
@@ -95,10 +98,7 @@ def on_top(runs: pd.DataFrame) -> list[Check]:
     why="any gain counts",
 )
 def middle_facts(runs: pd.DataFrame) -> list[Check]:
-    return [
-        Check(f"{model}: change at depths 0.25 to 0.75", values, low=0.0)
-        for model, values in recall_effects(runs, "PI, CREAM", [0.25, 0.5, 0.75], multiple=4).items()
-    ]
+    return recall_checks(runs, "PI, CREAM", [0.25, 0.5, 0.75], "change at depths 0.25 to 0.75", multiple=4, low=0.0)
 
 
 @claim(

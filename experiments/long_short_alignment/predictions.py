@@ -8,7 +8,21 @@ import numpy as np
 import pandas as pd
 
 from experiments.long_short_alignment.analyses import Analysis, Names, check_quantities
-from experiments.long_short_alignment.correlations import (
+from experiments.long_short_alignment.drawings import LETTERS, Scatter
+from experiments.long_short_alignment.power import OFTEN, Lead, Power, power
+from experiments.long_short_alignment.run_table import (
+    FURTHER,
+    MISALIGNMENTS,
+    QUANTITIES,
+    SAME_TARGETS,
+    SCALAR_QUANTITIES,
+    WITHIN,
+    among_targets,
+    less_means,
+    scalar_table,
+)
+from experiments.long_short_alignment.scalar import ScalarConfig
+from synthlab.analysis.correlations import (
     WITNESSES,
     Correlation,
     correlation,
@@ -17,19 +31,6 @@ from experiments.long_short_alignment.correlations import (
     spearman,
     without_one,
 )
-from experiments.long_short_alignment.drawings import LETTERS, Scatter
-from experiments.long_short_alignment.power import OFTEN, Lead, Power, power
-from experiments.long_short_alignment.run_table import (
-    FURTHER,
-    MISALIGNMENTS,
-    QUANTITIES,
-    SCALAR_QUANTITIES,
-    WITHIN,
-    among_targets,
-    less_means,
-    scalar_table,
-)
-from experiments.long_short_alignment.scalar import ScalarConfig
 from synthlab.regression.baseline import constant_loss
 from synthlab.studies.fitting import fits
 from synthlab.studies.presentation.figure_files import Drawn
@@ -152,7 +153,15 @@ class Scalar(Analysis):
     def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
         pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
-        parts = [correlations(rows, pairs) for rows in tasks.values()]
+        parts = []
+        for rows in tasks.values():
+            table = correlations(rows, pairs, ("trainings", "encodings"))
+            each = list(table[["predictor", "outcome", "kind"]].itertuples(index=False))
+            table[["least_without_one", "greatest_without_one"]] = [
+                without_one(rows, x, y, "encoding", HOW[how], SAME_TARGETS if x.endswith(WITHIN) else ())
+                for x, y, how in each
+            ]
+            parts.append(table)
         return pd.concat(parts, keys=tasks, names=["task", None]).reset_index("task")
 
     def lines(self, tables):

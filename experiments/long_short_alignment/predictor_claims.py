@@ -39,7 +39,8 @@ for id, (outcome, what) in OUTCOMES.items():
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "
             f"symmetric cross-entropy of equation 2, and of its part beyond entropy, less that of the loss within the "
-            f"training length; intervals of 95 % over settings of the training, and over encodings"
+            f"training length; intervals of 95 % over settings of the training, whichever encoding is left out, "
+            f"and over encodings"
         ),
         why="any lead counts",
     )(_leads(outcome))

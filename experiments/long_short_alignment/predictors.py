@@ -5,9 +5,9 @@ from typing import Any
 import pandas as pd
 
 from experiments.long_short_alignment.cells import Cells
-from experiments.long_short_alignment.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import WITHIN
+from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
 from synthlab.studies.presentation.figure_files import Drawn
 
 AMONG = {WITHIN: "models of one setting", "": "all models"}

@@ -16,6 +16,7 @@ LEAST = 1e-9  # what an error of 0 counts as where its logarithm is taken
 # The columns whose medians the terminal shows.
 SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce", "excess", "excess_loss_4x")
 WITHIN = "_within"  # how columns are called that have the mean over models alike subtracted
+SAME_TARGETS = ["task", "outrep", "seed"]  # models that are alike in these have the same targets
 # The settings that decide what a run is tested on.
 TEXTS = ("language", "train_length", "test_length", "evaluation")
 # The columns of a record that are averaged over contexts, and what each mean is called: loss_1x, accuracy_4x, ...
@@ -154,7 +155,7 @@ def among_targets(runs: pd.DataFrame) -> pd.DataFrame:
     """Rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``, which have the mean over the models of
     the same task, map and seed subtracted; those models are tested on the same sequences and so have the same
     targets."""
-    means = runs.groupby(["task", "outrep", "seed"])[["wasserstein_scaled", "error_5x"]].transform("mean")
+    means = runs.groupby(SAME_TARGETS)[["wasserstein_scaled", "error_5x"]].transform("mean")
     return runs.assign(
         wasserstein_within=runs["wasserstein_scaled"] - means["wasserstein_scaled"],
         error_within=runs["error_5x"] - means["error_5x"],

@@ -75,12 +75,15 @@ class AlignmentStudy(Grid, Study):
         runs = analysis.runs(mine, self._names(plan))
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
 
-    def fitting(self, plan, records, evidence):
+    def fitting(self, evidence, trained):
         table = evidence[""]
-        if self.fit is None:
+        if self.fit is None or "fit" not in table:
             return {"": None}
-        runs, alone = sum(len(cell.best(records)[1]) for cell in plan.cells[""]), table[table["fit"]]
-        return {"": Fitting(runs, len(table), len(alone), ANALYSES.build(self.analysis).alone(alone))}
+        alone = table[table["fit"]]
+        return {"": Fitting(trained[""], len(table), len(alone), ANALYSES.build(self.analysis).alone(alone))}
+
+    def reread(self, table):
+        return {"": table("runs")}
 
     def results(self, plan, records, evidence, kept):
         analysis: Analysis = ANALYSES.build(self.analysis)

@@ -31,7 +31,7 @@ def far_under_constant(evidence: Evidence, name: str) -> Check:
     """That no length has an error near that of the best constant answer."""
     against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
     what = f"{in_words(name)}: error / best constant's, largest"
-    return Check(what, against, high=1 / NEAR, decisive=True, series=(name,))
+    return Check(what, against, high=1 / NEAR, series=(name,))
 
 
 def rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
@@ -49,13 +49,19 @@ def explodes(evidence: Evidence, name: str) -> Check:
 def keeps_rising(evidence: Evidence, name: str) -> Check:
     """That the error grows from each third of the lengths beyond training to the next."""
     what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
-    return Check(what, evidence.trend(name), high=1.0, series=(name,))
+    return Check(what, evidence.trend(name), high=1.0, series=(name,), compares=True)
 
 
 def better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
-    """That the error of each of ``names`` is less than ``high`` times that of each of ``others``."""
+    """That the error of each of ``names`` is less than ``high`` times that of each of ``others``; by default, less."""
     return [
-        Check(f"{in_words(name)} / {in_words(other)}", evidence.ratio(name, other), high=high, series=(name, other))
+        Check(
+            f"{in_words(name)} / {in_words(other)}",
+            evidence.ratio(name, other),
+            high=high,
+            series=(name, other),
+            compares=high == 1.0,
+        )
         for name in names
         for other in others
     ]

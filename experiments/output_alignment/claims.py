@@ -213,6 +213,7 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
             evidence.loss_ratio("alibi", name),
             low=1.0,
             series=("alibi", name),
+            compares=True,
         )
         for name in _others(evidence, "alibi")
     ]

@@ -1,12 +1,17 @@
 """Checks on exact match beyond the training lengths: whether the models of a task generalize.
 
-They are made on a table with a row for each finished run and range of lengths, as ``reproduction`` makes it.
+They are made on a table with a row for each finished run and range of lengths, as ``reproduction`` makes it. A check on
+runs none of which fits its training lengths is not tested: a model that has not learned a task errs beyond training,
+too, whatever its encoding can do.
 """
 
 import pandas as pd
 
+from experiments.sequences.published import RANGE
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
+
+NONE_FITS = "none of the runs fits its training lengths"
 
 
 def generalizes(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:
@@ -26,15 +31,30 @@ def errs(rows: pd.DataFrame, what: str, level: float, generalizing: bool) -> Che
     """That the share of wrong answers in ``rows``, one for each run, is under ``level``, or else ``level`` or more.
     More seeds of their series would decide it."""
     wrong, series = 1 - rows["exact"].to_numpy(dtype=float), tuple(dict.fromkeys(rows["series"]))
-    return Check(what, wrong, high=level, series=series) if generalizing else Check(what, wrong, level, series=series)
+    untested = "" if rows["fit"].any() or not _is_beyond(rows).all() else NONE_FITS
+    low, high = (-float("inf"), level) if generalizing else (level, float("inf"))
+    return Check(what, wrong, low, high, series=series, untested=untested)
+
+
+def published_ranges(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the lengths that the paper's numbers were measured at: those of ``runs``, but for tasks that the
+    paper tested at lengths of their own, each set of which counts once."""
+    has_own = runs.groupby("task")[RANGE].transform("max") > 0
+    own = runs[runs[RANGE] > 0].drop_duplicates(["run", "first", "last"])
+    return pd.concat([runs[~has_own | ~_is_beyond(runs)], own]).drop_duplicates(["run", "first", "last"])
+
+
+def _is_beyond(runs: pd.DataFrame) -> pd.Series:
+    """Whether a row is of lengths beyond training, as all published ranges but the first are."""
+    return (runs["first"] > runs["train_length"]) | (runs[RANGE] > 0)
 
 
 def _beyond(runs: pd.DataFrame, arm: str) -> list[pd.DataFrame]:
     """The rows of an arm in each range beyond the training lengths, the shortest first."""
-    rows = runs[(runs["arm"] == arm) & (runs["first"] > runs["train_length"])]
+    rows = runs[(runs["arm"] == arm) & _is_beyond(runs)]
     if rows.empty:
         raise NoEvidence(f"no finished run of {arm} that is tested beyond training")
-    return [of_range for _, of_range in rows.groupby(["first", "last"])]
+    return [of_range for _, of_range in rows.groupby(["last", "first"])]
 
 
 def _told(rows: pd.DataFrame) -> str:

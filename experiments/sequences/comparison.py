@@ -1,12 +1,11 @@
 """The table of a paper trained again: published, ours, the range over seeds, runs that fit of all runs, verdict."""
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from experiments.sequences.checks import errs
-from experiments.sequences.published import OURS, Published, beside
+from experiments.sequences.published import OURS, RANGE, Published, beside
 from experiments.sequences.suites import by_series
 from synthlab.storage.records import Record
 
@@ -29,7 +28,7 @@ def compared(
     """
     every = {key: len(found) for key, found in records.items()}
     models = {key: _model(found[0]) for key, found in records.items()}
-    ours = by_series(runs, ("task", "arm")).rename(columns={"runs": "finished"})
+    ours = by_series(runs, ("task", "arm", RANGE)).rename(columns={"runs": "finished"})
     of = list(zip(ours["task"], ours["arm"], strict=True))
     ours = ours.assign(runs=[every[key] for key in of], model=[models[key] for key in of])
     trained = runs.drop_duplicates(["task", "arm"]).set_index(["task", "arm"])["train_length"]
@@ -47,25 +46,31 @@ def _verdict(rows: pd.DataFrame, mean: float, level: float) -> str:
 
 def by_theory(found: pd.DataFrame, level: float) -> list[str]:
     """How many of those that the paper's theory lets generalize do, and of those that it does not: a line each, of all
-    tasks and arms and of those most of whose runs fit. What counts is the median in the last range of lengths. Left out
-    is what the theory says nothing of, and a task on which an answer that looks at no prompt is good enough.
+    tasks and arms and of those most of whose runs fit. What counts is the median in the last range of lengths, once of
+    the lengths of the paper's numbers and once of the study's own. Left out is what the theory says nothing of, and a
+    task on which an answer that looks at no prompt is good enough.
 
     Args:
         found: What ``compared`` returns.
         level: A share of wrong answers.
     """
-    last = found.sort_values("last").groupby(["task", "arm"], sort=False).tail(1)
-    counted = last[last["expected"].notna() & (last["chance"] < 1 - level)]
+    expected = found.groupby(["task", "arm"])["expected"].transform("first")
+    every = found.assign(expected=expected).sort_values([RANGE, "last"])
+    groups = {
+        "at the paper's lengths": every.groupby(["task", "arm"], sort=False).tail(1),
+        "at the last of ours": every[every[RANGE] == 0].groupby(["task", "arm"], sort=False).tail(1),
+    }
     lines = []
-    for expected, words in {True: "lets generalize", False: "does not let generalize"}.items():
-        of = counted[counted["expected"] == expected]
-        fit = of[of["fit"] > of["runs"] / 2]
-        counts = [f"{(part['median'] > 1 - level).sum()} of {len(part)}" for part in (of, fit)]
-        if len(of):
-            lines.append(
-                f"tasks and encodings that the theory {words}: {counts[0]} do (median in the last range, "
-                f"{100 * (1 - level):g} % right); of those most of whose runs fit: {counts[1]}"
-            )
+    for expects, words in {True: "lets generalize", False: "does not let generalize"}.items():
+        for where, last in groups.items():
+            of = last[(last["expected"] == expects) & (last["chance"] < 1 - level)]
+            fit = of[of["fit"] > of["runs"] / 2]
+            counts = [f"{(part['median'] > 1 - level).sum()} of {len(part)}" for part in (of, fit)]
+            if len(of):
+                lines.append(
+                    f"tasks and encodings that the theory {words}, {where}: {counts[0]} do (median, "
+                    f"{100 * (1 - level):g} % right); of those most of whose runs fit: {counts[1]}"
+                )
     return lines
 
 
@@ -73,11 +78,6 @@ def _model(record: Record) -> str:
     """The size of a model and the length of its training, in words."""
     model, protocol = record.config.model, record.config.protocol
     return f"{model['depth']}l {model['heads']}h {model['width']}, {protocol.steps} steps of {protocol.batch}"
-
-
-def _unfit(row: Mapping[Hashable, Any]) -> str:
-    """What a reader of a verdict on lengths beyond training must know: a model that does not fit errs there anyway."""
-    return ", none fits" if row["verdict"] and row["fit"] == 0 and row["first"] > row["train_length"] else ""
 
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
@@ -106,7 +106,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
                 "fit": f"{row['fit']:g} of {row['runs']:g}",
                 "lengths": f"{row['first']:g} to {row['last']:g}",
                 "model": row["model"],
-                "verdict": f"{row['verdict']}{_unfit(row)}",
+                "verdict": row["verdict"],
             }
         )
     told = pd.DataFrame(rows)

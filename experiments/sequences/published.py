@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 from omegaconf import OmegaConf
 from pydantic import BaseModel, Field, model_validator
@@ -13,7 +14,9 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.sequences.config import Bin
 
 Exact = Annotated[float, Field(ge=0, le=1)]
-OURS = ["task", "arm", "first", "last"]  # what a row of our numbers is about
+Quantiles = Annotated[list[Length], Field(min_length=2)]
+RANGE = "published_range"  # 0 for the study's own ranges of lengths, else the published range whose lengths a row has
+OURS = ["task", "arm", RANGE, "first", "last"]  # what a row of our numbers is about
 
 
 class Source(BaseModel):
@@ -38,8 +41,7 @@ class Entry(BaseModel):
     """Exact match of one task under one encoding, in each of the paper's ranges of lengths; None where it is not given.
 
     Either the published mean, ``exact``; or that of each run, ``runs``, of which the paper keeps those that reach
-    ``keep`` in the first range, the training lengths. ``lengths`` are those of the ranges, in words, where they are not
-    the paper's.
+    ``keep`` in the first range, the training lengths.
     """
 
     model_config = STRICT
@@ -51,7 +53,6 @@ class Entry(BaseModel):
     exact: list[Exact | None] | None = None
     runs: list[list[Exact]] | None = None
     keep: Exact = 0.0
-    lengths: list[str] | None = None
     note: str = ""
 
     @model_validator(mode="after")
@@ -75,7 +76,8 @@ class Entry(BaseModel):
 
 class Published(BaseModel):
     """All numbers of a paper: trained on lengths up to ``train_length``, tested in ``ranges`` of lengths, the training
-    lengths first. ``says`` tells a reader what they are."""
+    lengths first. ``says`` tells a reader what they are. ``lengths`` has the tasks that were tested at others: in each
+    range the least, the greatest, and any evenly spaced quantiles between."""
 
     model_config = STRICT
     says: str
@@ -83,6 +85,7 @@ class Published(BaseModel):
     ranges: list[Bin]
     sources: dict[str, Source]
     ranks: Ranks | None = None
+    lengths: dict[str, list[Quantiles]] = Field(default_factory=dict)
     entries: list[Entry]
 
     def table(self) -> pd.DataFrame:
@@ -92,11 +95,29 @@ class Published(BaseModel):
             source = self.sources[entry.source]
             told = {"task": entry.task, "arm": entry.arm, "published_model": entry.model, "expected": entry.expected}
             where = {"source": source.where, "sure": source.sure, "runs_of": source.runs, "note": entry.note}
-            of = entry.lengths or [f"{first} to {last}" for first, last in self.ranges]
-            for (first, last), lengths, numbers in zip(self.ranges, of, entry.rows(), strict=True):
-                range_ = {"published_first": first, "published_last": last, "published_lengths": lengths}
-                rows.append(told | range_ | numbers | where)
+            tested = self.lengths.get(entry.task, self.ranges)
+            for number, (range_, lengths, numbers) in enumerate(zip(self.ranges, tested, entry.rows(), strict=True)):
+                about = {
+                    RANGE: number if entry.task in self.lengths else 0,
+                    "published_first": range_[0],
+                    "published_last": range_[1],
+                    "published_lengths": f"{lengths[0]} to {lengths[-1]}",
+                }
+                rows.append(told | about | numbers | where)
         return pd.DataFrame(rows)
+
+    def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
+        """Return by number the ranges beyond training of a task that was tested at lengths of its own: a hundred of
+        these lengths, evenly spaced among those tested, as multiples of our ``train_length``. Empty where the lengths
+        are the paper's ranges."""
+        if task not in self.lengths:
+            return {}
+        (*_, trained), *beyond = self.lengths[task]
+        shares = np.linspace(0, 1, 101)
+        return {
+            number: np.interp(shares, np.linspace(0, 1, len(each)), each) * train_length / trained
+            for number, each in enumerate(beyond, 1)
+        }
 
 
 @cache
@@ -110,15 +131,20 @@ def beside(ours: pd.DataFrame, numbers: Published) -> pd.DataFrame:
     and lengths, if there are any.
 
     Lengths are the same if they are the same multiples of the training length: of 21 to 40 trained to 20 those of 51 to
-    100 trained to 50. All training lengths are the same, wherever they begin.
+    100 trained to 50. All training lengths are the same, wherever they begin. A published range that was tested at
+    lengths of its own has a row of ours with the same multiples of these (``own_lengths``).
     """
     theirs = numbers.table()
-    theirs["multiple"] = _multiples(theirs["published_first"], theirs["published_last"], numbers.train_length)
-    ours = ours.assign(multiple=_multiples(ours["first"], ours["last"], ours["train_length"]))
+    theirs["multiple"] = _multiples(
+        theirs["published_first"], theirs["published_last"], numbers.train_length, theirs[RANGE]
+    )
+    ours = ours.assign(multiple=_multiples(ours["first"], ours["last"], ours["train_length"], ours[RANGE]))
+    theirs = theirs.drop(columns=RANGE)
     found = ours.merge(theirs, on=["task", "arm", "multiple"], how="left", validate="one_to_one")
     return found.drop(columns="multiple")
 
 
-def _multiples(first: pd.Series, last: pd.Series, train_length: "pd.Series | int") -> pd.Series:
+def _multiples(first: pd.Series, last: pd.Series, train_length: "pd.Series | int", number: pd.Series) -> pd.Series:
     begins = ((first - 1) / train_length).where(last > train_length, 0.0)
-    return begins.map("{:.4f}".format) + " to " + (last / train_length).map("{:.4f}".format)
+    multiples = begins.map("{:.4f}".format) + " to " + (last / train_length).map("{:.4f}".format)
+    return multiples.where(number == 0, "published range " + number.astype(str))

@@ -7,10 +7,10 @@ import pandas as pd
 from pydantic import Field
 
 from experiments.sequences.published import published
-from experiments.sequences.ranks import ranking, reciprocal_ranks, scores
+from experiments.sequences.ranks import fitted_tasks, ranking, reciprocal_ranks, scores
 from experiments.sequences.reproduction import Reproduction
+from experiments.sequences.suites import fitting_of
 from synthlab.errors import InputError
-from synthlab.studies.evidence import Fitting
 from synthlab.studies.grids import Grid
 from synthlab.studies.study import Plan
 
@@ -51,20 +51,23 @@ class Ranked(Reproduction):
         found = super().evidence(_of_tasks(plan), records)
         return found | {RANKS: self._ranks(found.values())}
 
-    def fitting(self, plan, records, evidence):
+    def fitting(self, evidence, trained):
         tasks = {key: evidence[key] for key in self.tasks}
-        found = super().fitting(_of_tasks(plan), records, tasks)
         runs = pd.concat([table[table["arm"].isin(list(self.arms))] for table in tasks.values()])
-        kept = runs[runs["fit"].astype(bool)]
-        trained = sum(len(cell.configs) for cell in plan.cells[RANKS])
-        counts = (trained, runs["run"].nunique(), kept["run"].nunique())
-        return {**found, RANKS: Fitting(*counts, self._ranks([kept]))}
+        of_all = fitting_of(runs, trained[RANKS])
+        return {**super().fitting(tasks, trained), RANKS: of_all._replace(given=self._ranks([of_all.given]))}
+
+    def reread(self, table):
+        tasks = super().reread(table)
+        return tasks | {RANKS: self._ranks(tasks.values())}
 
     def results(self, plan, records, evidence, kept):
         tasks = {key: evidence[key] for key in self.tasks}
         found = super().results(_of_tasks(plan), records, tasks, kept)
         numbers = published(self.numbers)
-        table = ranking(evidence[RANKS], numbers, list(self.arms))
+        arms = list(self.arms)
+        fitted = fitted_tasks(pd.concat(tasks.values()), arms)
+        table = ranking(evidence[RANKS], numbers, arms, fitted)
         where = [numbers.ranks.where] if numbers.ranks else []
         return found._replace(
             tables={**found.tables, "ranking": table, "scores": evidence[RANKS]},
@@ -81,6 +84,10 @@ def _of_tasks(plan: Plan) -> Plan:
 
 
 def _told(table: pd.DataFrame) -> list[str]:
-    shown = table.drop(columns=["shared", "seeds"]).set_index("arm").rename_axis(None)
-    about = f"over {table['seeds'].iloc[0]} seeds; theirs and ours_on_these: {table['shared'].iloc[0] or 'no task'}"
+    shown = table.drop(columns=["shared", "tasks_fitted", "seeds"]).set_index("arm").rename_axis(None)
+    of = {name: table[name].iloc[0] for name in ("seeds", "shared", "tasks_fitted")}
+    about = (
+        f"over {of['seeds']} seeds; theirs and ours_on_these: {of['shared'] or 'no task'}; fitted by most of each: "
+        f"{of['tasks_fitted'] or 'no task'}"
+    )
     return [*shown.to_string(float_format="{:.3f}".format, na_rep="").splitlines(), about]

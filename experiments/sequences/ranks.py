@@ -1,8 +1,10 @@
 """Mean reciprocal rank: which encoding is better than which, task by task and seed by seed."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
-from experiments.sequences.published import Published
+from experiments.sequences.published import RANGE, Published
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 
@@ -10,19 +12,22 @@ RUN = ["task", "seed", "arm"]
 
 
 def scores(runs: pd.DataFrame) -> pd.DataFrame:
-    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike.
+    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike; and, where
+    ``runs`` have them, the model's ``width`` and the ``scale`` that its encoding begins with.
 
     Args:
         runs: A row for each run and range of lengths.
     """
     weighted = runs.assign(lengths=runs["last"] - runs["first"] + 1)
-    return mean_beyond(weighted, "exact", "lengths").astype(float).rename("score").reset_index()
+    found = mean_beyond(weighted, "exact", "lengths").astype(float).rename("score").reset_index()
+    model = [name for name in ("width", "scale") if name in runs]
+    return found.merge(runs[[*RUN, *model]].drop_duplicates(), on=RUN) if model else found
 
 
 def mean_beyond(runs: pd.DataFrame, metric: str, weight: str) -> pd.Series:
     """The mean of ``metric`` over each run's ranges beyond the training lengths, each of which counts by ``weight``, by
     task, seed and arm."""
-    beyond = runs[runs["first"] > runs["train_length"]]
+    beyond = runs[(runs["first"] > runs["train_length"]) & (runs[RANGE] == 0)]
     summed = beyond.assign(weighted=beyond[metric] * beyond[weight]).groupby(RUN, sort=False)
     total = summed[["weighted", weight]].sum()
     return total["weighted"] / total[weight]
@@ -64,24 +69,26 @@ def published_scores(numbers: Published) -> pd.DataFrame:
         for (first, last), exact in zip(numbers.ranges, run, strict=True)
     ]
     columns = [*RUN, "first", "last", "exact"]
-    return scores(pd.DataFrame(rows, columns=columns).assign(train_length=numbers.train_length))
+    return scores(pd.DataFrame(rows, columns=columns).assign(train_length=numbers.train_length, **{RANGE: 0}))
 
 
-def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str]) -> pd.DataFrame:
+def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Sequence[str] = ()) -> pd.DataFrame:
     """A row for each arm: the mean reciprocal rank that was ``published``; that of the published runs on those of our
     tasks that have any, ``theirs``, by our rule for equal scores, and ``ours_on_these``; ``ours`` over all tasks, the
-    median over seeds, with ``least`` and ``greatest``.
+    median over seeds, with ``least`` and ``greatest``; and ours over the tasks that are ``fitted`` and over the
+    ``others``.
 
     Args:
         ours: What ``reciprocal_ranks`` returns, of our runs.
         numbers: What the paper published.
         arms: The encodings that are ranked.
+        fitted: The tasks that most runs of each of these fit.
     """
     scored = published_scores(numbers)
     shared = sorted(set(scored["task"]) & set(ours["task"]))
     theirs = mean_by_seed(reciprocal_ranks(scored[scored["task"].isin(shared)], arms)).mean()
     on_these = mean_by_seed(ours[ours["task"].isin(shared)]).median()
-    means = mean_by_seed(ours)
+    means, is_fitted = mean_by_seed(ours), ours["task"].isin(fitted)
     published = pd.Series(numbers.ranks.mean if numbers.ranks else {}, dtype=float)
     table = pd.DataFrame(
         {
@@ -91,6 +98,16 @@ def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str]) -> pd.DataF
             "ours": means.median().reindex(arms),
             "least": means.min().reindex(arms),
             "greatest": means.max().reindex(arms),
+            "fitted": mean_by_seed(ours[is_fitted]).median().reindex(arms),
+            "others": mean_by_seed(ours[~is_fitted]).median().reindex(arms),
         }
     )
-    return table.rename_axis("arm").reset_index().assign(shared=" ".join(shared), seeds=len(means))
+    about = {"shared": " ".join(shared), "tasks_fitted": " ".join(fitted), "seeds": len(means)}
+    return table.rename_axis("arm").reset_index().assign(**about)
+
+
+def fitted_tasks(runs: pd.DataFrame, arms: list[str]) -> list[str]:
+    """Return the tasks that most runs of each of the ``arms`` fit."""
+    shares = runs[runs["arm"].isin(arms)].drop_duplicates("run").groupby(["task", "arm"], sort=False)["fit"].mean()
+    least = shares.groupby("task", sort=False).min()
+    return [str(task) for task in least[least > 0.5].index]

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
 from experiments.sequences.alignment import ALIGNMENT, with_alignment
 from experiments.sequences.comparison import by_theory, compared, shown
-from experiments.sequences.published import published
-from experiments.sequences.suites import SHOWN, Share, bins_of, shares
+from experiments.sequences.published import RANGE, published
+from experiments.sequences.suites import SHOWN, Share, bins_of, fitting_of, shares
 from synthlab.config.base import Config
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
@@ -27,7 +28,7 @@ from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
 RESERVED = (ALIGNMENT, "bins", "table", "claims", "gain", "ranking", "scores")  # whose files are no task's
-OF_A_RUN = ["series", "arm", "task", "train_length", "first", "last", "exact", "fit", "run"]
+OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run", "width", "scale"]
 
 
 class Task(BaseModel):
@@ -102,21 +103,23 @@ class Reproduction(Study):
     def _runs(self, key: str, cells: list[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
         rows = []
         for cell in cells:
-            table = bins_of(series_of(cell, records), self.fit)
+            [length] = {config.train_length for config in cell.configs}
+            lengths = self.own_lengths(key, length)
+            table = bins_of(series_of(cell, records), self.fit, lengths)
             if not table.empty:
                 rows.append(table.assign(series=cell.label, arm=cell.arm, task=key))
         return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=OF_A_RUN)
 
-    def fitting(self, plan, records, evidence):
-        return {
-            key: Fitting(
-                sum(len(cell.best(records)[1]) for cell in plan.cells[key]),
-                table["run"].nunique(),
-                table.loc[table["fit"].astype(bool), "run"].nunique(),
-                table[table["fit"].astype(bool)],
-            )
-            for key, table in evidence.items()
-        }
+    def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
+        """Return the ranges, by number, of which the paper's numbers were measured at lengths of their own."""
+        return published(self.numbers).own_lengths(task, train_length)
+
+    def fitting(self, evidence, trained):
+        return {key: fitting_of(table, trained[key]) for key, table in evidence.items()}
+
+    def reread(self, table):
+        bins = table("bins")
+        return {key: bins[bins["task"] == key] for key in self.tasks}
 
     def overall(self, evidence, fitting):
         if not self.claims:

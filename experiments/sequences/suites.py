@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from pydantic import Field
 
+from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.tables import curves
 from synthlab.config.base import Config
@@ -23,6 +25,7 @@ from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
 
 NAMES = ("problem", "encoding")
+ROUNDING = 1e-6  # what a multiple of a length may be above a whole number
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
 
 
@@ -74,11 +77,8 @@ class Suite(Grid, Study):
             raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
         return {"": table}
 
-    def fitting(self, plan, records, evidence):
-        table = evidence[""].drop_duplicates("run")
-        alone = evidence[""][evidence[""]["fit"]]
-        runs = len({record.config.id for series in _series(plan, records) for record in series.records})
-        return {"": Fitting(runs, len(table), int(table["fit"].sum()), alone)}
+    def fitting(self, evidence, trained):
+        return {"": fitting_of(evidence[""], trained[""])}
 
     def results(self, plan, records, evidence, kept):
         found, table = _series(plan, records), evidence[""]
@@ -111,27 +111,43 @@ def shares(found: Sequence[Series], metric: str) -> pd.DataFrame:
     return drawn.assign(chance=chance, train_from=drawn["series"].map(first), metric=METRICS[metric])
 
 
-def bins_of(series: Series, fit: float) -> pd.DataFrame:
-    """The runs of a series: a row for each range of lengths of each, with whether the run ``fit``, and the ``step`` at
-    which its training ended, early or not."""
+def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | None = None) -> pd.DataFrame:
+    """Return a row for each run of a series and range of lengths, the training lengths first.
+
+    Columns say whether the run ``fit``, the ``step`` at which its training ended, early or not, the model's ``width``
+    and the ``scale`` that its encoding begins with, if it has one. Further rows, numbered by ``published_range``, are
+    means over the lengths of ``published`` ranges.
+    """
     rows = []
     for record in series.records:
         if record.diverged_at is not None or record.outputs is None:
             continue
-        ranges = record.outputs
-        trained = ranges[ranges["first"] == record.config.model_dump()["train_from"]]
-        is_fit = bool((trained["exact"] >= fit).any())
+        config = record.config.model_dump()
+        ranges = record.outputs.assign(**{RANGE: 0})
+        trained = ranges[ranges["first"] == config["train_from"]]
+        further = [_mean_over(record, lengths) | {RANGE: number} for number, lengths in (published or {}).items()]
         rows.append(
-            ranges.assign(
+            pd.concat([ranges, pd.DataFrame(further)], ignore_index=True).assign(
                 series=series.label,
                 seed=record.config.seed,
                 run=record.config.id,
                 train_length=record.config.train_length,
-                fit=is_fit,
+                fit=bool((trained["exact"] >= fit).any()),
                 step=int(record.training["step"].iloc[-1]),
+                width=config["model"]["width"],
+                scale=config["encoding"].get("scale", np.nan),
             )
         )
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()
+
+
+def _mean_over(record: Record, lengths: np.ndarray) -> dict[str, float]:
+    """Return the means over ``lengths``, each rounded up to the next that is tested."""
+    tested = record.metrics["length"].to_numpy()
+    places = np.searchsorted(tested, lengths - ROUNDING).clip(max=len(tested) - 1)
+    means = record.metrics[["exact", "tokens", "chance"]].iloc[places].mean()
+    ends = {"first": float(tested[places.min()]), "last": float(tested[places.max()])}
+    return ends | {str(name): float(value) for name, value in means.items()}
 
 
 def by_series(table: pd.DataFrame, names: Sequence[str] = ("series",)) -> pd.DataFrame:
@@ -151,6 +167,12 @@ def by_series(table: pd.DataFrame, names: Sequence[str] = ("series",)) -> pd.Dat
         horizon=("horizon", "median"),
     )
     return summary.reset_index()
+
+
+def fitting_of(table: pd.DataFrame, trained: int) -> Fitting:
+    """The runs that fit of a table with a row for each finished run and range of lengths."""
+    alone = table[table["fit"].astype(bool)]
+    return Fitting(trained, table["run"].nunique(), alone["run"].nunique(), alone)
 
 
 def summary_lines(summary: pd.DataFrame) -> list[str]:

@@ -5,10 +5,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from synthlab.studies.intervals import FIRST, Estimate, Interval, median_interval
+from synthlab.studies.intervals import FIRST, Estimate, Interval, evidence, median_interval
 
 FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
-Answer = Literal["holds", "fails", "undecided"]
+Answer = Literal["holds", "fails", "undecided", "not tested"]
 
 
 class Witnesses(NamedTuple):
@@ -29,17 +29,19 @@ class Check(NamedTuple):
 
     At half or twice its threshold, ``low`` and ``high`` are half or twice as far from ``centre``. So a factor or a
     level is itself halved, whether that makes the check stricter or milder, and a band around a number is half as wide.
-    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None.
+    A threshold that is the centre, such as a difference of 0, has no other; nor has any with a centre of None, or one
+    that ``compares`` two series: half of "less than the other" is "less than half the other", which is another claim.
     """
 
     what: str
     values: Float[np.ndarray, " seeds"]
     low: float = -np.inf
     high: float = np.inf
-    decisive: bool = False  # the claim does not hold, not even in part, if this check fails
     series: tuple[str, ...] = ()
     centre: float | None = 0.0
     estimate: Estimate | None = None
+    compares: bool = False
+    untested: str = ""  # why the runs cannot answer, such as that none of them fits; empty where they can
 
     @property
     def median(self) -> float:
@@ -74,25 +76,47 @@ class Check(NamedTuple):
     @property
     def answer(self) -> Answer:
         """Whether the interval lies in the range, beside it, or neither. What is NaN fails."""
+        if self.untested:
+            return "not tested"
         low, high, _ = self.interval
         if self._inside(low) and self._inside(high):
             return "holds"
         return "undecided" if high >= self.low and self._under(low) else "fails"
 
     @property
-    def is_decided(self) -> bool:
-        """Whether it holds or fails, and needs no confirmation. All five of five seeds lie on the wrong side once in 32
-        times if the median is at the threshold. So their answer must be the same at half and at twice the threshold."""
-        if self.answer == "undecided" or self.estimate is not None:
-            return self.answer != "undecided"
-        if len(self.values) == FIRST:
-            return self.scales and all(self.at(factor).answer == self.answer for factor in FACTORS.values())
-        return len(self.values) > FIRST
+    def support(self) -> float:
+        """The evidence that the median lies in the range (``intervals.evidence``); 0 where it is not tested."""
+        if self.untested:
+            return 0.0
+        if self.estimate:
+            return self.estimate.evidence if self.holds else 0.0
+        return evidence(self.fulfilling, len(self.values))
 
     @property
-    def asks_for_seeds(self) -> bool:
-        """Whether more seeds may decide it."""
-        return self.estimate is None and not self.is_decided
+    def refutation(self) -> float:
+        """The evidence that the median lies beside the range; of a range with two ends, the mean of both sides'."""
+        if self.untested:
+            return 0.0
+        if self.estimate:
+            return self.estimate.evidence if self.answer == "fails" else 0.0
+        beside = []
+        if np.isfinite(self.low):
+            beside.append(sum(not value >= self.low for value in self.values))
+        if np.isfinite(self.high):
+            beside.append(sum(not value < self.high for value in self.values))
+        return sum(evidence(number, len(self.values)) for number in beside) / max(len(beside), 1)
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether it holds or fails, and needs no confirmation. All five of five seeds lie on the wrong side once in 32
+        times if the median is at the threshold. So they must give the same answer at half and at twice the threshold,
+        whether or not these are another reading of the claim."""
+        if self.answer == "undecided" or self.estimate is not None or self.untested:
+            return self.answer != "undecided"
+        if len(self.values) == FIRST:
+            others = [self._scaled(factor) for factor in FACTORS.values()]
+            return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
+        return len(self.values) > FIRST
 
     @property
     def holds(self) -> bool:
@@ -106,6 +130,10 @@ class Check(NamedTuple):
 
     def at(self, factor: float) -> "Check":
         """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
+        return self if self.compares else self._scaled(factor)
+
+    def _scaled(self, factor: float) -> "Check":
+        """The check with its range scaled by ``factor`` around its centre."""
         centre = self.centre
         if centre is None:
             return self

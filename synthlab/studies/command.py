@@ -17,11 +17,18 @@ from synthlab.output import say
 from synthlab.storage.records import Record
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Folder
-from synthlab.studies.presentation.report import Picture, left_out_lines, verdict_lines, verdict_table, write_report
+from synthlab.studies.presentation.report import (
+    Picture,
+    left_out_lines,
+    stated,
+    verdict_lines,
+    verdict_table,
+    write_report,
+)
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.training import Runs, train_in_rounds
-from synthlab.studies.verdicts import Grounds, Verdict, judge
+from synthlab.studies.verdicts import Verdict
 from synthlab.sweeps.runs import UNTRACKED
 from synthlab.sweeps.sweep import checked_workers
 from synthlab.sweeps.trackers import tracker_of
@@ -89,10 +96,7 @@ def _write_all(
         kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
         evidence = plan.study.evidence(plan, records)
         results = plan.study.results(plan, records, evidence, kept)
-        fitting = plan.study.fitting(plan, records, evidence)
-        grids = [Grounds(grid.claims, evidence[key], fitting[key]) for key, grid in plan.study.grids.items()]
-        grids += plan.study.overall(evidence, fitting)
-        judged = judge(paper.claims.values(), plan.figure, grids)
+        judged = plan.study.judged(paper.claims, plan.figure, evidence, plan.trained(records))
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged
         lines += results.lines
@@ -109,8 +113,7 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
     """The files of one study."""
     tables = dict(results.tables)
     if verdicts and not paper.verdicts:
-        says = {verdict.claim.id: verdict.claim.statement for verdict in verdicts}
-        tables["claims"] = verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
+        tables["claims"] = stated(verdicts)
     with _writing():
         files = folder.save_sheet(plan.name, plan.study.title, results.panels)
         for key, panel in results.panels.items():

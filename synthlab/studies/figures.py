@@ -71,7 +71,7 @@ class Figure(Study):
             found[key] = Evidence(series, levels if self.fit else None)
         return found
 
-    def fitting(self, plan, records, evidence):
+    def fitting(self, evidence, trained):
         return {key: each.fitting() for key, each in evidence.items()}
 
     def results(self, plan, records, evidence, kept):

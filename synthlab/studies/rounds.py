@@ -1,8 +1,9 @@
 """Seeds where they are needed: with ``seeds=auto`` the series of undecided checks get more, until these are decided.
 
 Every series begins with five seeds. When they are trained, the claims are judged, and of each check that is undecided,
-or that five of five decide near its threshold (``Check.is_decided``), the series with the fewest seeds get those of the
-next look (``seeds.LOOKS``). That is repeated until every check is decided or has 20 seeds. What comes next depends on
+or that five of five decide near its threshold (``Check.is_decided``), or that fails without deciding its claim
+(``Verdict.open_checks``), the series with the fewest seeds get those of the next look (``seeds.LOOKS``). That is
+repeated until every claim is decided or its checks have 20 seeds. What comes next depends on
 the records alone, so the same records give the same rounds. The error rate of a check stays what it is, however many
 rounds there were (``intervals``). Of a series that is tuned, it holds only while the same setting remains the best.
 """
@@ -59,11 +60,11 @@ def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, C
     for key, grid in plan.study.grids.items():
         by_label = {cell.label: cell for cell in plan.cells[key]}
         for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
-            for check in (check for check in verdict.checks if not check.is_decided):
+            for check in verdict.open_checks:
                 for name in check.series:
                     if name not in by_label:
                         raise InputError(unknown(f"claim {verdict.claim.id}: series", name, by_label))
-                about = [by_label[name] for name in check.series or by_label] if check.asks_for_seeds else []
+                about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
                 yield Open(verdict.claim.id, f"{plan.name}{key}", about)
 
 

@@ -19,7 +19,7 @@ from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.report import About, Numbers
 from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
-from synthlab.studies.verdicts import Claim, Grounds
+from synthlab.studies.verdicts import Claim, Grounds, Verdict, judge
 
 
 class Results(NamedTuple):
@@ -58,6 +58,13 @@ class Plan(NamedTuple):
         }
         return self._replace(cells=cells)
 
+    def trained(self, records: Mapping[str, Record]) -> dict[str, int]:
+        """Return for each grid how many runs count: those of each cell's best setting, each of them once."""
+        return {
+            key: len({record.config.id for cell in cells for record in cell.best(records)[1]})
+            for key, cells in self.cells.items()
+        }
+
     @property
     def figure(self) -> str:
         """What verdicts call it; what is not the study as it stands says so."""
@@ -94,11 +101,14 @@ class Study(BaseModel, ABC):
         """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
 
     @abstractmethod
-    def fitting(
-        self, plan: Plan, records: Mapping[str, Record], evidence: Mapping[str, Any]
-    ) -> Mapping[str, Fitting | None]:
-        """For each grid, the runs that fit; None where the study does not say which do. ``evidence`` is what the method
-        of that name returned."""
+    def fitting(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> Mapping[str, Fitting | None]:
+        """For each grid, the runs that fit of the number ``trained``; None where the study does not say which do.
+        ``evidence`` is what the method of that name returned."""
+
+    def reread(self, table: Callable[[str], pd.DataFrame]) -> dict[str, Any] | None:
+        """Return what ``evidence`` returned, from the tables that ``results`` made, which ``table`` reads by name; None
+        where these do not have it."""
+        return None
 
     @abstractmethod
     def results(
@@ -120,6 +130,14 @@ class Study(BaseModel, ABC):
         """What the claims of ``together`` are judged on, made of what ``evidence`` and ``fitting`` returned. They get
         no further seeds."""
         return ()
+
+    def judged(
+        self, claims: Mapping[str, Claim[Any]], figure: str, evidence: Mapping[str, Any], trained: Mapping[str, int]
+    ) -> list[Verdict]:
+        """Return the verdicts on the ``claims`` that its grids are evidence for; ``figure`` is what they call it."""
+        fitting = self.fitting(evidence, trained)
+        grids = [Grounds(grid.claims, evidence[key], fitting[key]) for key, grid in self.grids.items()]
+        return judge(claims.values(), figure, [*grids, *self.overall(evidence, fitting)])
 
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""

@@ -1,26 +1,36 @@
 """How a claim is decided: checks on the records of a figure's panels, and a verdict that follows from them.
 
 A check has one value for each seed, and an interval between two of these values that covers the true median over
-seeds. It holds if that interval lies in the range wanted, fails if it lies beside it, and is undecided otherwise. A
-claim holds if all its checks hold; it does not hold if none holds and at least one fails, or if one fails without which
-the others are worth nothing; it holds in part if some hold and some fail; otherwise it is undecided.
+seeds. It holds if that interval lies in the range wanted, fails if it lies beside it, and is undecided otherwise. It is
+not tested where its runs cannot answer, as where a failure beyond training is asked of models that have not learned the
+task. A claim is the statement that all its checks are true:
 
-A check whose true median lies outside the range wanted holds with a probability of at most 5 %, and one whose median
-lies inside fails no more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be
-added until the check is decided, since the interval of each number of seeds leaves room for those before it
-(``intervals``). That is for each check by itself, and from five seeds on; of fewer the interval reaches from the least
-to the greatest and says how often that covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value
-decides alone.
+- it *holds* if all of them hold;
+- it is refuted if all of them fail, or if so many fail, or so clearly, that chance would do it at most once in 20. Then
+  it is *mixed* if the checks that hold are as many, or as clear; else it *mostly fails* if any holds, and *does not
+  hold* if none does;
+- it is *not tested* if no check is, and *undecided* otherwise.
+
+Each word but the last two is wrong at most once in 20, however the checks depend on one another. A check whose true
+median lies outside the range wanted holds with a probability of at most 5 %, and one whose median lies inside fails no
+more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be added until the check
+is decided, since the interval of each number of seeds leaves room for those before it (``intervals``). Of several
+checks some fail by chance more often than one does. So what counts is their mean evidence (``intervals.evidence``),
+which reaches 20 at most once in 20 where no check is false. With five seeds that takes five of five in two of three
+checks. That is from five seeds on; of fewer the interval reaches from the least to the greatest and says how often that
+covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value decides alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from synthlab.studies.checks import Check, Witnesses
+from synthlab.studies.checks import Answer, Check, Witnesses
 from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
+from synthlab.studies.intervals import CONVINCING, FIRST
 
 Given = TypeVar("Given")
+ROUNDING = 1e-9  # relative, of a mean
 
 
 class Fit(NamedTuple):
@@ -85,17 +95,39 @@ class Verdict(NamedTuple):
 
     @property
     def word(self) -> str:
-        """``holds``, ``holds in part``, ``does not hold``, ``undecided``, or ``not judged`` where something was
-        missing."""
+        """``holds``, ``mixed``, ``mostly fails``, ``does not hold``, ``undecided``, ``not tested``, or ``not judged``
+        where something was missing."""
         if self.missing or not self.checks:
             return "not judged"
-        answers = [check.answer for check in self.checks]
-        if set(answers) == {"holds"}:
-            return "holds"
-        if "fails" not in answers:
+        answers = {check.answer for check in self.checks}
+        if answers in ({"holds"}, {"not tested"}):
+            return answers.pop()
+        if not self._is_convincing("fails", [check.refutation for check in self.checks]):
             return "undecided"
-        decided = any(check.decisive and check.answer == "fails" for check in self.checks)
-        return "does not hold" if decided or "holds" not in answers else "holds in part"
+        if self._is_convincing("holds", [check.support for check in self.checks]):
+            return "mixed"
+        return "mostly fails" if "holds" in answers else "does not hold"
+
+    def _is_convincing(self, answer: Answer, evidence: Sequence[float]) -> bool:
+        """Whether the checks that have an ``answer`` are too many, or too clear, for chance. Of fewer than five seeds,
+        for which nothing is promised, any is enough."""
+        having = [check for check in self.checks if check.answer == answer]
+        if len(having) in (0, len(self.checks)):
+            return bool(having)
+        few = any(check.estimate is None and len(check.values) < FIRST for check in self.checks)
+        return few or sum(evidence) / len(evidence) >= CONVINCING * (1 - ROUNDING)
+
+    @property
+    def counts(self) -> str:
+        """How many checks hold, fail and are not tested, in words; empty where there are no checks."""
+        return counts_in_words([check.answer for check in self.checks])
+
+    @property
+    def open_checks(self) -> list[Check]:
+        """The checks that leave the claim undecided: those that are not decided themselves, and those that fail, but
+        not clearly enough for a claim of so many checks."""
+        failing = {"fails"} if self.word == "undecided" else set()
+        return [check for check in self.checks if not check.is_decided or check.answer in failing]
 
     def at(self, factor: float) -> "Verdict":
         """The verdict at ``factor`` times the threshold of each check that has another."""
@@ -108,9 +140,23 @@ class Verdict(NamedTuple):
 
     @property
     def witnesses(self) -> Witnesses:
-        """The fewest that one of the checks rests on; of an undecided claim, one that is undecided."""
-        open_ones = [check for check in self.checks if check.answer == "undecided"] if self.word == "undecided" else []
-        return min((check.witnesses for check in open_ones or self.checks), default=Witnesses(0))
+        """The fewest that one of the checks rests on; of an undecided claim, one of those that leave it so. None where
+        these are not tested."""
+        counted = self.checks
+        if self.word == "undecided":
+            counted = [check for check in self.checks if check.answer in ("undecided", "fails")]
+        return min((check.witnesses for check in counted), default=Witnesses(0))
+
+
+def counts_in_words(answers: Sequence[str]) -> str:
+    """Return how many of the ``answers`` of a claim's checks are which, such as "5 of 6 checks hold, 1 fails"."""
+    holding, failing, untested = (sum(each == word for each in answers) for word in ("holds", "fails", "not tested"))
+    told = [
+        f"{holding} of {len(answers)} checks hold{'s' * (holding == 1)}",
+        f"{failing} fail{'s' * (failing == 1)}" if failing else "",
+        f"{untested} not tested" if untested else "",
+    ]
+    return ", ".join(filter(None, told)) if answers else ""
 
 
 def judge(claims: Iterable[Claim[Any]], figure: str, grids: Sequence[Grounds]) -> list[Verdict]:

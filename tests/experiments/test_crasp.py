@@ -3,14 +3,15 @@
 import re
 from functools import cache
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
-from experiments.sequences.checks import fails, generalizes
+from experiments.sequences.checks import NONE_FITS, fails, generalizes, published_ranges
 from experiments.sequences.comparison import by_theory
-from experiments.sequences.published import Entry, beside, published
+from experiments.sequences.published import RANGE, Entry, beside, published
 from synthlab.config.composition import compose, conf_dir
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
@@ -43,7 +44,7 @@ def rows(errors: dict[str, dict[int, list[float]]], task="copy") -> pd.DataFrame
                     "exact": 1 - share,
                     "fit": errors[arm][20][seed] <= 0.01,
                 }
-                where = {"first": max(1, last - 19), "last": last, "train_length": 20}
+                where = {"first": max(1, last - 19), "last": last, "train_length": 20, RANGE: 0}
                 made.append({"task": task, "arm": arm, "series": f"arm={arm}", **where, **numbers})
     return pd.DataFrame(made)
 
@@ -105,30 +106,54 @@ def test_an_entry_has_either_a_mean_or_runs():
 
 def test_ours_stand_beside_the_same_multiples_of_the_training_length():
     lengths = [(2, 20), (21, 40), (41, 60), (21, 41), (61, 80)]
-    ours = pd.DataFrame(lengths, columns=["first", "last"]).assign(task="aa_star", arm="nope", train_length=20)
+    ours = pd.DataFrame(lengths, columns=["first", "last"])
+    ours = ours.assign(task="anbncn", arm="learned", train_length=20, **{RANGE: 0})
     found = beside(ours, NUMBERS)
-    assert found["published"].tolist()[:3] == [1.0, 0.0, 0.0]
+    assert found["published"].tolist()[:3] == [1.0, 0.912, 0.874]
     assert found["published_last"].tolist()[:3] == [50, 100, 150]
     assert found["published"].isna().tolist() == [False, False, False, True, True]
     assert beside(ours.assign(task="none"), NUMBERS)["published"].isna().all()
 
 
-def test_the_theory_is_counted_in_the_last_range():
-    def row(task: str, expected: object, *medians: float, fit: int = 5, chance: float = 0.0) -> list[dict]:
-        told = {"task": task, "arm": "nope", "expected": expected, "chance": chance, "fit": fit, "runs": 5}
+def test_a_range_with_lengths_of_its_own_stands_beside_ours_of_the_same_multiples():
+    rows = [(0, 2, 20), (0, 21, 40), (0, 41, 60), (1, 21, 31), (2, 31, 40)]
+    ours = pd.DataFrame(rows, columns=[RANGE, "first", "last"]).assign(task="aa_star", arm="nope", train_length=20)
+    found = beside(ours, NUMBERS)
+    assert found["published"].fillna(-1).tolist() == [1, -1, -1, 0, 0]
+    assert found["published_lengths"].tolist()[3:] == ["102 to 148", "150 to 194"]
+    assert list(found[RANGE]) == [0, 0, 0, 1, 2]
+
+
+def test_the_lengths_of_a_published_range_are_spread_as_those_tested_are():
+    lengths = NUMBERS.own_lengths("aa_star", 20)
+    assert list(lengths) == [1, 2]
+    deciles = [102, 106, 110, 110, 112, 122, 126, 128, 128, 142, 148]  # of strings whose longest in training has 98
+    assert lengths[1][::10] == pytest.approx(np.array(deciles) * 20 / 98)
+    assert lengths[1][5] == pytest.approx(104 * 20 / 98)  # half way from the least to the first decile
+    assert lengths[2][-1] == pytest.approx(194 * 20 / 98)
+    assert NUMBERS.own_lengths("majority", 20) == {}
+
+
+def test_the_theory_is_counted_at_the_paper_s_lengths_and_at_the_last_of_ours():
+    def row(task: str, expected: object, *medians: float, fit: int = 5, chance: float = 0.0, of: int = 0) -> list[dict]:
+        told = {"task": task, "arm": "nope", "expected": expected, "chance": chance, "fit": fit, "runs": 5, RANGE: of}
         return [told | {"last": 10 * (index + 1), "median": median} for index, median in enumerate(medians)]
 
     found = [
         *row("does", True, 1.0, 0.8),
         *row("does not", True, 1.0, 0.75),
         *row("does not fit", True, 1.0, 0.1, fit=2),
+        *row("does at the paper's", None, 1.0, 0.5),  # no number was published for our own ranges
+        *row("does at the paper's", True, 0.9, of=2),
         *row("trivial", True, 1.0, 1.0, chance=1.0),
         *row("without theory", None, 1.0, 1.0),
         *row("forbidden", False, 1.0, 0.7, fit=3),
     ]
-    lets, does_not = by_theory(pd.DataFrame(found), 0.25)
-    assert re.search(r"lets generalize: 1 of 3 do \(.*75 % right\); of those most of whose runs fit: 1 of 2$", lets)
-    assert re.search(r"does not let generalize: 0 of 1 do .*: 0 of 1$", does_not)
+    theirs, ours, *does_not = by_theory(pd.DataFrame(found), 0.25)
+    assert re.search(r"lets generalize, at the paper's lengths: 2 of 4 do \(.*75 % right\); .*fit: 2 of 3$", theirs)
+    assert re.search(r"lets generalize, at the last of ours: 1 of 4 do \(.*; .*fit: 1 of 3$", ours)
+    assert all(re.search(r"does not let generalize, at .*: 0 of 1 do .*: 0 of 1$", line) for line in does_not)
+    assert len(does_not) == 2
     assert by_theory(pd.DataFrame(row("without theory", None, 1.0)), 0.25) == []
 
 
@@ -147,29 +172,63 @@ def test_checks_by_hand():
         generalizes(table[table["last"] == 20], "nope", LEVEL)
 
 
+def answers(claim: str, *tables: pd.DataFrame) -> list[str]:
+    return [check.answer for check in judged(claim, *tables).checks]
+
+
 def test_claims_by_hand():
     both, neither = rows({"learned": WELL, "nope": WELL}), rows({"learned": BADLY, "nope": BADLY})
-    split = rows({"learned": WELL, "nope": BADLY})
+    split, contrary = rows({"learned": WELL, "nope": BADLY}), rows({"learned": BADLY, "nope": WELL})
     for claim in ("C1", "C3", "C8"):
         assert judged(claim, split).word == "holds"
-        assert judged(claim, both).word == "holds in part"
-        assert judged(claim, rows({"learned": BADLY, "nope": WELL})).word == "holds in part"  # the range to 40 holds
+        assert answers(claim, both) == ["holds", "holds", "fails"]
+        assert judged(claim, both).word == "undecided"  # five of five in one check of three
+        assert answers(claim, contrary) == ["holds", "fails", "fails"]  # the range to 40 holds
+        assert judged(claim, contrary).word == "mostly fails"
     large = split.replace({"nope": "learned, scale 1"})
     assert judged("O1", large).word == "holds"
     assert judged("O1", split).word == "not judged"
     assert judged("C9", both).word == "holds"
-    assert judged("C9", split).word == "holds in part"
+    assert answers("C9", split) == ["holds", "holds", "holds", "fails"]
     assert judged("C10", neither).word == "holds"
     for claim in ("C2", "C5"):
         assert judged(claim, both, split).word == "holds"
-        assert judged(claim, both, neither).word == "holds in part"
+        assert answers(claim, both, neither) == ["holds", "holds", "holds", "fails"]
     assert judged("C4", neither, neither).word == "holds"
     assert judged("C4", both).word == "does not hold"
-    assert judged("C4", split).word == "holds in part"
+    assert answers("C4", split) == ["fails", "holds"]
     assert judged("C6", neither).word == "holds"
     assert judged("C6", split).word == "does not hold"
     seeds_differ = rows({"learned": {20: FITS, 40: FITS, 60: [0.0, 0.0, 0.0, 1.0, 1.0]}})
-    assert [check.answer for check in judged("C2", seeds_differ).checks] == ["holds", "undecided"]
+    assert answers("C2", seeds_differ) == ["holds", "undecided"]
+
+
+def test_what_no_run_fits_is_not_tested_beyond_training():
+    unfit = {20: [0.5] * 5, 40: MUCH, 60: MUCH}
+    table = rows({"learned": unfit, "nope": BADLY})
+    assert {check.untested for check in generalizes(table, "learned", LEVEL)} == {NONE_FITS}
+    assert judged("C2", table).word == judged("C6", table).word == "not tested"
+    assert answers("C4", table) == ["not tested", "holds"]
+    one_fits = rows({"learned": unfit | {20: [0.0, *[0.5] * 4]}})
+    assert judged("C2", one_fits).word == "does not hold"
+
+
+def test_claims_are_judged_at_the_paper_s_lengths():
+    ours = rows({"learned": BADLY})
+    further = ours[ours["last"] == 40]
+    theirs = [
+        further.assign(exact=exact, first=first, last=last, **{RANGE: number})
+        for number, first, last, exact in ((1, 21, 30, 0.9), (2, 15, 35, 0.8))
+    ]
+    table = pd.concat([ours, *theirs])
+    found = published_ranges(table)
+    assert found[["first", "last"]].drop_duplicates().values.tolist() == [[1, 20], [21, 30], [15, 35]]
+    near, far = judged("C2", table).checks
+    assert (near.median, far.median) == (pytest.approx(0.1), pytest.approx(0.2))
+    assert ("21 to 30" in near.what, "15 to 35" in far.what) == (True, True)
+    assert judged("C2", ours).word == "undecided"  # at our own lengths, where the paper has none
+    alike = pd.concat([ours, *(each.assign(first=21, last=30) for each in theirs)])  # the same lengths twice
+    assert [len(check.values) for check in judged("C2", alike).checks] == [5]
 
 
 def test_without_positions_the_claim_s_direction_is_the_task_s():
@@ -177,7 +236,7 @@ def test_without_positions_the_claim_s_direction_is_the_task_s():
     assert judged("C7", rows(well, "sort"), rows(badly, "tomita4"), rows(badly, "interleaved_majority")).word == "holds"
     assert judged("C7", rows(badly, "tomita4")).checks[0].low == LEVEL
     assert judged("C7", rows(well, "tomita4")).word == "does not hold"
-    assert judged("C7", rows(well, "sort"), rows(badly, "mode")).word == "holds in part"
+    assert answers("C7", rows(well, "sort"), rows(badly, "mode")) == ["holds", "holds", "holds", "fails"]
 
 
 def test_every_claim_belongs_to_a_task_and_every_task_has_published_numbers():

@@ -73,7 +73,8 @@ def test_a_study_counts_the_runs_that_fit_and_gives_its_numbers_over_them():
 def test_a_verdict_on_a_study_says_how_many_runs_fit_and_what_it_is_over_those():
     plan, records = planned()
     evidence = plan.study.evidence(plan, records)[""]
-    fitting = plan.study.fitting(plan, records, {"": evidence})[""]
+    assert plan.trained(records) == {"": 6}
+    fitting = plan.study.fitting({"": evidence}, {"": 6})[""]
     assert (fitting.runs, fitting.finished, fitting.fit) == (6, 5, 2)
     both = [evidence, fitting.given]
     both = [pd.concat([rows, rows[rows["arm"] != "alpha 0"].assign(arm="alpha 0.3")]) for rows in both]
@@ -89,7 +90,7 @@ def test_a_study_without_a_level_counts_none():
     silent = plan._replace(study=plan.study.model_copy(update={"fit": None}))
     evidence = silent.study.evidence(silent, records)
     assert "fit" not in evidence[""]
-    assert silent.study.fitting(silent, records, evidence) == {"": None}
+    assert silent.study.fitting(evidence, {"": 6}) == {"": None}
 
 
 def test_models_that_fit_are_compared_with_the_mean_of_those_alone():

@@ -35,58 +35,72 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
     open_check = "undecided: u: 3 [2, 4], needed under 3.5"
     assert verdicts(tmp_path) == {
         "1a": {
-            "verdict": "undecided at 3 seeds",
-            "others": {"half": "holds in part", "twice": "holds"},
+            "verdict": "undecided at 3 seeds (1 of 2 checks holds)",
+            "others": {"half": "mixed", "twice": "holds"},
             "fit": "2 of 3",
             "rest": [open_check],
-            "answers": {"holds": 1, "fails": 0, "undecided": 1},
         },
         "1b": {
-            "verdict": "holds in part",
-            "others": {"half": "holds in part", "twice": "holds in part"},
+            "verdict": "mixed (3 seeds) (1 of 3 checks holds, 1 fails)",
+            "others": {"half": "mixed", "twice": "mixed"},
             "fit": "2 of 4: holds",
             "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"],
-            "answers": {"holds": 1, "fails": 1, "undecided": 1},
         },
         "1c": {
             "verdict": "holds (one run)",
             "others": {"half": "holds", "twice": "holds"},
             "fit": "",
             "rest": [],
-            "answers": {"holds": 1, "fails": 0, "undecided": 0},
         },
         "q": {
-            "verdict": "not judged",
+            "verdict": "not judged: no runs of rope",
             "others": {},
             "fit": "",
             "rest": ["no runs of rope"],
-            "answers": dict.fromkeys(("holds", "fails", "undecided"), 0),
         },
     }
 
 
-def test_checks_on_language_models_are_counted_by_their_answer(tmp_path):
+def test_what_is_not_tested_or_not_judged_is_told_with_its_reasons(tmp_path):
+    unfit, unlike = HOLDS._replace(untested="none fits"), FAILS._replace(untested="it begins otherwise")
+    judged = [
+        Verdict(CLAIMS["1a"], "Figure 1", [unfit, unlike, unfit], []),
+        Verdict(CLAIMS["1b"], "Figure 1", [unfit, HOLDS], []),
+        Verdict(CLAIMS["1c"], "Figure 1", [HOLDS], ["no runs of rope"]),
+    ]
+    table(*judged).to_csv(tmp_path / "claims.csv", index=False)
+    found = verdicts(tmp_path)
+    assert found["1a"] == {
+        "verdict": "not tested: none fits; it begins otherwise",
+        "others": {},
+        "fit": "",
+        "rest": [f"not tested: {check}" for check in ("h: none fits", "f: it begins otherwise", "h: none fits")],
+    }
+    assert found["1b"]["verdict"] == "undecided (1 of 2 checks holds, 1 not tested)"
+    assert found["1c"]["verdict"] == "not judged: no runs of rope"
+
+
+def test_claims_of_several_studies_are_told_in_the_words_of_their_checks(tmp_path):
     claims = [Verdict(CLAIMS["1a"], "x", [HOLDS, OPEN, FAILS, HOLDS], []), Verdict(CLAIMS["q"], "x", [], ["no runs"])]
     table(*claims).assign(says="What it says.").to_csv(tmp_path / "alpha_claims.csv", index=False)
     found = {row["id"]: row for row in study_verdicts(tmp_path.glob("*_claims.csv"))}
     assert found["1a"] == {
         "id": "1a",
         "says": "What it says.",
-        "verdict": "holds in part",
-        "others": {"half": "holds in part", "twice": "holds in part"},
+        "verdict": "mixed (3 seeds) (2 of 4 checks hold, 1 fails)",
+        "others": {"half": "mixed", "twice": "mixed"},
         "fit": "",
-        "answers": {"holds": 2, "fails": 1, "undecided": 1},
     }
-    assert set(found["q"]["answers"].values()) == {0}
+    assert found["q"]["verdict"] == "not judged: no runs"
 
 
 def test_a_table_says_what_holds_at_other_thresholds_where_there_are_some():
-    row = {"id": "A", "says": "x", "verdict": "holds", "fit": "3 of 4", "answers": {"holds": 2}}
+    row = {"id": "A", "says": "x", "verdict": "holds", "fit": "3 of 4"}
     rows = [row | {"others": {"half": "undecided", "twice": "holds"}}, row | {"others": {}}]
     text = template("experiments", "readme.md.j2", markup=False).render(block="language", rows=rows)
     assert text.splitlines()[2:] == [
-        "| A | x | holds (half: undecided, twice: holds) | 3 of 4 | 2 |",
-        "| A | x | holds | 3 of 4 | 2 |",
+        "| A | x | holds (half: undecided, twice: holds) | 3 of 4 |",
+        "| A | x | holds | 3 of 4 |",
     ]
 
 
@@ -118,24 +132,23 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
 
 
 def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
-    numbers = {"median": 0.5, "least": 0.25, "greatest": 1.0, "fit": 4, "runs": 5, "train_length": 4, "expected": True}
+    numbers = {"least": 0.25, "greatest": 1.0, "fit": 4, "runs": 5, "train_length": 4, "expected": True}
+    numbers |= {"task": "copy", "published_all": 0.5}
+    ranges = [(0, 1, 4), (0, 5, 8), (0, 9, 12)]  # our own
     rows = [
-        {
-            "task": "copy",
-            "arm": arm,
-            "first": first,
-            "last": first + 3,
-            "published": published,
-            "published_all": 0.5,
-            **numbers,
-        }
-        for arm, published in (("learned", 0.75), ("nope", np.nan))
-        for first in (1, 5, 9)
+        {"arm": arm, "published_range": number, "first": first, "last": last, "median": median, **numbers, **theirs}
+        for arm, theirs, every in (
+            ("learned", {"published": 0.75, "verdict": "holds"}, [(*each, 0.5) for each in ranges]),
+            # the second published range was tested at 1 to 1.5 times the training length
+            ("nope", {"published": np.nan, "verdict": "fails"}, [*((*each, 0.5) for each in ranges), (2, 5, 6, 0.75)]),
+        )
+        for number, first, last, median in every
     ]
     figures, kept = tmp_path / "figures", tmp_path / "kept"
     figures.mkdir()
-    for name in ("crasp", "nope"):
-        pd.DataFrame(rows).to_csv(figures / f"{name}_table.csv", index=False)
+    tables = {"crasp": pd.DataFrame(rows), "nope": pd.DataFrame(rows).query("published_range == 0")}
+    for name, ours in tables.items():
+        ours.to_csv(figures / f"{name}_table.csv", index=False)
         (figures / f"{name}.png").write_bytes(b"sheet")
         (figures / f"{name}_copy.png").write_bytes(b"panel")
     (figures / "crasp_quick_table.csv").write_text("of another study")
@@ -149,9 +162,12 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
     ]
     found = results(kept)
     assert list(found) == ["crasp_results", "nope_results"]
-    (row,) = found["crasp_results"]
-    here = "0.500 [0.250, 1.000]", "4 of 5"
-    assert list(row.values()) == ["copy", "yes", "0.750, of all 0.500", *here, "yes", "-, of all 0.500", *here]
+    learned, nope = found["crasp_results"]
+    here, fit = "0.500 [0.250, 1.000]", "4 of 5"
+    last = ["0.750, of all 0.500", "2 to 3", here, "holds", "the same", fit]
+    assert list(learned.values()) == ["copy", "learned, offsets", "yes", *last]
+    own = ["-, of all 0.500", "1 to 1.5", "0.750 [0.250, 1.000]", "fails", here, fit]
+    assert list(nope.values()) == ["copy", "none", "yes", *own]
     assert found["nope_results"] == [{"task": "copy", "learned": "0.500 (0.750)", "nope": "0.500 (-)"}]
     text = template("experiments", "readme.md.j2", markup=False).render(
         block="nope_results", rows=found["nope_results"]

@@ -5,6 +5,9 @@ import pytest
 
 from experiments.crasp.claims import CLAIMS
 from experiments.sequences.alignment import ALIGNMENT, pairs, shifts, with_alignment
+from experiments.sequences.published import RANGE
+from synthlab.analysis.correlations import student
+from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.study import Results
 from synthlab.studies.verdicts import Grounds, judge
@@ -17,7 +20,7 @@ def runs(cells: dict[tuple[str, str], tuple[float, float]], seeds: int = 1, chan
     for (task, arm), (exact, shift) in cells.items():
         for seed in range(seeds):
             about = {"task": task, "arm": arm, "seed": seed, "series": arm, "train_length": 4, "chance": chance}
-            about |= {"sequences": 8, "tokens": 0.5, "target_shift": 0.0}
+            about |= {"sequences": 8, "tokens": 0.5, "target_shift": 0.0, RANGE: 0}
             made.append({**about, "first": 1, "last": 4, "exact": 0.9 if arm == "rope" else 1.0, "shift": 0.0})
             made.append({**about, "first": 5, "last": 8, "exact": exact, "shift": shift})
     return pd.DataFrame(made)
@@ -27,11 +30,6 @@ def tasks(nope: tuple[float, float], rope: tuple[float, float], number: int = 6)
     """As many tasks on which both encodings have the same exact match and shift."""
     names = [f"task{index}" for index in range(number)]
     return runs({(name, arm): cell for name in names for arm, cell in (("nope", nope), ("rope", rope))}, seeds=2)
-
-
-def judged(claim: str, table: pd.DataFrame) -> str:
-    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table)])
-    return verdict.word
 
 
 def test_exact_match_is_counted_above_chance():
@@ -69,15 +67,54 @@ def test_pairs_say_so_or_the_contrary_or_nothing():
     assert between["shift"].tolist() == [0.5] * 3
 
 
-def test_claims_are_judged_by_tasks():
-    assert judged("A1", tasks((1.0, 0.1), (0.5, 0.2))) == "holds"
-    assert judged("A1", tasks((1.0, 0.2), (0.5, 0.1))) == "does not hold"
-    assert judged("A2", tasks((1.0, 0.2), (0.5, 0.1))) == "holds"
-    assert judged("A1", tasks((1.0, 0.1), (0.5, 0.2), number=1)) != "does not hold"
-    (check,) = CLAIMS["A1"].judge(tasks((1.0, 0.1), (0.5, 0.2)))
-    assert (str(check.witnesses), check.what) == ("6 tasks", "share of 12 pairs")
+def ordered(exact: list[float], shifted: list[float], number: int = 6) -> pd.DataFrame:
+    """As many tasks, on which encodings a, b, ... have these exact matches beyond training and these shifts."""
+    cells = {arm: cell for arm, *cell in zip("abcdefg", exact, shifted, strict=False)}
+    return runs({(f"task{index}", arm): (cell[0], cell[1]) for index in range(number) for arm, cell in cells.items()})
+
+
+def judged(claim: str, table: pd.DataFrame) -> tuple[str, list[Check]]:
+    (verdict,) = judge([CLAIMS[claim]], "by hand", [Grounds([claim], table)])
+    return verdict.word, verdict.checks
+
+
+EXACT, ASCENDING = [1.0, 0.8, 0.6, 0.4, 0.2], [0.1, 0.2, 0.3, 0.4, 0.5]
+
+
+def test_claims_are_judged_by_tasks_and_by_encodings():
+    word, checks = judged("A1", ordered(EXACT, ASCENDING))
+    assert word == "holds"
+    assert [str(check.witnesses) for check in checks] == ["6 tasks", "5 encodings"]
+    assert [check.interval[:2] for check in checks] == [(1, 1), (1, 1)]
+    assert judged("A1", ordered(EXACT, ASCENDING[::-1]))[0] == "does not hold"
+    table = ordered(EXACT, ASCENDING[::-1])
+    within = table["last"] == 4
+    fitted = table.assign(exact=table["exact"].where(~within, table["arm"].map(dict(zip("abcde", EXACT, strict=True)))))
+    assert judged("A2", fitted)[0] == "holds"
     with pytest.raises(NoEvidence, match="no two encodings"):
-        CLAIMS["A1"].judge(tasks((1.0, 0.1), (1.0, 0.2)))
+        CLAIMS["A1"].judge(ordered([1.0] * 5, ASCENDING))
+    with pytest.raises(NoEvidence, match="4 encodings are too few to leave each of them out: it takes 5"):
+        CLAIMS["A1"].judge(ordered(EXACT[:4], ASCENDING))
+
+
+def test_a_share_that_one_encoding_lowers_or_carries_by_hand():
+    # The best encoding shifts most and is against the claim in its four pairs; the other six are for it. Without it
+    # their share is 1, without one of the others three of six.
+    word, (by_task, by_encoding) = judged("A1", ordered(EXACT, [0.9, 0.1, 0.2, 0.3, 0.4]))
+    assert by_task.values.tolist() == by_encoding.values.tolist() == pytest.approx([0.6])
+    assert (by_task.interval.low, by_task.interval.high) == (0.5, 1.0)
+    assert by_encoding.interval[:2] == (0, 1)  # student(4) times the root of 4/5 (0.4^2 + 4 * 0.1^2) is 1.1
+    assert word == "undecided"
+    # Of seven encodings, whose 21 pairs are all for it but one: without one of these two all of 15, else 14 of 15.
+    exact, shifted = [1, 0.85, 0.7, 0.55, 0.4, 0.25, 0.1], [0.2, 0.1, 0.3, 0.4, 0.5, 0.6, 0.7]
+    _, (_, by_encoding) = judged("A1", ordered(exact, shifted))
+    reach = student(6) * (6 / 7 * (2 * (1 / 21) ** 2 + 5 * (20 / 21 - 14 / 15) ** 2)) ** 0.5
+    assert by_encoding.interval[:2] == pytest.approx((20 / 21 - reach, 1.0))
+
+
+def test_a_claim_whose_pairs_all_have_one_encoding_is_not_judged():
+    with pytest.raises(NoEvidence):
+        CLAIMS["A1"].judge(ordered([1.0, 0.5, 0.5, 0.5, 0.5], ASCENDING))  # without the first no two differ
 
 
 def test_without_lengths_beyond_training_nothing_is_shown():

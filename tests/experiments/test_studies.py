@@ -289,7 +289,7 @@ def test_equal_compute_is_held_against_both_counts():
     arms = {"two, 5 % more steps": [-0.1, -0.1], "one, twice the steps": [-0.5, -0.5], "two, alpha 0.1": [-0.2, -0.2]}
     (verdict,) = judged("compute", runs(arms))
     assert [check.median for check in verdict.checks] == pytest.approx([-0.1, 0.3])
-    assert verdict.word == "holds in part"
+    assert verdict.word == "mixed"
 
 
 def test_table_1_is_judged_by_correlations_over_settings_and_over_encodings():
@@ -302,7 +302,7 @@ def test_table_1_is_judged_by_correlations_over_settings_and_over_encodings():
         (answer, of) for answer in ("holds", "fails") for of in ("5 settings", "6 encodings") for _ in range(2)
     ]
     assert [round(check.median, 6) for check in verdict.checks][0::4] == [1, -1]
-    assert (verdict.word, verdict.witnesses) == ("holds in part", (5, "settings"))
+    assert (verdict.word, verdict.witnesses) == ("mixed", (5, "settings"))  # 40 in four of eight checks
     (few,) = judged("table1", rows[rows["setting"].isin(["s", "t"])])
     assert few.missing == ["2 settings are too few for an interval: it takes 5"]
     (same,) = judged("table1", rows.assign(sce_within=1.0))
@@ -321,13 +321,17 @@ def test_models_of_a_setting_are_compared_with_their_own_mean():
 
 
 def test_claims_about_numbers_by_hand():
-    error = np.arange(5.0)
-    rows = pd.DataFrame({"seed": 0, "group": list("abcde"), "error_5x": error, "wasserstein_scaled": error**3})
-    rows = rows.assign(targets_scaled=[1.0, 0, 2, 3, 4], wasserstein_within=error, error_within=-error)
-    (verdict,) = judged("scalar", rows)
-    assert [check.median for check in verdict.checks] == pytest.approx([1, 0.1, -1])  # 0.9 by 1 - 12 / 120
-    assert [check.answer for check in verdict.checks] == ["holds", "undecided", "fails"]
-    assert str(verdict.checks[0].witnesses) == "5 trainings"
+    # Of each task six encodings under two maps, whose error grows with their distance, or falls.
+    distance = np.resize([-5.0, -3.0, -1.0, 1.0, 3.0, 5.0], 12)
+    rows = pd.DataFrame({"encoding": np.resize(list("abcdef"), 12), "outrep": np.repeat(["identity", "sqrt"], 6)})
+    rows = rows.assign(seed=0, group=rows["encoding"] + rows["outrep"], wasserstein_within=distance)
+    of_tasks = {"sum": distance**3, "mean": -distance}
+    (verdict,) = judged("scalar", pd.concat([rows.assign(task=task, error_within=e) for task, e in of_tasks.items()]))
+    assert [check.median for check in verdict.checks] == pytest.approx([1, 1, -1, -1])
+    assert [(check.answer, str(check.witnesses)) for check in verdict.checks] == [
+        (answer, of) for answer in ("holds", "fails") for of in ("12 trainings", "6 encodings")
+    ]
+    assert [check.what.split(",")[0] for check in verdict.checks] == ["sum", "sum", "mean", "mean"]
 
 
 def test_a_baseline_that_diverged_is_replaced_by_no_other_arm():
@@ -357,6 +361,10 @@ def test_claims_about_facts_by_hand():
     assert {id: verdict.word for id, verdict in found.items()} == {"N1": "holds", "N2": "holds", "N3": "not judged"}
     assert found["N1"].checks[0].median == pytest.approx(-0.01)
     assert found["N2"].checks[0].median == pytest.approx(-0.05)
+    fitting = facts(recalled)["arm"].isin(["alpha 0", "alpha 0.1"])
+    some = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled).assign(fit=fitting))}
+    assert (some["N1"].word, some["N2"].word) == ("holds", "not tested")
+    assert [check.untested for check in some["N2"].checks] == ["none of the runs fits"]
     longer = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled, 32))}
     assert longer == {"N1": "not judged", "N2": "not judged", "N3": "does not hold"}
     assert by_depth(facts(recalled))[["length", "depth"]].drop_duplicates().values.tolist() == [
@@ -369,7 +377,7 @@ def test_claims_about_facts_by_hand():
 def test_claims_about_ranges_within_and_distances_by_hand():
     arms = {"1 to l/4": [0.005, 0.0], "l/4 to l/2": [0.1, 0.1], "1 to l": [-0.5, 0.5], "1 to l/20": [0.1, 0.1]}
     answers = {v.claim.id: [check.answer for check in v.checks] for v in judged("range", runs(arms))}
-    assert answers == {"R1": ["holds", "holds"], "R2": ["undecided", "holds"]}
+    assert answers == {"R1": ["holds", "holds"], "R2": ["undecided"], "R3": ["holds"]}
     within = runs({"alpha 0.1": [0.0, 0.0]})
     assert judged("within", within)[0].word == "holds"
     within.loc[within["arm"] == "alpha 0.1", "loss_1x"] = 2.1
@@ -377,7 +385,12 @@ def test_claims_about_ranges_within_and_distances_by_hand():
     assert verdict.checks[0].median == pytest.approx(0.1)
     arms = {"alpha 0.1": [0.5, 0.5], "alpha 0.1, excess": [-0.1, -0.1], "alpha 1, excess": [-0.2, -0.2]}
     (verdict,) = judged("distance", runs(arms))
-    assert [check.holds for check in verdict.checks] == [False, True, True, True]
+    assert [check.what.split(":")[0] for check in verdict.checks] == [
+        "rope, alpha 0.1, excess",
+        "rope, alpha 1, excess",
+        "rope, alpha 1, excess",
+    ]
+    assert [check.answer for check in verdict.checks] == ["holds"] * 3
 
 
 def test_every_claim_says_what_it_measures_and_belongs_to_a_study():

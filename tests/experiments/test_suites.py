@@ -2,18 +2,22 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from sequences.small import SMALL, small
 
 from experiments.sequences.paper import PAPER
+from experiments.sequences.published import RANGE
+from experiments.sequences.suites import bins_of
 from synthlab.config.composition import Composed, as_overrides, compose
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import METRICS, by_bin
 from synthlab.sequences.outputs import Outputs
 from synthlab.studies.overrides import Overrides
+from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.study import Plan
 from synthlab.training.execution import execute
 
@@ -57,6 +61,19 @@ def test_the_horizon_is_counted_from_the_first_training_length_on():
     assert by_bin(metrics([0.0, 0.0, 0.5, *exact[3:]]), OUTPUTS, small("train_from=3"))["horizon"].tolist() == [0, 0]
 
 
+def test_the_lengths_of_published_ranges_are_rows_of_their_own():
+    record = execute(planned().configs[0])
+    record = replace(record, metrics=record.metrics.assign(exact=[1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2]))
+    lengths = {1: np.array([4.5, 5.0 + 1e-12, 5.2]), 2: np.array([8.0, 9.7])}  # tested are 5, 5 and 6; 8 and 8
+    found = bins_of(Series({}, [record]), 0.99, lengths)
+    assert record.outputs is not None
+    assert found[RANGE].tolist() == [*[0] * len(record.outputs), 1, 2]
+    assert found["exact"].tolist()[-2:] == pytest.approx([(0.8 + 0.8 + 0.6) / 3, 0.2])
+    assert found[["first", "last"]].values.tolist()[-2:] == [[5, 6], [8, 8]]
+    assert set(found["width"]) == {record.config.model_dump()["model"]["width"]}
+    assert bins_of(Series({}, [record]), 0.99)[RANGE].tolist() == [0] * len(record.outputs)
+
+
 def test_a_run_of_two_series_is_counted_once():
     plan = planned()
     records = {config.id: execute(config) for config in plan.configs}
@@ -64,5 +81,5 @@ def test_a_run_of_two_series_is_counted_once():
     records[lost] = replace(records[lost], diverged_at=3)
     for cells in (plan.cells[""], plan.cells[""] * 2):
         twice = plan._replace(cells={"": cells})
-        found = twice.study.fitting(twice, records, twice.study.evidence(twice, records))[""]
+        found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))[""]
         assert (found.runs, found.finished) == (2, 1)

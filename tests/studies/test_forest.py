@@ -94,6 +94,9 @@ def test_answers_differ_by_more_than_colour():
     rows = [picture(check("x", values, high=4)).find("g") for values in ([1, 2], [5, 6], [1, 6])]
     shapes = [[child.tag for child in row] for row in rows if row is not None]
     assert len({tuple(shape) for shape in shapes}) == 3
+    untested = picture(check("x", [1, 2], high=4)._replace(untested="none of the runs fits"))
+    assert "not tested" in texts(untested)
+    assert [row.get("class") for row in untested.findall("g")] == ["open"]
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.nan]])

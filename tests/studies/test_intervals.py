@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from synthlab.studies.checks import Check
-from synthlab.studies.intervals import COVERAGE, FIRST, boundary, may_spend, median_interval
+from synthlab.studies.intervals import (
+    CONVINCING,
+    COVERAGE,
+    FIRST,
+    Estimate,
+    Interval,
+    boundary,
+    evidence,
+    may_spend,
+    median_interval,
+)
 
 # By the number of seeds: k, and on one side the sequences of right and wrong values that have crossed.
 BY_HAND = {
@@ -42,6 +52,41 @@ def test_the_boundary_narrows_the_interval_and_never_spends_more_than_it_may():
         assert next_k - k in (0, 1)
         assert crossed <= next_crossed < (1 - COVERAGE) / 2
     assert [found[n - FIRST][0] for n in (5, 10, 15, 20, 40, 80)] == [1, 2, 3, 5, 11, 26]
+
+
+def test_evidence_by_hand():
+    # bet on all five: 15/16 of a stake that is doubled five times; spread over the shares p from 1/2 to 1, that of five
+    # of five is the mean of (2 p)^5, 2^6 / 6 (1 - 2^-6) = 10.5, and that of four of five the mean of (2 p)^4 2 (1 - p),
+    # 2^6 / 30 (1 - 7 / 2^6) = 1.9
+    assert evidence(5, 5) == pytest.approx(15 / 16 * 32 + 10.5 / 16)
+    assert evidence(4, 5) == pytest.approx(1.9 / 16)
+    assert evidence(0, 0) == 1
+
+
+@pytest.mark.parametrize("number", [1, 5, 10, 20])
+def test_evidence_of_fair_coins_is_1_on_average(number):
+    assert sum(comb(number, w) / 2**number * evidence(w, number) for w in range(number + 1)) == pytest.approx(1)
+
+
+def test_evidence_grows_neither_nor_shrinks_by_a_further_fair_coin():
+    for number in range(30):
+        for agreeing in range(number + 1):
+            following = evidence(agreeing, number + 1) + evidence(agreeing + 1, number + 1)
+            assert following / 2 == pytest.approx(evidence(agreeing, number))
+
+
+def test_more_values_that_agree_are_more_evidence():
+    for number in range(1, 30):
+        assert all(fewer < more for fewer, more in pairwise(evidence(w, number) for w in range(number + 1)))
+
+
+def test_five_of_five_values_convince_in_two_of_three_checks_and_not_in_one_of_two():
+    assert 2 * evidence(5, 5) / 3 > CONVINCING > evidence(5, 5) / 2
+
+
+def test_the_evidence_of_an_interval_is_one_over_the_chance_to_miss_on_one_side():
+    assert Estimate(Interval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(40)
+    assert Estimate(Interval(0.0, 1.0, 0.875), 4, "tasks").evidence == 16
 
 
 DRAWS, SEEDS = 10_000, 20

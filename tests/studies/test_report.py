@@ -17,6 +17,7 @@ from synthlab.studies.presentation.report import (
     beyond_the_word,
     deviations,
     spread,
+    stated,
     told,
     verdict_lines,
     verdict_table,
@@ -98,23 +99,26 @@ def test_a_report_without_claims_says_so(tmp_path):
 
 def test_the_page_says_how_far_the_seeds_decide(tmp_path):
     one = [Check("x", np.array([2.0]), low=1.0)]
-    verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one)]
+    unfit = [CHECKS[0]._replace(untested="none of the runs fits")]
+    verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one, unfit)]
     write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
     words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
-    assert "◐ holds in part" in words
+    assert "◐ mixed (3 seeds) (1 of 3 checks holds, 1 fails)" in words
     assert "~ undecided at 4 seeds" in words  # of the undecided check; the other has three
     assert "✓ holds (one run)" in words
+    assert "1a: ? not tested" in words
     # of each check: the answer, the median with its interval, the coverage, what is needed, the seeds that agree
     assert "✗ fails a <b> & c 1.5 [0.5, 2.5] 75 % under 0.5 0 of 3" in words
     assert "~ undecided e 2.75 [1, 4] 88 % at least 2 3 of 4" in words
     assert "✓ holds x 2 0 % at least 1 1 of 1" in words
+    assert "? not tested a <b> & c (none of the runs fits) 1.5 [0.5, 2.5] 75 % under 0.5 0 of 3" in words
 
 
 def test_verdicts_in_lines_and_as_a_table():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", CHECKS, [], Fit(9, 1, 6, "undecided", Witnesses(3)))
     assert verdict_lines([verdict]) == [
-        "1a (Figure 1): holds in part, 1 of 3 checks hold "
-        "(at half the threshold: holds in part, at twice: does not hold; "
+        "1a (Figure 1): mixed (3 seeds), 1 of 3 checks holds, 1 fails "
+        "(at half the threshold: mixed, at twice: does not hold; "
         "6 of 9 runs fit, 1 diverged, over those: undecided at 3 seeds)",
         "    fails: a <b> & c: 1.5 [0.5, 2.5], needed under 0.5",
         "    undecided: e: 2.75 [1, 4], needed at least 2",
@@ -123,7 +127,7 @@ def test_verdicts_in_lines_and_as_a_table():
     assert first == {
         "claim": "1a",
         "figure": "Figure 1",
-        "verdict": "holds in part",
+        "verdict": "mixed",
         "check": "a <b> & c",
         "median": 1.5,
         "least": 0.5,
@@ -137,7 +141,8 @@ def test_verdicts_in_lines_and_as_a_table():
         "agree": 0,
         "number": 3,
         "of": "seeds",
-        "verdict_half": "holds in part",
+        "why_untested": "",
+        "verdict_half": "mixed",
         "verdict_twice": "does not hold",
         "answer_half": "fails",
         "answer_twice": "undecided",
@@ -165,10 +170,13 @@ def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest
     ("word", "seeds", "said"),
     [
         ("holds", 5, "holds"),
+        ("mostly fails", 4, "mostly fails (4 seeds)"),
         ("holds", 1, "holds (one run)"),
         ("does not hold", 1, "does not hold (one run)"),
         ("undecided", 5, "undecided at 5 seeds"),
         ("undecided", 1, "undecided at 1 seed"),
+        ("undecided", 0, "undecided"),  # what leaves it so is not tested
+        ("not tested", 1, "not tested"),
         ("not judged", 0, "not judged"),
     ],
 )
@@ -181,7 +189,7 @@ def test_what_rests_on_an_estimate_tells_of_its_own_witnesses():
     verdict = Verdict(CLAIMS["1a"], "Figure 1", [check, check._replace(estimate=None)], [])
     assert (check.answer, verdict.word, spread(check)) == ("undecided", "undecided", "0.3 [-0.1, 0.7]")
     assert told(verdict.word, verdict.witnesses) == "undecided at 7 encodings"
-    assert not check.asks_for_seeds
+    assert not check.is_decided
     assert told("holds", check._replace(estimate=check.estimate._replace(number=1)).witnesses) == "holds"
     [row, other] = verdict_table([verdict]).to_dict("records")
     assert (row["number"], row["of"], row["coverage"]) == (7, "encodings", 0.95)
@@ -210,7 +218,8 @@ def test_deviations_are_whole():
     ("fit", "words"),
     [
         (Fit(4, 0, 4, "holds", Witnesses(4)), "all 4 runs fit"),
-        (Fit(4, 0, 3, "holds", Witnesses(3)), "3 of 4 runs fit, over those: holds"),
+        (Fit(6, 0, 5, "holds", Witnesses(5)), "5 of 6 runs fit, over those: holds"),
+        (Fit(4, 0, 3, "holds", Witnesses(3)), "3 of 4 runs fit, over those: holds (3 seeds)"),
         (Fit(4, 0, 1, "holds", Witnesses(1)), "1 of 4 runs fit, over those: holds (one run)"),
         (Fit(4, 4, 0, "not judged", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not judged"),
     ],
@@ -223,9 +232,9 @@ def test_a_verdict_says_how_many_runs_fit(fit, words):
 def test_a_threshold_without_another_is_called_so(tmp_path):
     gain = Check("gain", np.array([1.0, 2.0]), low=0.0)
     [line] = verdict_lines([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
-    assert line == "1a (Figure 1): holds, 1 of 1 checks hold (no other threshold)"
+    assert line == "1a (Figure 1): holds (2 seeds), 1 of 1 checks holds (no other threshold)"
     first, second = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain, CHECKS[0]], [])]).to_dict("records")
-    assert (first["verdict_half"], second["verdict_half"]) == ("holds in part", "holds in part")
+    assert (first["verdict_half"], second["verdict_half"]) == ("mixed", "mixed")
     assert (pd.isna(first["answer_half"]), second["answer_half"]) == (True, "fails")
     alone = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
     assert alone[["verdict_half", "verdict_twice", "answer_half", "answer_twice"]].isna().all(axis=None)
@@ -233,4 +242,23 @@ def test_a_threshold_without_another_is_called_so(tmp_path):
         tmp_path / "report.html", [], [Verdict(CLAIMS["1a"], "x", [gain, CHECKS[0]], [])], [record(0)], "x", ABOUT
     )
     words = " ".join("".join(Page((tmp_path / "report.html").read_text()).text).split())
-    assert "holds in part at half the threshold: holds in part, at twice: undecided" in words
+    counts = "(1 of 2 checks holds, 1 fails)"
+    assert f"mixed (2 seeds) {counts} at half the threshold: mixed, at twice: undecided" in words
+
+
+def test_what_is_not_tested_is_told_with_its_reason():
+    untested = CHECKS[0]._replace(untested="none of the runs fits")
+    verdict = Verdict(CLAIMS["1a"], "Figure 1", [untested, CHECKS[1]], [])
+    assert verdict_lines([verdict]) == [
+        "1a (Figure 1): undecided, 1 of 2 checks holds, 1 not tested "
+        "(at half the threshold: undecided, at twice: does not hold)",
+        "    not tested: a <b> & c: none of the runs fits",
+    ]
+    first, second = verdict_table([verdict]).to_dict("records")
+    assert (first["answer"], first["answer_twice"], first["median"]) == ("not tested", "not tested", 1.5)
+    assert (first["why_untested"], second["why_untested"]) == ("none of the runs fits", "")
+
+
+def test_a_table_says_what_each_claim_states():
+    told_twice = stated([Verdict(CLAIMS[claim], "Figure 1", CHECKS[1:], []) for claim in ("1a", "1b")])
+    assert told_twice["says"].tolist() == [CLAIMS[claim].statement for claim in ("1a", "1a", "1b", "1b")]

@@ -57,6 +57,21 @@ def _(evidence: Evidence) -> list[Check]:
     return [check(evidence, "nope"), check(evidence, "rope", 3)]
 
 
+@CLAIMS.claim("split", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [check(evidence, "nope", *range(1000)), check(evidence, "rope")]
+
+
+@CLAIMS.claim("against", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [*(check(evidence, "nope", *range(1000)) for _ in range(2)), check(evidence, "rope")]
+
+
+@CLAIMS.claim("unanswered", **IN_WORDS)
+def _(evidence: Evidence) -> list[Check]:
+    return [check(evidence, "nope", 3)._replace(untested="none of the runs fits")]
+
+
 @CLAIMS.claim("never", **IN_WORDS)
 def _(evidence: Evidence) -> list[Check]:
     return [check(evidence, "alibi", *range(0, 1000, 2))]
@@ -118,6 +133,16 @@ def test_a_check_that_names_no_series_is_about_all_and_those_with_the_fewest_see
     ahead = ahead.extended({cell.identity: 10 for cell in ahead.cells["a"] if cell.label == "rope"})
     found = [round["a nope"] for round in rounds(ahead)], [round["a rope"] for round in rounds(ahead)]
     assert found == ([5, 10, 15, 20], [10, 10, 15, 20])
+
+
+def test_a_check_that_fails_gets_more_seeds_until_its_claim_is_refuted():
+    # five of five in one check of two leave the claim undecided, ten of ten refute it; the check itself is decided
+    assert rounds(planned("split")) == [FIVE, FIVE | {"a nope": 10}]
+    assert rounds(planned("against")) == [FIVE]
+
+
+def test_a_check_that_is_not_tested_gets_no_seeds():
+    assert rounds(planned("unanswered")) == [FIVE]
 
 
 def test_five_of_five_are_not_enough_near_the_threshold():

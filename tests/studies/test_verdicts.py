@@ -8,6 +8,7 @@ from experiments.output_alignment.claims import CLAIMS
 from support.records import record
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.evidence import Evidence
+from synthlab.studies.intervals import Estimate, Interval, evidence
 from synthlab.studies.verdicts import Claims, Fit, Grounds, Verdict, judge
 
 INFINITY = float("inf")
@@ -46,10 +47,130 @@ def test_some_thresholds_have_no_other(how):
 def test_a_verdict_is_judged_anew_where_its_thresholds_lie():
     ratio, gain = check([0.6, 0.7], high=1.0), check([0.1, 0.2], low=0.0)
     verdict = Verdict(CLAIMS["1a"], "Figure 1", [ratio, gain], [])
-    assert [verdict.at(factor).word for factor in (0.5, 1.0, 2.0)] == ["holds in part", "holds", "holds"]
+    assert [verdict.at(factor).word for factor in (0.5, 1.0, 2.0)] == ["mixed", "holds", "holds"]
     assert [check.answer for check in verdict.at(0.5).checks] == ["fails", "holds"]
     assert verdict.scales
     assert not verdict._replace(checks=[gain]).scales
+
+
+def seeds(wrong: int, number: int = 5, **how) -> Check:
+    """A check that so many of the seeds do not fulfil."""
+    return Check("x", np.repeat([-1.0, 1.0], [wrong, number - wrong]), low=0.0, **how)
+
+
+def judged_on(*checks: Check) -> Verdict:
+    return Verdict(CLAIMS["1a"], "Figure 1", list(checks), [])
+
+
+HOLDS, OPEN, FAILS = seeds(0), seeds(2), seeds(5)
+TEN, TWENTY = seeds(10, 10), seeds(20, 20)  # all on the wrong side
+UNTESTED = FAILS._replace(untested="none of the runs fits")
+
+
+def estimated(low: float, high: float, coverage: float = 0.95) -> Check:
+    """A check that what lies from ``low`` to ``high`` is 0 or more."""
+    estimate = Estimate(Interval(low, high, coverage), 7, "runs")
+    return check([(low + high) / 2], low=0.0, estimate=estimate)
+
+
+@pytest.mark.parametrize(
+    ("checks", "word"),
+    [
+        ([HOLDS] * 12, "holds"),
+        ([FAILS], "does not hold"),
+        ([FAILS] * 12, "does not hold"),
+        ([FAILS, OPEN], "undecided"),  # five of five: 30.66 in one check, in one of two 15.4 on average
+        ([FAILS, HOLDS], "undecided"),
+        ([FAILS, FAILS, OPEN], "does not hold"),  # 20.5
+        ([FAILS, FAILS, HOLDS], "mostly fails"),
+        ([FAILS, FAILS, FAILS, HOLDS, HOLDS], "undecided"),  # 18.4
+        ([FAILS, FAILS, HOLDS, HOLDS], "undecided"),
+        ([*[FAILS] * 8, *[OPEN] * 4], "does not hold"),
+        ([*[FAILS] * 8, HOLDS, *[OPEN] * 3], "mostly fails"),
+        ([*[FAILS] * 7, HOLDS, *[OPEN] * 4], "undecided"),
+        ([FAILS, HOLDS, *[OPEN] * 10], "undecided"),
+        ([HOLDS] * 11 + [OPEN], "undecided"),
+        ([TEN, HOLDS], "mostly fails"),  # 972 in one of two; five of five in one of two support nothing
+        ([TEN, seeds(0, 10)], "mixed"),
+        ([TWENTY, *[seeds(0, 20)] * 5], "mixed"),
+        ([seeds(19, 20), *[OPEN] * 11], "does not hold"),  # 19 of 20: 312 in one of twelve
+        ([seeds(16, 20), *[OPEN] * 11], "undecided"),  # it fails, too
+    ],
+)
+def test_a_claim_of_several_checks_is_refuted_by_their_mean_evidence(checks, word):
+    assert judged_on(*checks).word == word
+
+
+@pytest.mark.parametrize(
+    ("checks", "word"),
+    [
+        ([UNTESTED], "not tested"),
+        ([UNTESTED, UNTESTED], "not tested"),
+        ([UNTESTED, HOLDS], "undecided"),  # the claim says that all are true
+        ([UNTESTED, FAILS], "undecided"),  # an untested check is no evidence, and counts in the mean
+        ([UNTESTED, FAILS, FAILS], "does not hold"),
+        ([UNTESTED, TEN, seeds(0, 10)], "mixed"),
+    ],
+)
+def test_what_is_not_tested_neither_holds_nor_fails(checks, word):
+    assert (UNTESTED.answer, UNTESTED.support, UNTESTED.refutation) == ("not tested", 0, 0)
+    found = judged_on(*checks)
+    assert found.word == word
+    assert not any(each.untested for each in found.open_checks)  # no more seeds would decide it
+
+
+def test_an_undecided_claim_rests_on_the_checks_that_leave_it_so():
+    assert judged_on(seeds(0, 3), OPEN).witnesses == Witnesses(5)
+    assert judged_on(seeds(0, 6), FAILS).witnesses == Witnesses(5)
+    assert judged_on(HOLDS, UNTESTED).witnesses == Witnesses(0)
+
+
+def test_intervals_that_lie_beside_the_range_are_evidence_too():
+    beside, within, across = estimated(-2.0, -1.0), estimated(1.0, 2.0), estimated(-1.0, 1.0)
+    assert [each.answer for each in (beside, within, across)] == ["fails", "holds", "undecided"]
+    assert judged_on(beside, across).word == "does not hold"  # 40 in one of two
+    assert judged_on(beside, within).word == "mixed"
+    assert judged_on(beside, across, across).word == "undecided"
+    assert judged_on(estimated(-2.0, -1.0, 0.9), across).word == "undecided"  # 20 in one of two
+
+
+def test_of_a_range_with_two_ends_both_sides_are_bet_on():
+    band = check([3.0] * 5, low=1.0, high=2.0)
+    assert band.answer == "fails"
+    assert band.refutation == pytest.approx((evidence(5, 5) + evidence(0, 5)) / 2)
+    assert band.support == pytest.approx(evidence(0, 5))
+    assert check([3.0] * 5, high=2.0).refutation == evidence(5, 5)
+    assert check([np.nan, 3.0, 3.0, 3.0, 3.0], high=2.0).refutation == evidence(5, 5)  # what is NaN fails
+
+
+def test_open_checks_are_those_that_may_change_the_verdict():
+    near = check([0.9] * 5, high=1.0)  # it fails at half the threshold
+    far, failing = check([0.1] * 5, high=1.0), check([9.0] * 5, high=1.0)
+    assert judged_on(far, near).open_checks == [near]
+    assert judged_on(far, failing).open_checks == [failing]  # decided itself, and one of two refutes nothing
+    assert judged_on(failing, failing).open_checks == []
+    assert judged_on(far, estimated(-1.0, 1.0)).open_checks[0].estimate is not None
+
+
+def test_half_and_twice_of_a_comparison_confirm_five_seeds_and_are_no_other_reading_of_the_claim():
+    for value, decided in ((0.4, True), (0.9, False), (1.1, False), (2.5, True)):
+        ratio = check([value] * 5, high=1.0, compares=True)
+        assert ratio.is_decided == decided
+        assert (ratio.scales, ratio.at(0.5), ratio.at(2.0)) == (False, ratio, ratio)
+    assert not check([0.4] * 5, high=1.0, centre=1.0, compares=True).is_decided  # it has nothing that confirms it
+
+
+@pytest.mark.parametrize(
+    ("checks", "words"),
+    [
+        ([HOLDS] * 5 + [FAILS], "5 of 6 checks hold, 1 fails"),
+        ([HOLDS, FAILS, FAILS, OPEN], "1 of 4 checks holds, 2 fail"),
+        ([OPEN, UNTESTED], "0 of 2 checks hold, 1 not tested"),
+        ([], ""),
+    ],
+)
+def test_counts_in_words(checks, words):
+    assert judged_on(*checks).counts == words
 
 
 SMALL = Claims[Evidence]()

@@ -25,7 +25,7 @@ LINE, ROW, TITLE, SCALE, GAP = 15, 8, 18, 20, 12
 LETTERS = 45  # of a check's words that fit left of the axes
 CLOSE = 48  # labels nearer than this would overlap
 DECADE = 10.0  # numbers above 0 that span more are drawn on a logarithmic axis
-CLASSES: dict[Answer, str] = {"holds": "holds", "fails": "fails", "undecided": "open"}
+CLASSES: dict[Answer, str] = {"holds": "holds", "fails": "fails", "undecided": "open", "not tested": "open"}
 
 
 class Axis(NamedTuple):

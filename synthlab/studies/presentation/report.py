@@ -12,7 +12,7 @@ from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.checks import FACTORS, Check, Witnesses
-from synthlab.studies.intervals import Interval
+from synthlab.studies.intervals import FIRST, Interval
 from synthlab.studies.presentation.forest import forest
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
@@ -27,6 +27,7 @@ OF_A_CHECK = [
     "seeds",
     "agree",
     *Witnesses._fields,
+    "why_untested",
 ]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
@@ -83,12 +84,18 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
 
 
+def stated(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+    """``verdict_table``, and in its column ``says`` what each claim says."""
+    verdicts = list(verdicts)
+    says = {verdict.claim.id: verdict.claim.statement for verdict in verdicts}
+    return verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
+
+
 def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     """The verdicts for a terminal, one a line; of those that do not hold whole, the checks that do not hold."""
     lines = []
     for verdict in verdicts:
-        held = sum(check.holds for check in verdict.checks)
-        reason = "; ".join(verdict.missing) or f"{held} of {len(verdict.checks)} checks hold"
+        reason = "; ".join(verdict.missing) or verdict.counts
         beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
         lines.append(
             f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
@@ -130,6 +137,8 @@ def in_words(row: Mapping[str, Any]) -> str:
     """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
     if pd.isna(row.get("needed")):
         return row["check"]
+    if row["answer"] == "not tested":
+        return f"not tested: {row['check']}: {row['why_untested']}"
     measured = _spread(row["median"], row["low"], row["high"], row["number"])
     return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
 
@@ -137,8 +146,10 @@ def in_words(row: Mapping[str, Any]) -> str:
 def told(word: str, witnesses: Witnesses) -> str:
     """A verdict's word, with the number of seeds, or of what it rests on, where they are too few for more."""
     if word == "undecided":
-        return f"undecided at {witnesses}"
-    return f"{word} (one run)" if witnesses == (1, "seeds") and word != "not judged" else word
+        return f"undecided at {witnesses}" if witnesses.number else word
+    if word in ("not judged", "not tested") or witnesses.of != "seeds" or witnesses.number >= FIRST:
+        return word
+    return f"{word} (one run)" if witnesses.number == 1 else f"{word} ({witnesses})"
 
 
 def beyond_the_word(verdict: Verdict) -> str:
@@ -193,6 +204,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "seeds": len(check.values),
             "agree": check.fulfilling,
             **check.witnesses._asdict(),
+            "why_untested": check.untested,
             **{f"answer_{name}": check.at(factor).answer for name, factor in FACTORS.items() if check.scales},
         }
         for check in verdict.checks

@@ -81,11 +81,38 @@ def without_one(
 ) -> tuple[float, float]:
     """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
     of them carry it? ``x`` and ``y`` are then taken less their means over the rows alike in the columns ``within``."""
-    parts = [rows[rows[by] != value] for value in rows[by].unique()]
-    if within:
-        parts = [part[[x, y]] - part.groupby(list(within))[[x, y]].transform("mean") for part in parts]
+    parts = leaving_out(rows, [x, y], by, within)
     found = [float(how(*_columns(part, [x, y]))) for part in parts if len(part)]
     return (min(found), max(found)) if found else (np.nan, np.nan)
+
+
+def leaving_out(rows: pd.DataFrame, columns: list[str], by: str, within: Sequence[str] = ()) -> list[pd.DataFrame]:
+    """Return the rows without each value of the column ``by``, with ``columns`` less their means over the rows that are
+    alike in the columns ``within``, if there are any."""
+    parts = [rows[rows[by] != value] for value in rows[by].unique()]
+    if not within:
+        return parts
+    means = [part.groupby(list(within))[columns].transform("mean") for part in parts]
+    return [part.assign(**(part[columns] - mean)) for part, mean in zip(parts, means, strict=True)]
+
+
+def whichever_is_left_out(
+    rows: pd.DataFrame,
+    columns: list[str],
+    of: str,
+    within: Sequence[str],
+    statistic: Callable[[pd.DataFrame, str], Correlation],
+) -> Correlation:
+    """Return a ``statistic`` of the ``columns`` of ``rows``, by the column that tells the witnesses ``of`` it apart,
+    with an interval that holds its intervals over all rows and without each encoding. So no one encoding carries what
+    lies outside it. Encodings as witnesses are left out one by one as it is."""
+    by = WITNESSES[of]
+    found = statistic(rows, by)
+    if of == "encodings":
+        return found
+    every = [found, *(statistic(part, by) for part in leaving_out(rows, columns, "encoding", within))]
+    low, high = np.min([each.low for each in every]), np.max([each.high for each in every])  # NaN where one is
+    return Correlation(found.value, float(low), float(high))
 
 
 def jackknife(

@@ -1,0 +1,46 @@
+"""The table of other draws of test texts, and what docs/alignment.md says of it."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+DRAWS = pd.read_csv(DOCS / "reference" / "language" / "other_draws.csv")
+SHARED = 2025  # the draw of the studies
+ARMS = {"alpha 0.01": "alpha 0.01", "alpha 0.1, excess": "symmetric KL, alpha 0.1"}
+
+
+def changes(arm: str, quantity: str, shared: bool) -> pd.DataFrame:
+    """Of each extension the change from alpha 0, mean over draws: median, least and greatest over seeds."""
+    rows = DRAWS[(DRAWS["draw"] == SHARED) == shared].set_index(["extension", "seed", "draw", "arm"])[quantity]
+    change = (rows.xs(arm, level="arm") - rows.xs("alpha 0", level="arm")).groupby(["extension", "seed"]).mean()
+    return change.groupby("extension").agg(["median", "min", "max"])
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("extension", ["pi", "eabf", "yarn"])
+def test_the_page_has_the_changes_on_the_shared_draw_and_on_the_others(arm, extension):
+    [line] = [
+        line
+        for line in (DOCS / "alignment.md").read_text().splitlines()
+        if line.lower().startswith(f"| {ARMS[arm].lower()}, {extension} |")
+    ]
+    for shared, told in zip((True, False), line.split("|")[2:4], strict=True):
+        numbers = changes(arm, "loss_4x", shared).loc[extension]
+        middle, low, high = (f"{number:+.4f}" for number in numbers)
+        assert told.strip(" *") == f"{middle} [{low}, {high}]"
+
+
+def test_yarn_s_gain_is_that_of_the_shared_draw():
+    shared, others = (changes("alpha 0.01", "loss_4x", each).loc["yarn"] for each in (True, False))
+    assert shared["max"] < 0 < others["max"]
+
+
+def test_the_shared_draw_has_the_losses_of_the_studies():
+    runs = pd.read_csv(DOCS / "reference" / "language" / "finetune_runs.csv")
+    runs = runs[(runs["finetune.steps"] == 200) & runs["arm"].isin(["alpha 0", "alpha 0.01"])]
+    runs = runs.assign(extension=runs["variant"].str.partition(",")[0])
+    both = runs.merge(DRAWS[DRAWS["draw"] == SHARED], on=["extension", "seed", "arm"])
+    assert len(both) == len(runs) == 30
+    assert both["loss_4x_x"].to_numpy() == pytest.approx(both["loss_4x_y"].to_numpy(), abs=1e-6)
