@@ -43,7 +43,7 @@ def main(
     report = _Report(args.overrides)
     try:
         with _sigterm_as_ctrl_c(), report.noting():
-            _check_sweep(args, no_sweeps)
+            _check_flags(args, no_sweeps)
             with said() if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
@@ -161,8 +161,11 @@ def _arrange_arguments() -> Namespace:
     return args
 
 
-def _check_sweep(args: Namespace, no_sweeps: str) -> None:
-    """Refuse a sweep where there is none, and what has a meaning in sweeps alone where none is asked for."""
+def _check_flags(args: Namespace, no_sweeps: str) -> None:
+    """Refuse a file that Hydra would unpickle, a sweep where there is none, and what has a meaning in sweeps alone
+    where none is asked for."""
+    if args.experimental_rerun is not None:
+        raise InputError("--experimental-rerun: would run what its file holds; give settings as key=value")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if args.multirun and (args.config_name or args.config_path):

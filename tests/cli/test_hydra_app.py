@@ -31,6 +31,7 @@ REFUSED_BY_THE_COMMAND = {
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
     "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
     "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
+    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 REFUSED_AS_A_RUN = {
