@@ -95,6 +95,8 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
     def run(config: Any) -> None:
         with report.noting():  # Hydra prints a heading of its own for whatever a task raises
             raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
+            if raw.get("results") == "":  # commands write to folders below it, which would be at the root of all files
+                raise InputError("results=: must be the path of a folder")
             report.failed |= not task(raw)
 
     hydra.main(config_path=str(conf_dir() / folder), config_name=config_name, version_base="1.3")(run)()

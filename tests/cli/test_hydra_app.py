@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
 
 from support.configs import config
+from synthlab.cli.hydra_app import main
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {
@@ -90,6 +92,15 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert re.match(f"error: .*{message}", lines[0]), lines[0]
     assert outcome.out == ""
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["experiments", "papers", "language", "sequences", "theory", "walkthrough"])
+def test_no_command_takes_an_empty_results_folder(monkeypatch, capsys, name):
+    GlobalHydra.instance().clear()
+    monkeypatch.setattr(sys, "argv", ["synthlab", "results="])
+    with pytest.raises(SystemExit) as left:
+        main(lambda raw: pytest.fail(f"it would write to {raw['results']}/"), name)
+    assert (left.value.code, capsys.readouterr().err) == (2, "error: results=: must be the path of a folder\n")
 
 
 @pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
