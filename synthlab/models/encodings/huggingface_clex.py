@@ -111,6 +111,8 @@ def with_clex(
         found = getattr(plain, "rope_type", type(plain).__name__)
         raise InputError(f"model={type(model).__name__}: has rotary_emb={found}; must be of type default, plain RoPE")
     width = 2 * len(plain.inv_freq)
+    if width < 4:  # one frequency would be both the highest, which stays, and the lowest
+        raise InputError(f"model={type(model).__name__}: rotates {width} dimensions of a head; CLEX needs 4 or more")
     registered = {
         "name": "clex",
         "base": float(config.rope_parameters["rope_theta"]),
