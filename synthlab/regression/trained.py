@@ -33,7 +33,7 @@ class TrainedRegression(TrainedModel):
         return [int(symbol) for symbol in text]
 
     def respond(self, x, lengths):
-        """Positions that are drawn, are drawn as for the tests. Outputs are clipped and inverted as there."""
+        """Outputs are clipped and inverted as in the tests."""
         positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
         outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
         return self._decoded(outputs.gather(1, lengths[:, None] - 1).squeeze(1))

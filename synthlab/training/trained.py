@@ -108,6 +108,10 @@ class TrainedModel(ABC):
     def predict(self, sequences: Any) -> Prediction:
         """Answer for each sequence; BOS, EOS and positions are added as in training.
 
+        Positions that are drawn (``encoding=randomized``) are drawn anew in each call, by the seed of the tests: the
+        same call gives the same answers. The tests draw on from length to length, so the record's errors come of other
+        draws.
+
         Args:
             sequences: Texts of any lengths, a list such as ``["0110", "1"]`` or another iterable; or symbols, an
                 integer tensor [N, L].
