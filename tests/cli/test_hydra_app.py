@@ -239,6 +239,14 @@ def test_cfg_job_shows_the_whole_config(invoke):
     assert "hydra" not in outcome.out
 
 
+def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick, tmp_path):
+    (tmp_path / "own" / "results").mkdir(parents=True)
+    outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))
+    assert outcome.status == 2
+    line = f"error: results={tmp_path}: unknown key; results is a folder .* in --config-dir, rename it$"
+    assert re.match(line, outcome.err)
+
+
 @pytest.mark.slow
 def test_a_users_own_config_dir_adds_files(invoke, quick, tmp_path):
     (tmp_path / "own" / "encoding").mkdir(parents=True)
