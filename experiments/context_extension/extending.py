@@ -28,7 +28,8 @@ from synthlab.finetuning.huggingface import sparse_in_training
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.output import say
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.storage.files import write_whole
+from synthlab.storage.bounds import parse_json
+from synthlab.storage.files import Folder, write_whole
 
 LOSSES = "losses.json"
 
@@ -112,7 +113,7 @@ def _planned(settings: Settings, trained: int, heads: int) -> Plan:
 def _known(output: Path) -> Losses | None:
     """The losses before the training, of an extension that is gone on with."""
     try:
-        return Losses(**json.loads((output / LOSSES).read_text())["before"])
+        return Losses(**parse_json(Folder(output).read(LOSSES))["before"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -1,6 +1,5 @@
 """The extended model: made of a pretrained one, saved and opened again."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,8 @@ from experiments.context_extension.settings import Settings
 from synthlab.config.registry import validated
 from synthlab.errors import InputError, in_one_line
 from synthlab.language.huggingface_files import causal_model, refusing
+from synthlab.storage.bounds import parse_json
+from synthlab.storage.files import Folder
 
 MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
@@ -117,7 +118,7 @@ def settings_in(output: Path) -> Settings | None:
     """The settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
     path = output / SETTINGS
     try:
-        raw = json.loads(path.read_text())
+        raw = parse_json(Folder(output).read(SETTINGS))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthlab.benchmarks.scores import COLUMNS
 from synthlab.config.registry import STRICT
+from synthlab.storage.bounds import parse_json
 from synthlab.storage.files_base import Files
 
 VERSION = 1  # raised when a task of the same samples and model gets other scores
@@ -47,7 +48,7 @@ class KeptScores:
     def read(self, identity: str) -> Scored | None:
         """What is kept; None for nothing, or what is damaged."""
         try:
-            found = Scored.model_validate(json.loads(self.files.read(_path(identity))))
+            found = Scored.model_validate(parse_json(self.files.read(_path(identity))))
         except (OSError, ValueError):  # of which ValidationError is one
             return None
         return found if all([*row] == COLUMNS for row in found.rows) else None

@@ -43,7 +43,7 @@ def main(
     report = _Report(args.overrides)
     try:
         with _sigterm_as_ctrl_c(), report.noting():
-            _check_sweep(args, no_sweeps)
+            _check_flags(args, no_sweeps)
             with said() if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
@@ -95,6 +95,8 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
     def run(config: Any) -> None:
         with report.noting():  # Hydra prints a heading of its own for whatever a task raises
             raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
+            if raw.get("results") == "":  # commands write to folders below it, which would be at the root of all files
+                raise InputError("results=: must be the path of a folder")
             report.failed |= not task(raw)
 
     hydra.main(config_path=str(conf_dir() / folder), config_name=config_name, version_base="1.3")(run)()
@@ -161,8 +163,11 @@ def _arrange_arguments() -> Namespace:
     return args
 
 
-def _check_sweep(args: Namespace, no_sweeps: str) -> None:
-    """Refuse a sweep where there is none, and what has a meaning in sweeps alone where none is asked for."""
+def _check_flags(args: Namespace, no_sweeps: str) -> None:
+    """Refuse a file that Hydra would unpickle, a sweep where there is none, and what has a meaning in sweeps alone
+    where none is asked for."""
+    if args.experimental_rerun is not None:
+        raise InputError("--experimental-rerun: would run what its file holds; give settings as key=value")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if args.multirun and (args.config_name or args.config_path):

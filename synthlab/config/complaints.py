@@ -47,6 +47,9 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         return unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
+        if "No match in the defaults list" in text:  # Hydra takes each folder of settings that it finds for a group
+            why = f"{key} is a folder of settings for other commands; if it is yours, in --config-dir, rename it"
+            return f"{_given(key, overrides)}: unknown key; {why}"
         parent = getattr(cause, "parent_node", None)
         choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
         return unknown_key(_given(key, overrides), sorted(name for name in choices if name != "hydra"))

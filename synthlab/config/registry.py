@@ -7,8 +7,10 @@ built; every problem is reported at once.
 import importlib
 import inspect
 import json
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Generic, TypeGuard, TypeVar, get_args
@@ -22,6 +24,7 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 MOVED = {"evaluation.seed": "test_seed"}  # keys that were taken away where they are not known, and what does it now
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+_imports = ContextVar("_imports", default=True)  # whether names of classes may import their modules
 
 
 class Registry(Mapping[str, type[Member]], Generic[Member]):
@@ -82,6 +85,19 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         member = self.find(config["name"], field)
         with asking(field or self.kind, config["name"], "be made"):
             return member(*args, **arguments)
+
+
+@contextmanager
+def importing_nothing() -> Generator[None]:
+    """Let ``package.module:Class`` find its class only where the module is imported already.
+
+    For names that were read from a file: whoever wrote it must not choose what this process runs.
+    """
+    before = _imports.set(False)
+    try:
+        yield
+    finally:
+        _imports.reset(before)
 
 
 @contextmanager
@@ -172,6 +188,9 @@ def _schema(cls: type[Any]) -> type[BaseModel]:
 
 def _import(name: str, field: str) -> Any:
     module, _, attribute = name.partition(":")
+    if module not in sys.modules and not _imports.get():
+        first = f"in Python, import {module} first"
+        raise InputError(f"{field}={name}: is not imported, as reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
     except (Exception, SystemExit) as error:  # a user's module can fail in any way

@@ -5,9 +5,7 @@ names and sizes. Nothing in it is imported or run; a config that says more is re
 folder known to Transformers' ``AutoModelForCausalLM``.
 """
 
-import logging
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -39,6 +37,7 @@ except ImportError as error:
     raise ImportError(lacks("synthlab.language.huggingface", "transformers", "lm")) from error
 
 from synthlab.language.huggingface_config import SIZES, SynthlabConfig
+from synthlab.language.huggingface_files import refusing, without_report
 
 SHOWN = 80  # letters of what a folder says that a message repeats
 
@@ -113,10 +112,12 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         """The model in a folder of ``save_pretrained``. Arguments as of Transformers.
 
         Raises:
-            InputError: The config is none of the lab's, or the weights are not those of a model of that config.
+            InputError: There is none, or it is damaged; the config is none of the lab's; or the weights are not those
+                of a model of that config, are pickled, or have numbers that are not finite.
         """
         options: Any = kwargs | {"use_safetensors": True, "ignore_mismatched_sizes": True, "output_loading_info": True}
-        with _without_report():
+        folder = args[0] if args else kwargs.get("pretrained_model_name_or_path")
+        with refusing("model", folder), without_report():
             loaded: Any = super().from_pretrained(*args, **options)
         model, info = loaded
         others = [
@@ -127,6 +128,9 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         if others:
             name, what = min(others)
             raise InputError(f"weights, by their config: {name!r:.{SHOWN}} {what}")
+        for name, values in model.state_dict().items():
+            if not values.is_meta and not values.isfinite().all():
+                raise InputError(f"model={folder}: {name} has numbers that are not finite")
         return (model, info) if output_loading_info else model
 
     def _is_token(self, input_ids: Tensor, attention_mask: Tensor | None, cached: int) -> Tensor:
@@ -201,21 +205,6 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     made = SynthlabForCausalLM(config)
     made.transformer.load_state_dict(model.module.state_dict())
     return made.eval()
-
-
-@contextmanager
-def _without_report() -> Generator[None]:
-    """Keeps back the table that Transformers logs of weights that do not fit; ``from_pretrained`` raises a line."""
-
-    def is_other(entry: logging.LogRecord) -> bool:
-        return "LOAD REPORT" not in entry.getMessage()
-
-    logger = logging.getLogger("transformers.modeling_utils")
-    logger.addFilter(is_other)
-    try:
-        yield
-    finally:
-        logger.removeFilter(is_other)
 
 
 def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None:

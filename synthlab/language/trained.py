@@ -33,7 +33,7 @@ class TrainedLanguage(TrainedModel):
         return self._language().encode(text)
 
     def respond(self, x, lengths):
-        """Positions that are drawn are drawn for each text alone; a text's length is that without padding."""
+        """A text's length is that without padding."""
         member = Member(self.module, 0)
         positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
         logits = [

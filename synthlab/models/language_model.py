@@ -11,6 +11,7 @@ from synthlab.config.registry import Registry
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear, gather_rows
 from synthlab.models.packing import PackedTokens
+from synthlab.models.padding import token_positions
 from synthlab.models.transformer import Decoder
 
 
@@ -70,7 +71,7 @@ def attended(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> Pac
         new: The number of tokens after those of the cache.
     """
     total = is_token.shape[1]
-    positions = (is_token.cumsum(-1) - 1).clamp(min=0)[None]  # 1 B K
+    positions = token_positions(is_token)[None]  # 1 B K
     own = positions[..., total - new :, None]
     keys = torch.cat((positions.unsqueeze(-2).expand(*own.shape[:-1], -1), own), -1)  # 1 B T K+1
     causal = torch.ones(new, total, dtype=torch.bool, device=is_token.device).tril(total - new)

@@ -20,6 +20,10 @@ from synthlab.training.trained import Prediction, TrainedModel
 class TrainedRegression(TrainedModel):
     """A trained model whose answer is a number: the mean, length or sum of a binary sequence."""
 
+    def build(self):
+        _, _, self._outrep = data(cast(RunConfig, self.record.config))
+        return super().build()
+
     def limits(self):
         return 2, encoding_of(self.module).longest()
 
@@ -29,7 +33,7 @@ class TrainedRegression(TrainedModel):
         return [int(symbol) for symbol in text]
 
     def respond(self, x, lengths):
-        """Positions that are drawn, are drawn as for the tests. Outputs are clipped and inverted as there."""
+        """Outputs are clipped and inverted as in the tests."""
         positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
         outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
         return self._decoded(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
@@ -50,6 +54,5 @@ class TrainedRegression(TrainedModel):
 
     def _decoded(self, output: Float[Tensor, " N"]) -> Prediction:
         """The answers, from outputs in representation space."""
-        config = cast(RunConfig, self.record.config)
-        _, _, outrep = data(config)
-        return Prediction(outrep.inverse(outrep.clip(output.double(), config.evaluation.largest)), output)
+        largest = cast(RunConfig, self.record.config).evaluation.largest
+        return Prediction(self._outrep.inverse(self._outrep.clip(output.double(), largest)), output)

@@ -16,7 +16,7 @@ from synthlab.errors import InputError
 
 SAVED = ("weights", "checkpoints")
 WEIGHTS = "weights.safetensors"  # those after the last step
-NAME = re.compile(r"weights(?:-([1-9][0-9]*))?\.safetensors")
+NAME = re.compile(r"weights(?:-([1-9][0-9]{0,18}))?\.safetensors")
 SHOWN = 3  # steps that a message names
 
 Save = str | list[int] | None

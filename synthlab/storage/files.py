@@ -10,6 +10,7 @@ from typing import Any
 
 from synthlab.config.registry import shown
 from synthlab.errors import InputError, StoreError
+from synthlab.storage.bounds import check_regular
 from synthlab.storage.files_base import Files, reason_of
 from synthlab.storage.objects import Objects
 
@@ -53,6 +54,7 @@ class Folder(Files):
             return []
 
     def read(self, path):
+        check_regular(self.root / path)
         return (self.root / path).read_bytes()
 
     def write(self, path, data):

@@ -22,7 +22,7 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """The content of a file; raises FileNotFoundError."""
+        """The content of a regular file; raises FileNotFoundError, and NotRegular (``bounds.py``) for anything else."""
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from synthlab.storage.bounds import parse_json
 from synthlab.storage.files import Files, listing
 
 RENEWED = 5  # seconds between heartbeats
@@ -125,8 +126,9 @@ class Leases:
         done: dict[str, float] = {}
         for name in self.files.names(HEARTBEATS):
             with suppress(OSError, ValueError, TypeError, KeyError):
-                sign: dict[str, Any] = json.loads(self.files.read(f"{HEARTBEATS}/{name}"))
-                if self._is_alive(Holder(**sign["holder"])):
+                sign: dict[str, Any] = parse_json(self.files.read(f"{HEARTBEATS}/{name}"))
+                holder = Holder(**sign["holder"])
+                if _is_sound(holder) and self._is_alive(holder):
                     done |= {identity: float(sign["share"]) for identity in set(identities) & set(sign["runs"])}
         return float(sum(done.values()))
 
@@ -167,9 +169,10 @@ class Leases:
 
     def _read(self, path: str) -> Holder | None:
         try:
-            return Holder(**json.loads(self.files.read(path))["holder"])
+            holder = Holder(**parse_json(self.files.read(path))["holder"])
         except (OSError, ValueError, TypeError, KeyError):
             return None
+        return holder if _is_sound(holder) else None
 
     def _is_silent(self, path: str) -> bool:
         """Whether a file has not been written for long."""
@@ -205,6 +208,11 @@ def release_all() -> None:
     """Release every lease of this process, which is about to end, as far as that can still be done."""
     for sign, (leases, held) in list(_AT_WORK.items()):
         leases._release(sign, held.numbers)
+
+
+def _is_sound(holder: Holder) -> bool:
+    """Whether what a file says of a holder leads to no file but its own heartbeat."""
+    return type(holder.pid) is int and re.fullmatch(r"[\w.-]+", holder.name) is not None
 
 
 def _name(identity: str, number: int) -> str:

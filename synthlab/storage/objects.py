@@ -4,6 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 from synthlab.errors import InputError, in_one_line
+from synthlab.storage.bounds import check_regular
 from synthlab.storage.files_base import Files, reason_of
 
 # Of fsspec's file systems those of object stores, in which a store's records can lie; and, to try that out, this
@@ -42,7 +43,8 @@ class Objects(Files):
             raise InputError(f"results={address}: must be a folder, or a place after {', '.join(kinds)} or {last}")
         import fsspec
 
-        how = {"auto_mkdir": True} if kind in ("file", "local") else {}  # an object store has no folders to make
+        self.is_local = kind in ("file", "local")
+        how = {"auto_mkdir": True} if self.is_local else {}  # an object store has no folders to make
         try:
             system, self.root = fsspec.core.url_to_fs(address, **how)
         except Exception as error:  # the package is missing, or what it wants to know
@@ -64,6 +66,8 @@ class Objects(Files):
         return sorted(path.rstrip("/").rpartition("/")[2] for path in found)
 
     def read(self, path):
+        if self.is_local:
+            check_regular(f"{self.root}/{path}")
         return self.system.cat_file(f"{self.root}/{path}")
 
     def write(self, path, data):

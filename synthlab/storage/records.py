@@ -13,25 +13,31 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from synthlab.config.base import Config, kind_of
-from synthlab.errors import OlderRecord, UnknownKind, in_one_line
+from synthlab.errors import OlderRecord, UnknownKind, in_one_line, is_of_memory
+from synthlab.storage.bounds import NotRegular, parse_json
 from synthlab.storage.checkpoints import is_weights, weights_name
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
 
+SHOWN = 40  # letters of what a file says that a message repeats, escaped
 WHOLE = ("length", "step")  # columns of whole numbers
 STATUS = "status.json"
 # Keys of status.json; records of before it had a checksum of itself are read too.
 KEYS = {"results_version", "status", "diverged_at", "environment", "sha256"}
 
 
-GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)  # a disk's or a network's errors are no damage
+# A disk's or a network's errors are no damage.
+GONE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, NotRegular)
+FILES = {"config.json", "metrics.csv", "training.csv", "outputs.csv"}  # of a record, beside its status and its weights
+LONGEST = 64  # letters of a number in a table
 
 
 class Damaged(ValueError):
@@ -147,11 +153,11 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
         digests = {name: digest for name, digest in status["sha256"].items() if not is_weights(name)}
         files = {name: checked(name, read(name), digest) for name, digest in digests.items()}
         return Record(
-            config=_present_config(json.loads(files["config.json"]), status["results_version"], identity),
-            metrics=_table(files["metrics.csv"]),
-            training=_table(files["training.csv"]),
+            config=_present_config(parse_json(files["config.json"]), status["results_version"], identity),
+            metrics=_table(files["metrics.csv"], "length"),
+            training=_table(files["training.csv"], "step", "loss"),
             diverged_at=status["diverged_at"],
-            environment=status["environment"],
+            environment={**status["environment"]},
             outputs=_table(files["outputs.csv"]) if "outputs.csv" in files else None,
         )
 
@@ -165,13 +171,16 @@ def status_with(status: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 def status_of(data: bytes) -> dict[str, Any]:
     """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
     with damage_told():
-        status = json.loads(data)
+        status = parse_json(data)
         missing = KEYS - set(status)
         if missing:
             raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if set(plain) != KEYS or data not in (_with_checksum(plain), _json(plain).encode()):
             raise Damaged(f"{STATUS} does not have its checksum")
+        others = [name for name in {**plain["sha256"]} if name not in FILES and not is_weights(name)]
+        if others:
+            raise Damaged(f"{STATUS} names {others[0]!r:.{SHOWN}}, which is no file of a record")
         return plain
 
 
@@ -192,7 +201,7 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
 def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
     """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
-        status = json.loads(files[STATUS])
+        status = parse_json(files[STATUS])
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if files[STATUS] != _with_checksum(plain):
             raise Damaged(f"{STATUS} does not have its checksum")
@@ -203,12 +212,14 @@ def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
 
 @contextmanager
 def damage_told() -> Iterator[None]:
-    """Turn whatever reading what is damaged raises into Damaged."""
+    """Turn whatever reading what is damaged raises into Damaged. Errors of a disk or a network are no damage."""
     try:
         yield
     except (Damaged, OlderRecord, UnknownKind):
         raise
-    except (*GONE, KeyError, TypeError, ValueError, AttributeError) as error:
+    except Exception as error:
+        if is_of_memory(error) or (isinstance(error, OSError) and not isinstance(error, GONE)):
+            raise
         raise Damaged(in_one_line(error)) from None
 
 
@@ -244,10 +255,14 @@ def _json(value: Any) -> str:
     return json.dumps(value, indent=1) + "\n"
 
 
-def _table(data: bytes) -> pd.DataFrame:
+def _table(data: bytes, *needed: str) -> pd.DataFrame:
     # Not by pandas' own reader: it takes a millisecond a file, and not every version of it reads floats back to the
     # last bit by default.
     names, *rows = csv.reader(StringIO(data.decode()))
+    if not {*needed} <= {*names}:
+        raise Damaged(f"a table lacks {', '.join(sorted({*needed} - {*names}))}")
+    if max(map(len, chain.from_iterable(rows)), default=0) > LONGEST:  # NumPy gives each cell the room of the longest
+        raise Damaged("a table has an entry that is no number")
     columns = np.array(rows, dtype=str).reshape(len(rows), len(names)).T
     columns = np.where(columns == "", "nan", columns)  # how pandas writes NaN, which can be what was measured
     kinds = ["int64" if name in WHOLE else "float64" for name in names]

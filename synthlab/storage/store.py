@@ -4,7 +4,6 @@
 and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep.
 """
 
-import json
 import re
 import secrets
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 from synthlab.config.base import Config
 from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, in_one_line
+from synthlab.storage.bounds import parse_json
 from synthlab.storage.checkpoints import checked_save, is_weights, step_of, steps_to_keep, weights_name
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
@@ -146,7 +146,7 @@ class Store:
         read."""
         name = "config.json" if folder == "runs" else STATUS
         with self._named(identity, folder), damage_told():
-            found = json.loads(self.files.read(f"{folder}/{identity}/{name}"))
+            found = parse_json(self.files.read(f"{folder}/{identity}/{name}"))
             return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:

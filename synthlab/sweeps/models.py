@@ -68,8 +68,9 @@ def load_model(
 
     Raises:
         InputError: ``record`` is neither, or there is no such record, or it is damaged, of another results version, or
-            of a run that diverged; or its weights are damaged, or not those of this run; or ``step`` is no such point.
-            Nothing in a file of weights is executed.
+            of a run that diverged; or its weights are damaged, or not those of this run; or ``step`` is no such point;
+            or it names a class of your own whose module is not imported: a record is data, and nothing in it is
+            imported or run. Import the module first.
 
     Warns:
         UserWarning: The model was trained again, on another machine than the record's: its training curve differs.

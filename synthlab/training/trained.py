@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from synthlab.config.registry import shown, unknown
+from synthlab.config.registry import importing_nothing, shown, unknown
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
@@ -68,12 +68,15 @@ class TrainedModel(ABC):
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
         self.step = config.steps if step is None else checked_step(step, config, f"step={shown(step)}")
-        self.module = self.build()
-        kept = record.weights.get(self.step)
-        load_weights(self.module, train_again(record, self.step) if kept is None else kept(), config, self.step)
+        with importing_nothing():
+            self.module = self.build()
+            kept = record.weights.get(self.step)
+            weights = train_again(record, self.step) if kept is None else kept()
+        load_weights(self.module, weights, config, self.step)
 
     def build(self) -> nn.Module:
-        """The model as training leaves it, but for its weights."""
+        """The model as training leaves it, but for its weights. All that answering needs is made here, or was before:
+        here no module is imported that the record names."""
         return self.record.config.family.build_models([self.record.config])
 
     @abstractmethod
@@ -104,6 +107,10 @@ class TrainedModel(ABC):
     @torch.no_grad()
     def predict(self, sequences: Any) -> Prediction:
         """Answer for each sequence; BOS, EOS and positions are added as in training.
+
+        Positions that are drawn (``encoding=randomized``) are drawn anew in each call, by the seed of the tests: the
+        same call gives the same answers. The tests draw on from length to length, so the record's errors come of other
+        draws.
 
         Args:
             sequences: Texts of any lengths, a list such as ``["0110", "1"]`` or another iterable; or symbols, an

@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
 
 from support.configs import config
+from synthlab.cli.hydra_app import main
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {
@@ -31,6 +33,7 @@ REFUSED_BY_THE_COMMAND = {
     "a launcher of a single run": (["hydra/launcher=joblib"], "hydra/launcher=joblib: has a meaning in sweeps alone"),
     "a mode of a single run": (["hydra.mode=RUN"], "hydra.mode=RUN: has a meaning in sweeps alone; leave it out, or"),
     "batches of a single run": (["batches.minutes=5"], "batches.minutes=5: has a meaning in sweeps alone"),
+    "a file that Hydra would unpickle": (["--experimental-rerun", "a.pickle"], "--experimental-rerun: would run"),
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 REFUSED_AS_A_RUN = {
@@ -89,6 +92,15 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert re.match(f"error: .*{message}", lines[0]), lines[0]
     assert outcome.out == ""
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("name", ["experiments", "papers", "language", "sequences", "theory", "walkthrough"])
+def test_no_command_takes_an_empty_results_folder(monkeypatch, capsys, name):
+    GlobalHydra.instance().clear()
+    monkeypatch.setattr(sys, "argv", ["synthlab", "results="])
+    with pytest.raises(SystemExit) as left:
+        main(lambda raw: pytest.fail(f"it would write to {raw['results']}/"), name)
+    assert (left.value.code, capsys.readouterr().err) == (2, "error: results=: must be the path of a folder\n")
 
 
 @pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
@@ -225,6 +237,14 @@ def test_cfg_job_shows_the_whole_config(invoke):
     outcome = invoke("synthlab", "--cfg", "job", "task=sum")
     assert outcome.out.startswith("task:\n  name: sum\n")
     assert "hydra" not in outcome.out
+
+
+def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick, tmp_path):
+    (tmp_path / "own" / "results").mkdir(parents=True)
+    outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))
+    assert outcome.status == 2
+    line = f"error: results={tmp_path}: unknown key; results is a folder .* in --config-dir, rename it$"
+    assert re.match(line, outcome.err)
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ def refused(folder: Path, name: str, content: bytes, what: str) -> None:
     file = folder / "model" / name
     whole = file.read_bytes()
     file.write_bytes(content)
-    with pytest.raises(InputError, match=f"^output={folder}/model: {what}") as caught:
+    with pytest.raises(InputError, match=f"^output={folder}/(model: )?{what}") as caught:
         load(folder)
     assert len(caught.value.lines) == 1
     file.write_bytes(whole)
@@ -59,6 +59,7 @@ def test_damaged_files_are_refused_in_one_line(extend, tmp_path):
     weights = out / "model" / "model.safetensors"
     refused(out, weights.name, weights.read_bytes()[:100], r"cannot be opened \(")
     refused(out, "config.json", b"{", r"cannot be opened \(")
+    refused(out, "../settings.json", b"[" * 100_000, r"settings\.json: cannot be read \(")
     fewer = load_file(weights)
     fewer.pop("model.norm.weight")
     save_file(fewer, tmp_path / "fewer", metadata={"format": "pt"})

@@ -5,8 +5,11 @@ import doctest
 import importlib
 import json
 import logging
+import math
+import pickle
 import re
 import shutil
+import struct
 import sys
 from functools import partial
 from types import SimpleNamespace
@@ -210,8 +213,27 @@ def test_pickled_weights_are_not_read(lm, rope, folder, tmp_path):
     other = changed(folder, tmp_path / "other")
     (other / "model.safetensors").unlink()
     torch.save(lm.to_huggingface(rope).state_dict(), other / "pytorch_model.bin")
-    with pytest.raises(OSError, match="no file named model.safetensors"):
+    with pytest.raises(InputError, match="no file named model.safetensors"):
         lm.load(other)
+
+
+DAMAGED = {
+    "cut weights": ("model.safetensors", lambda whole: whole[:-100]),
+    "pickled weights": ("model.safetensors", lambda _: pickle.dumps({"a": 1})),
+    "weights of NaN": ("model.safetensors", lambda whole: whole[:-4] + struct.pack("<f", math.nan)),
+    "no config": ("config.json", lambda _: b""),
+    "a config without end": ("config.json", lambda _: b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_folder_is_refused_in_one_line(lm, folder, tmp_path, case):
+    name, damage = DAMAGED[case]
+    other = changed(folder, tmp_path / "other")
+    (other / name).write_bytes(damage((folder / name).read_bytes()))
+    with pytest.raises(InputError, match=f"^model={other}: ") as caught:
+        lm.SynthlabForCausalLM.from_pretrained(other)
+    assert str(caught.value).isprintable()
 
 
 def test_arguments_that_do_not_fit_are_refused_in_one_line(lm):

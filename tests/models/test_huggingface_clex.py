@@ -30,8 +30,8 @@ def lm() -> SimpleNamespace:
 def build(lm, kind: str, theta: float = 10_000.0, **parameters) -> torch.nn.Module:
     torch.manual_seed(0)
     # GPT-NeoX rotates the first half of each head.
-    parameters = {"rope_type": "default", "rope_theta": theta} | parameters
-    parameters |= {"partial_rotary_factor": 0.5} if kind == "GPTNeoX" else {}
+    partial = {"partial_rotary_factor": 0.5} if kind == "GPTNeoX" else {}
+    parameters = {"rope_type": "default", "rope_theta": theta} | partial | parameters
     sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
     sizes |= {} if kind == "GPTNeoX" else {"num_key_value_heads": 2}
     config = getattr(lm.hf, f"{kind}Config")(
@@ -135,6 +135,8 @@ def test_what_does_not_fit_is_refused_in_a_line(lm):
         lm.with_clex(build(lm, "Llama", rope_type="linear", factor=2.0), factor=4)
     with pytest.raises(InputError, match="^model=LlamaForCausalLM: has rotary_emb=CLEXRotaryEmbedding; must be of"):
         lm.with_clex(lm.with_clex(build(lm, "Llama"), factor=4), factor=4)
+    with pytest.raises(InputError, match="^model=GPTNeoXForCausalLM: rotates 2 dimensions of a head; CLEX needs 4 or"):
+        lm.with_clex(build(lm, "GPTNeoX", partial_rotary_factor=0.125), factor=4)
     with pytest.raises(InputError, match="^clex.factor=0: must be greater than or equal to 1"):
         lm.with_clex(build(lm, "Llama"), factor=0)
 

@@ -108,6 +108,10 @@ def test_a_cache_and_padding_leave_the_answers_as_they_are(hf, kind, name):
     mask = (torch.arange(LONG + 3) >= 3).long().expand(2, -1)
     places = (mask.cumsum(-1) - 1).clamp(min=0)
     close(mapped(padded, attention_mask=mask, position_ids=places).logits[:, 3:], whole)
+    close(mapped(padded, attention_mask=mask).logits[:, 3:], whole)
+    prompt = mapped(padded[:, :16], attention_mask=mask[:, :16], use_cache=True)
+    later = mapped(padded[:, 16:], attention_mask=mask, past_key_values=prompt.past_key_values)
+    close(torch.cat((prompt.logits, later.logits), 1)[:, 3:], whole)
     options = {"max_new_tokens": 6, "do_sample": False}
     with_cache, without = (mapped.generate(x, use_cache=use, **options) for use in (True, False))
     assert torch.equal(with_cache, without)
@@ -145,6 +149,9 @@ def test_caches_and_frequencies_that_cannot_be_served_are_refused(hf):
     cached = mapped(texts(), use_cache=True).past_key_values
     with pytest.raises(InputError, match="position_ids: must be consecutive beside a cache"):
         mapped(texts(2, 2), past_key_values=cached, position_ids=torch.tensor([[24, 26]]))
+    gap = (torch.arange(LONG + 2) != LONG - 1).long().expand(2, -1)
+    with pytest.raises(InputError, match="attention_mask: has padding behind tokens, beside a cache"):
+        mapped(texts(2, 2), past_key_values=cached, attention_mask=gap)
     dynamic = tiny(hf, "llama", rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0})
     with pytest.raises(InputError, match="model: has rope_type=dynamic; must have frequencies"):
         hf.with_map(dynamic, "rerope", **PLAIN)

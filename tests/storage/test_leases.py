@@ -104,6 +104,16 @@ def test_a_process_with_a_dead_ones_number_is_another(taken):
     assert not Holder("elsewhere", me.pid, "some other time", me.parent, "x").is_gone()
 
 
+def test_a_holder_whose_name_leads_elsewhere_removes_nothing_there(tmp_path):
+    taken, victim = Leases(files_at(tmp_path / "store")), tmp_path / "victim"
+    victim.mkdir()
+    me = Holder(leases._machine(), 1, "12345", os.getpid(), "x/../../../../victim")
+    (tmp_path / "store" / HEARTBEATS / f"{me.machine}-1-x").mkdir(parents=True)
+    taken.files.write(f"{FOLDER}/{RUN}.0", json.dumps({"holder": me.__dict__}).encode())
+    taken.release(os.getpid())
+    assert victim.exists()
+
+
 def test_of_many_who_want_the_same_runs_each_run_goes_to_one(tmp_path):
     taken, runs = Leases(files_at(tmp_path)), [f"{number:016x}" for number in range(40)]
     got, start, end = [], threading.Barrier(6), threading.Barrier(6)

@@ -1,7 +1,10 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,10 +15,10 @@ from hypothesis import strategies as st
 from support.records import CONFIG, final_weights, record, unmeasured, with_weights
 from synthlab import load_records
 from synthlab.analysis.record_list import Records
-from synthlab.errors import InputError
+from synthlab.errors import DamagedRecord, InputError
 from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
-from synthlab.storage.records import Record
+from synthlab.storage.records import Record, status_of, status_with
 from synthlab.storage.store import Store
 
 
@@ -109,6 +112,57 @@ def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
     assert len(caught.value.lines) == 1
     assert "\n" not in caught.value.lines[0]
     shutil.rmtree(store.root)
+
+
+def forge(folder: Path, name: str, data: bytes) -> None:
+    """Replace a file of a record, or add one, with a checksum that is right."""
+    with suppress(OSError):  # a name too long for a file
+        (folder / name).write_bytes(data)
+    status = status_of((folder / "status.json").read_bytes())
+    (folder / "status.json").write_bytes(status_with(status, {name: data}))
+
+
+def replace_by(path: Path, make: Callable[[Path], None]) -> None:
+    path.unlink()
+    make(path)
+
+
+HOSTILE = {
+    "a status without end": lambda run: (run / "status.json").write_bytes(b"[" * 100_000),
+    "a config without end": lambda run: forge(run, "config.json", b"[" * 100_000),
+    "a deep config": lambda run: forge(run, "config.json", b'{"kind":' * 200 + b"1" + b"}" * 200),
+    "a large config": lambda run: forge(run, "config.json", (run / "config.json").read_bytes() + b" " * 2**24),
+    "a file elsewhere": lambda run: forge(run, "../outside.txt", b""),
+    "weights of a step beyond all": lambda run: forge(run, f"weights-{'9' * 200}.safetensors", b""),
+    "a table of one long entry": lambda run: forge(run, "metrics.csv", b"length,mse\n1," + b"1" * 200_000),
+    "a table of large numbers": lambda run: forge(run, "metrics.csv", b"length\n" + b"9" * 40),
+    "a table without lengths": lambda run: forge(run, "metrics.csv", b"mse\n1.0\n"),
+    "a pipe": lambda run: replace_by(run / "training.csv", os.mkfifo),
+    "a pipe for a status": lambda run: replace_by(run / "status.json", os.mkfifo),
+    "a device": lambda run: replace_by(run / "metrics.csv", lambda path: path.symlink_to("/dev/zero")),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_record_that_means_harm_is_damaged_and_hides_no_other(tmp_path, case):
+    store, sound, other = Store(tmp_path), record(0), record(1)
+    for each in (sound, other):
+        store.write(each)
+    HOSTILE[case](store.runs / other.config.id)
+    with pytest.raises(DamagedRecord) as caught:
+        store.read(other.config.id)
+    assert len(caught.value.lines) == 1
+    with pytest.warns(UserWarning, match=f"^1 damaged records are left out: .*{other.config.id}: damaged record"):
+        assert set(load_records(tmp_path)["id"]) == {sound.config.id}
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_weights_that_are_no_file_are_damaged(tmp_path, make):
+    store, kept = Store(tmp_path), with_weights(record(), b"\x08\x00numbers")
+    store.write(kept)
+    replace_by(store.runs / kept.config.id / "weights.safetensors", make)
+    with pytest.raises(DamagedRecord, match="weights.safetensors is no regular file"):
+        final_weights(store.read(kept.config.id))
 
 
 def test_a_record_under_another_runs_name_is_damaged(tmp_path):

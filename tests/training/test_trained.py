@@ -1,5 +1,6 @@
 """Trained models to hold: their weights, their answers, training them again."""
 
+import importlib
 import json
 import re
 import subprocess
@@ -203,6 +204,38 @@ def test_a_run_that_diverged_has_no_model():
     assert not record.weights
     with pytest.raises(InputError, match=r"record .*: the run diverged at step \d+: there is no model"):
         record.model()
+
+
+OWN = """from synthlab import Encoding, Task
+class Plain(Encoding):
+    def __init__(self, dims, /):
+        super().__init__()
+class Ones(Task):
+    def span(self, length):
+        return 0.0, float(length)
+    def targets(self, x):
+        return x.cumsum(1).float()
+"""
+
+
+@pytest.mark.parametrize("named", ["encoding=own_classes:Plain", "task=own_classes:Ones"])
+@pytest.mark.parametrize("with_file", [True, False])
+def test_a_module_that_a_record_names_is_imported_by_the_caller_or_not_at_all(tmp_path, monkeypatch, named, with_file):
+    (tmp_path / "own_classes.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    group, _, own = named.partition("=")
+    record = tiny(f"{group}.name={own}")
+    Store(tmp_path).write(record if with_file else with_weights(record, None))
+    monkeypatch.delitem(sys.modules, "own_classes")
+    with pytest.raises(InputError) as caught:
+        synthlab.load_model(record.config.id, tmp_path)
+    why = "is not imported, as reading a record imports nothing; in Python, import own_classes first"
+    assert caught.value.lines == (f"{named}: {why}",)
+    assert "own_classes" not in sys.modules
+    importlib.import_module("own_classes")
+    model = synthlab.load_model(record.config.id, tmp_path)
+    assert same(model, record.model())
+    assert model.predict(["0110"]).answer.shape == (1,)
 
 
 def test_a_file_is_read_with_safetensors_alone(tmp_path):

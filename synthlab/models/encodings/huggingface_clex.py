@@ -3,7 +3,6 @@
 No other module imports this one, so that the rest works without Transformers.
 """
 
-import inspect
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError, lacks
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
+from synthlab.models.padding import count_tokens_alone
 
 try:
     from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
@@ -111,6 +111,8 @@ def with_clex(
         found = getattr(plain, "rope_type", type(plain).__name__)
         raise InputError(f"model={type(model).__name__}: has rotary_emb={found}; must be of type default, plain RoPE")
     width = 2 * len(plain.inv_freq)
+    if width < 4:  # one frequency would be both the highest, which stays, and the lowest
+        raise InputError(f"model={type(model).__name__}: rotates {width} dimensions of a head; CLEX needs 4 or more")
     registered = {
         "name": "clex",
         "base": float(config.rope_parameters["rope_theta"]),
@@ -124,23 +126,11 @@ def with_clex(
     if weights is not None:
         _load(clex, Path(weights))
     body.rotary_emb = CLEXRotaryEmbedding(clex, width).to(plain.inv_freq.device)
-    model.register_forward_pre_hook(_without_padding, with_kwargs=True)
+    model.register_forward_pre_hook(count_tokens_alone, with_kwargs=True)
     config.use_cache = False
     if model.generation_config is not None:
         model.generation_config.use_cache = False
     return model
-
-
-def _without_padding(model: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """Positions that count the tokens of each text alone: padding must not make a text longer."""
-    given = dict(zip(inspect.signature(model.forward).parameters, args, strict=False)) | kwargs
-    mask = given.get("attention_mask")
-    texts = next((each for each in map(given.get, ("input_ids", "inputs_embeds")) if each is not None), None)
-    if mask is None or texts is None or mask.shape != texts.shape[:2]:  # none, or that of a cache
-        return (), given
-    if given.get("position_ids") is None and not mask.all():
-        given["position_ids"] = (mask.long().cumsum(-1) - 1).clamp(min=0)
-    return (), given
 
 
 def _load(clex: CLEX, folder: Path) -> None:

@@ -13,6 +13,7 @@ from synthlab.errors import InputError, lacks
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.relative_maps import RelativeRoPE, rotated_products
+from synthlab.models.padding import count_tokens_alone, tells_padding
 
 try:
     from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore[reportMissingImports]
@@ -34,13 +35,13 @@ def with_map(model: Any, name: str, **arguments: Any) -> Any:
         arguments: The keys of conf/encoding/NAME.yaml but ``base``: frequencies are those of the model.
 
     Returns:
-        A copy of the model that shares its weights. It takes padding and grows a cache, as in ``generate``; cached
-        tokens must stand at consecutive positions. Memory and time are those of eager attention, and of two more
-        matrices of queries and keys for each pair of dimensions.
+        A copy of the model that shares its weights. It takes padding and grows a cache, as in ``generate``. Positions
+        count the tokens of a text alone, by ``attention_mask``; cached ones must be consecutive. Memory and time are
+        those of eager attention, and of two more matrices of queries and keys for each pair of dimensions.
 
     Raises:
         InputError: The model is of another type or its frequencies depend on the length; the map is unknown or its
-            arguments are wrong; or, in a call, a cache is static.
+            arguments are wrong; or, in a call, a cache is static, or has texts with padding behind them.
 
     Example:
         >>> from transformers import LlamaConfig, LlamaForCausalLM
@@ -67,7 +68,8 @@ def with_map(model: Any, name: str, **arguments: Any) -> Any:
     mapped.base_model.rotary_emb = _Unrotated(rotary, encoding)
     for layer in mapped.base_model.layers:
         getattr(layer, ATTENTION[kind]).rotary = mapped.base_model.rotary_emb
-    mapped.base_model.register_forward_pre_hook(_refuse_static_cache, with_kwargs=True)
+    mapped.base_model.register_forward_pre_hook(count_tokens_alone, with_kwargs=True)
+    mapped.base_model.register_forward_pre_hook(_check_cache, with_kwargs=True)
     mapped.set_attn_implementation(NAME)
     return mapped
 
@@ -136,10 +138,15 @@ def _multiply(q: Tensor, k: Tensor) -> Tensor:
     return q @ k.mT
 
 
-def _refuse_static_cache(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
-    cache = kwargs.get("past_key_values")
-    if cache is not None and cache.is_compileable:
+def _check_cache(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None:
+    """Refuse a cache whose keys' positions cannot be told from those of the new tokens."""
+    cache, mask = (kwargs.get(name) for name in ("past_key_values", "attention_mask"))
+    if cache is None:
+        return
+    if cache.is_compileable:
         raise InputError(f"past_key_values={type(cache).__name__}: must be a cache that grows, as DynamicCache")
+    if tells_padding(mask) and cache.get_seq_length() and (mask.long().diff() < 0).any():
+        raise InputError("attention_mask: has padding behind tokens, beside a cache; pad before the texts")
 
 
 AttentionInterface.register(NAME, _attention)
