@@ -52,8 +52,9 @@ class Estimate(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """The evidence of an interval that lies in the range, or beside it: one over the chance to miss on one side."""
-        return 2 / (1 - self.interval.coverage)
+        """The evidence of an interval that lies in the range, or beside it: what a stake of ``ON_ALL`` becomes that is
+        bet on that, at one over the chance to miss on one side."""
+        return ON_ALL * 2 / (1 - self.interval.coverage)
 
 
 def median_interval(values: Float[np.ndarray, " n"]) -> Interval:

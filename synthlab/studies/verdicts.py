@@ -6,19 +6,18 @@ not tested where its runs cannot answer, as where a failure beyond training is a
 task. A claim is the statement that all its checks are true:
 
 - it *holds* if all of them hold;
-- it is refuted if all of them fail, or if so many fail, or so clearly, that chance would do it at most once in 20. Then
-  it is *mixed* if the checks that hold are as many, or as clear; else it *mostly fails* if any holds, and *does not
-  hold* if none does;
+- it is refuted if more checks fail, or fail more clearly, than chance explains once in 20 times. Then it is *mixed* if
+  the checks that hold are as many, or as clear; else it *mostly fails* if any holds, and *does not hold* if none does;
 - it is *not tested* if no check is, and *undecided* otherwise.
 
-Each word but the last two is wrong at most once in 20, however the checks depend on one another. A check whose true
-median lies outside the range wanted holds with a probability of at most 5 %, and one whose median lies inside fails no
-more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be added until the check
-is decided, since the interval of each number of seeds leaves room for those before it (``intervals``). Of several
-checks some fail by chance more often than one does. So what counts is their mean evidence (``intervals.evidence``),
-which reaches 20 at most once in 20 where no check is false. With five seeds that takes five of five in two of three
-checks. That is from five seeds on; of fewer the interval reaches from the least to the greatest and says how often that
-covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value decides alone.
+Each word but the last two is wrong at most once in 20 over new seeds, however the checks depend on one another. A check
+whose true median lies outside the range wanted holds with a probability of at most 5 %, and one whose median lies
+inside fails no more often, if the range is open to one side. The 5 % hold over all looks together: seeds may be added
+until the check is decided, since the interval of each number of seeds leaves room for those before it (``intervals``).
+Of several checks some fail by chance more often than one does. So what counts is their mean evidence
+(``intervals.evidence``), which reaches 20 at most once in 20 where no check is false. With five seeds that takes five
+of five in two of three checks. That is from five seeds on; of fewer the interval reaches from the least to the greatest
+and says how often that covers, four seeds 87.5 %, three 75 %. One seed covers nothing: its value decides alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +29,6 @@ from synthlab.studies.evidence import Evidence, Fitting, NoEvidence
 from synthlab.studies.intervals import CONVINCING, FIRST
 
 Given = TypeVar("Given")
-ROUNDING = 1e-9  # relative, of a mean
 
 
 class Fit(NamedTuple):
@@ -109,13 +107,12 @@ class Verdict(NamedTuple):
         return "mostly fails" if "holds" in answers else "does not hold"
 
     def _is_convincing(self, answer: Answer, evidence: Sequence[float]) -> bool:
-        """Whether the checks that have an ``answer`` are too many, or too clear, for chance. Of fewer than five seeds,
-        for which nothing is promised, any is enough."""
-        having = [check for check in self.checks if check.answer == answer]
-        if len(having) in (0, len(self.checks)):
-            return bool(having)
+        """Whether the checks that have an ``answer`` are too many, or too clear, for chance. A single check has its own
+        error rate; of fewer than five seeds, for which nothing is promised, any check is enough."""
+        if all(check.answer != answer for check in self.checks):
+            return False
         few = any(check.estimate is None and len(check.values) < FIRST for check in self.checks)
-        return few or sum(evidence) / len(evidence) >= CONVINCING * (1 - ROUNDING)
+        return few or len(self.checks) == 1 or sum(evidence) / len(evidence) >= CONVINCING
 
     @property
     def counts(self) -> str:

@@ -44,7 +44,7 @@ def known(agreeing: int, number: int) -> Known:
 @cache
 def word(agreeing: tuple[int, ...], number: int) -> str:
     """The verdict on checks of ``number`` seeds each, of which so many agree."""
-    return Verdict(CLAIMS["1a"], "x", [known(each, number) for each in agreeing], []).word  # type: ignore[arg-type]
+    return Verdict(CLAIMS["1a"], "x", [known(each, number) for each in agreeing], []).word
 
 
 def rates(agrees: np.ndarray, looks: tuple[int, ...]) -> dict[str, float]:

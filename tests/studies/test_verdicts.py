@@ -128,10 +128,10 @@ def test_an_undecided_claim_rests_on_the_checks_that_leave_it_so():
 def test_intervals_that_lie_beside_the_range_are_evidence_too():
     beside, within, across = estimated(-2.0, -1.0), estimated(1.0, 2.0), estimated(-1.0, 1.0)
     assert [each.answer for each in (beside, within, across)] == ["fails", "holds", "undecided"]
-    assert judged_on(beside, across).word == "does not hold"  # 40 in one of two
-    assert judged_on(beside, within).word == "mixed"
-    assert judged_on(beside, across, across).word == "undecided"
-    assert judged_on(estimated(-2.0, -1.0, 0.9), across).word == "undecided"  # 20 in one of two
+    assert judged_on(beside).word == judged_on(beside, beside).word == "does not hold"
+    assert judged_on(beside, across).word == judged_on(beside, within).word == "undecided"  # 37.5 in one of two
+    assert judged_on(beside, beside, across).word == "does not hold"
+    assert judged_on(beside, beside, within).word == "mostly fails"
 
 
 def test_of_a_range_with_two_ends_both_sides_are_bet_on():
