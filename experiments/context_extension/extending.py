@@ -45,6 +45,7 @@ def extend(settings: Settings) -> None:
         ADAPTERS.arguments(settings.adapters)
     METHODS.arguments(settings.method)
     config, tokenizer = config_of(settings), tokenizer_of(settings)
+    _check_rank(settings, config.hidden_size)
     trained = trained_length(settings, config)
     plan, arguments = _planned(settings, trained, config.num_attention_heads), arguments_of(settings, device)
     learnt, tested = parted(tokens_of(settings.texts, tokenizer), settings.evaluation.held_out)
@@ -76,7 +77,15 @@ def _device(settings: Settings) -> str:
 
 
 def _check_output(settings: Settings, output: Path) -> None:
-    """Refuse a folder in which something else is."""
+    """Refuse an address, a name that no folder can have, and a folder in which something else is."""
+    if "://" in settings.output:
+        raise InputError(f"output={settings.output}: must be a folder of this machine")
+    try:
+        output.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise InputError(f"output={output}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
     if output.exists() and not output.is_dir():
         raise InputError(f"output={output}: is no folder")
     if (output / MODEL).exists():
@@ -90,6 +99,13 @@ def _check_output(settings: Settings, output: Path) -> None:
     ours, theirs = ({**each.model_dump(exclude=set(BOOKKEEPING))} for each in (settings, begun))
     if changed := [key for key in ours if ours[key] != theirs[key]]:
         raise InputError(*(f"{key}={ours[key]}: was {theirs[key]} when {output} was begun" for key in changed))
+
+
+def _check_rank(settings: Settings, width: int) -> None:
+    """Refuse adapters of a higher rank than the weights that they change."""
+    rank = settings.adapters.get("rank", 0)
+    if rank > width:
+        raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
 
 
 def _planned(settings: Settings, trained: int, heads: int) -> Plan:

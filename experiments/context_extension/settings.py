@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
 from synthlab.alignment.regularizer import Distance
 from synthlab.config.base import Member, Seed
@@ -11,6 +11,7 @@ from synthlab.config.registry import STRICT, validated
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
 
 
 class AlignmentSettings(BaseModel):
@@ -28,16 +29,16 @@ class TrainingSettings(BaseModel):
     """How the model is trained."""
 
     model_config = STRICT
-    steps: PositiveInt
-    batch: PositiveInt
-    accumulate: PositiveInt
+    steps: Count
+    batch: Count
+    accumulate: Count
     optimizer: Text
-    lr: PositiveFloat
+    lr: Annotated[float, Field(gt=0, le=10**6)]
     warmup: NonNegativeFloat
     schedule: Literal["linear", "cosine", "constant", "constant_with_warmup"]
     clip: PositiveFloat
     weight_decay: NonNegativeFloat
-    save_every: PositiveInt
+    save_every: Count
     checkpointing: bool
 
 
@@ -45,7 +46,7 @@ class EvaluationSettings(BaseModel):
     """On what it is tested."""
 
     model_config = STRICT
-    texts: PositiveInt
+    texts: Count
     held_out: Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -62,8 +63,8 @@ class Settings(BaseModel):
     pattern: Member
     adapters: Member
     factor: Annotated[int, Field(ge=1, le=1000)]
-    trained: PositiveInt | None
-    window: Annotated[int, Field(ge=2)] | None
+    trained: Count | None
+    window: Annotated[int, Field(ge=2, le=10**9)] | None
     alignment: AlignmentSettings
     training: TrainingSettings
     evaluation: EvaluationSettings

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import nn
 from transformers import (  # pyright: ignore[reportMissingImports]
     PrinterCallback,
     Trainer,
@@ -82,8 +83,11 @@ def _last_whole(folder: Path) -> str | None:
 def arguments_of(settings: Settings, device: str) -> TrainingArguments:
     """The settings as Transformers has them. Raises InputError for what it refuses, before anything is written."""
     try:
-        return _arguments(settings, device)
-    except (ValueError, ImportError) as error:
+        arguments = _arguments(settings, device)
+        stand_in: Any = nn.Identity()  # some optimizers refuse to be looked up without a model
+        Trainer.get_optimizer_cls_and_kwargs(arguments, stand_in)  # raises where the optimizer is not installed
+        return arguments
+    except (ValueError, ImportError, RuntimeError) as error:
         raise InputError(f"training: {in_one_line(error)[:300]}") from None
 
 
