@@ -106,6 +106,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
             if source.endswith(".parquet"):
                 table = pd.read_parquet(source)
             else:
+                _check_last_line(source)
                 table = pd.read_csv(source, dtype={"id": str}, low_memory=False)
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
@@ -115,6 +116,14 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
     if table.empty:
         raise InputError(f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
     return table
+
+
+def _check_last_line(source: str) -> None:
+    """Raise ValueError for a file that ends within a line, as one does whose copying or writing was cut off."""
+    with open(source, "rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        if file.read() not in (b"", b"\n"):
+            raise ValueError("its last line is cut off: no newline at the end")
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -8,7 +8,8 @@ from support.records import encoded, made, record
 from synthlab import load_records
 from synthlab.analysis.comparison import gather
 from synthlab.collect import collect
-from synthlab.compare import main
+from synthlab.compare import _read, main
+from synthlab.errors import InputError
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 
@@ -109,6 +110,22 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, w
     assert err.count("\n") == 1
     assert not (tmp_path / "compare.png").exists()
     assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_a_table_that_ends_within_a_line_is_refused(tmp_path):
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    store = Store(tmp_path / "results")
+    for run in made(1):
+        store.write(run)
+    collect(tmp_path / "results", whole)
+    content = whole.read_bytes()
+    for end in range(len(content) - 1, 0, -1):
+        cut.write_bytes(content[:end])
+        if content[end - 1 : end] == b"\n":
+            break
+        with pytest.raises(InputError, match="its last line is cut off"):
+            _read(str(cut), None)
+    assert len(_read(str(whole), None)) == content.count(b"\n") - 1
 
 
 def test_the_command_tells_every_problem_in_a_line_of_its_own(command):
