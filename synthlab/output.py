@@ -26,7 +26,8 @@ def said() -> Iterator[None]:
         with redirect_stdout(text):
             yield
     finally:
-        say(text.getvalue().rstrip("\n"))
+        if text.getvalue():
+            say(text.getvalue().rstrip("\n"))
 
 
 def open_streams() -> None:

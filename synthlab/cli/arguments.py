@@ -14,8 +14,13 @@ class Parser(argparse.ArgumentParser):
     """Arguments, refused in one line like everything else."""
 
     def error(self, message: str) -> NoReturn:
-        tell(f"error: {message}")
-        sys.exit(2)
+        refuse(message)
+
+
+def refuse(*lines: str) -> NoReturn:
+    """Print a line for each problem with the input, and end the command with status 2."""
+    tell(*(f"error: {line}" for line in InputError(*lines).lines))
+    sys.exit(2)
 
 
 @contextmanager
@@ -24,5 +29,4 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        tell(*(f"error: {line}" for line in error.lines))
-        sys.exit(2)
+        refuse(*error.lines)

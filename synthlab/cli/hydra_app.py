@@ -9,9 +9,11 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stderr
+from io import StringIO
 from typing import Any, cast
 
+from synthlab.cli.arguments import refuse
 from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import conf_dir
@@ -44,7 +46,7 @@ def main(
     try:
         with _sigterm_as_ctrl_c(), report.noting():
             _check_flags(args, no_sweeps)
-            with said() if _only_prints(args) else nullcontext():
+            with _printing(args.package) if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
@@ -152,13 +154,19 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: A
 
 
 def _arrange_arguments() -> Namespace:
-    """Put the command line's flags before its overrides, as Hydra wants them, and return what they say."""
+    """Put the command line's flags before its overrides, as Hydra wants them, and return what they say.
+
+    Where Hydra only prints, it takes no -m.
+    """
     from hydra._internal.utils import get_args_parser
 
-    words = sys.argv[1:]
-    args = get_args_parser().parse_intermixed_args(words)
+    words, parser = sys.argv[1:], get_args_parser()
+    parser.error = lambda message: refuse(message)  # in one line; Hydra's way prints all flags first
+    args = parser.parse_intermixed_args(words)
     for override in args.overrides:
         words.remove(override)
+    if args.multirun and _only_prints(args):
+        args.multirun, words = False, [word for word in words if word not in ("-m", "--multirun")]
     sys.argv[1:] = [*words, *args.overrides]
     return args
 
@@ -182,3 +190,16 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
 def _only_prints(args: Namespace) -> bool:
     """Whether Hydra is to print something about the config, and nothing to run."""
     return any((args.cfg, args.info, args.help, args.hydra_help, args.shell_completion))
+
+
+@contextmanager
+def _printing(package: str | None) -> Iterator[None]:
+    """Print what Hydra says of a config. A ``package`` that is not there is refused, for which Hydra has status 1."""
+    complaint = StringIO()
+    try:
+        with said(), redirect_stderr(complaint) if package else nullcontext():
+            yield
+    except SystemExit as left:
+        if left.code and package:
+            raise InputError(f"--package {package}: there is no such key in the config") from None
+        raise

@@ -7,8 +7,7 @@ from synthlab.cli.run import task
 
 
 def main() -> None:
-    if "-sc" not in sys.argv:  # Hydra completes keys in a single run alone
-        sys.argv.insert(1, "-m")
+    sys.argv.insert(1, "-m")
     hydra_app.main(task, "config")
 
 

@@ -28,8 +28,7 @@ def input_errors(overrides: list[str]) -> Generator[None]:
     except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name
         if isinstance(error, InputError) or not _raised_by_hydra(error):
             raise
-        given = " ".join(overrides) or "command line"
-        raise InputError(f"{given}: {' '.join(str(error).split())}") from None
+        raise InputError(_explain_other(error, overrides)) from None
 
 
 def _explain(error: Exception, overrides: list[str]) -> str:
@@ -53,9 +52,20 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         parent = getattr(cause, "parent_node", None)
         choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
         return unknown_key(_given(key, overrides), sorted(name for name in choices if name != "hydra"))
+    if text.startswith("Could not delete from config."):
+        key = text.split("'")[1]
+        return f"{_given(key, overrides)}: cannot be taken away; {text.removeprefix('Could not delete from config. ')}"
+    if text.startswith("Sweep parameters '"):
+        return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
+    if text.startswith("BasicSweeper does not support"):
+        given = next((given for given in overrides if "interval(" in given), "interval()")
+        return f"{given}: an interval has no list of values; give them one by one, or range(START,STOP,STEP)"
     if text.startswith("Ambiguous value for argument '"):
         return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
     override = getattr(error, "override", None)
+    if str(cause).startswith("Cannot merge DictConfig with"):
+        given = text.removeprefix("Error merging override ")
+        return f"{given}: has keys of its own; give those, as in {given.partition('=')[0]}.KEY=VALUE"
     if override is not None:
         return f"{override}: cannot be read; write key=value, and quote values with special characters"
     if isinstance(error, MissingMandatoryValue):
@@ -64,6 +74,20 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     if key:
         return f"{_given(key, overrides)}: {str(cause).splitlines()[0]}"
     return text
+
+
+def _explain_other(error: Exception, overrides: list[str]) -> str:
+    """The complaint of an error that is none of Hydra's own classes, in one line."""
+    given, text = _being_read(error) or " ".join(overrides) or "command line", " ".join(str(error).split())
+    if isinstance(error, OSError) and error.filename:
+        values = {each: each.partition("=")[2].strip("'\"") for each in overrides}
+        given = next((each for each, value in values.items() if value and value in str(error.filename)), given)
+        return f"{given}: {error.filename} cannot be opened ({error.strerror})"
+    if given.startswith("="):
+        return f"{given}: cannot be read; write key=value"
+    if "must be a string or a list" in text:
+        return f"{given}: must be the name of a file of that group"
+    return f"{given}: {text}"
 
 
 def require_launcher(name: str) -> None:
@@ -87,3 +111,12 @@ def _raised_by_hydra(error: Exception) -> bool:
             last = package
         trace = trace.tb_next
     return last in ("hydra", "omegaconf")
+
+
+def _being_read(error: Exception) -> str | None:
+    """The override that Hydra had in its hands when it raised ``error``; None where that is not known."""
+    trace, found = error.__traceback__, None
+    while trace is not None:
+        found = getattr(trace.tb_frame.f_locals.get("override"), "input_line", found)
+        trace = trace.tb_next
+    return found

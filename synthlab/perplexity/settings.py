@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import BaseModel, Field
 
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
@@ -12,7 +12,9 @@ from synthlab.perplexity.windows import DEFINITIONS, Span
 
 Measure = Literal["disjoint", "strided", "sliding", "last", "misalignment"]
 MEASURES = (*DEFINITIONS, "misalignment")
-Length = Annotated[int, Field(ge=2)]
+LARGEST = 2**40  # of any number: of tokens, more than there are texts
+Length = Annotated[int, Field(ge=2, le=LARGEST)]
+Count = Annotated[int, Field(ge=1, le=LARGEST)]
 
 
 class Settings(BaseModel):
@@ -24,26 +26,26 @@ class Settings(BaseModel):
     runs: str = "results/language"
     texts: str | None = None
     key: str = "text"
-    documents: PositiveInt | None = None
-    tokens: PositiveInt | None = None
+    documents: Count | None = None
+    tokens: Count | None = None
     bos: Literal["none", "document", "window"] | None = None
     lengths: Annotated[list[Length], Field(min_length=1)]
     measures: Annotated[list[Measure], Field(min_length=1)]
-    stride: PositiveInt | None = None
-    seed: Annotated[int, Field(ge=0)] = 0
-    batch: PositiveInt = 4096
+    stride: Count | None = None
+    seed: Annotated[int, Field(ge=0, le=LARGEST)] = 0
+    batch: Count = 4096
     device: str = "auto"
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     results: str = "results"
     tasks: list[str] = Field(default_factory=list)
     task_data: str | None = None
-    task_limit: PositiveInt | None = None
-    task_samples: PositiveInt = 100
+    task_limit: Count | None = None
+    task_samples: Count = 100
 
     @classmethod
     def checked(cls, raw: Mapping[str, Any]) -> "Settings":
         """The settings that a config has. Numbers are read as the names of folders, as a shell gives them."""
-        names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if raw.get(key) is not None}
+        names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if isinstance(raw.get(key), int | float)}
         settings = validated(cls, {**raw, **names}, "")
         shortest = min(settings.lengths)
         problems = []

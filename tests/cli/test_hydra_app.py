@@ -19,7 +19,7 @@ REFUSED_BY_THE_COMMAND = {
     "an odd head width for rope": (["encoding=rope", "model.heads=32"], "model.heads=32: .* even head width"),
     "an override that is none": (["task=["], r"task=\[: cannot be read; write key=value"),
     "a word without value": (["task"], "task: cannot be read; write key=value"),
-    "a key without name": (["=3"], "=3: Config group override must be a string or a list"),
+    "a key without name": (["=3"], "=3: cannot be read; write key=value"),
     "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
     "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
