@@ -201,7 +201,7 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     value = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
         return unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
-    return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
+    return f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"
 
 
 def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
