@@ -11,7 +11,7 @@ from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError
+from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting, NoEvidence
 from synthlab.studies.fitting import left_out
@@ -70,7 +70,7 @@ class AlignmentStudy(Grid, Study):
     def evidence(self, plan, records):
         mine = _finished(plan, records)
         if not mine:
-            raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
+            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
         analysis: Analysis = ANALYSES.build(self.analysis)
         runs = analysis.runs(mine, self._names(plan))
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}

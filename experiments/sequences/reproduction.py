@@ -14,7 +14,7 @@ from experiments.sequences.published import RANGE, published
 from experiments.sequences.suites import SHOWN, Share, bins_of, fitting_of, shares
 from synthlab.config.base import Config
 from synthlab.config.registry import STRICT, unknown
-from synthlab.errors import InputError
+from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting
@@ -97,7 +97,7 @@ class Reproduction(Study):
         """For each task a row for each finished run and range of lengths, the training lengths first."""
         found = {key: self._runs(key, cells, records) for key, cells in plan.cells.items()}
         if all(table.empty for table in found.values()):
-            raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
+            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
         return found
 
     def _runs(self, key: str, cells: list[Cell], records: Mapping[str, Record]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.tables import curves
 from synthlab.config.base import Config
-from synthlab.errors import InputError
+from synthlab.errors import RunsFailed
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import METRICS
 from synthlab.storage.records import Record
@@ -74,7 +74,7 @@ class Suite(Grid, Study):
         found = [bins_of(series, self.fit) for series in _series(plan, records)]
         table = pd.concat(found, ignore_index=True)
         if table.empty:
-            raise InputError(f"{plan.field}: every run diverged; lower protocol.lr")
+            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
         return {"": table}
 
     def fitting(self, evidence, trained):

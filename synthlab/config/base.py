@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, Field, PositiveFloat
+from pydantic import AfterValidator, BaseModel, Field, PositiveFloat
 
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
@@ -45,11 +45,18 @@ def identity_of(config: Mapping[str, Any], results_version: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _no_class(name: str) -> str:
+    """``name``; raises ValueError for one that is written as a class is, of which protocols have none."""
+    if ":" in name:
+        raise ValueError("must be the name of a protocol, which is a file of settings and no class")
+    return name
+
+
 class Protocol(BaseModel):
     """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
 
     model_config = STRICT
-    name: str
+    name: Annotated[str, AfterValidator(_no_class)]
     optimizer: Literal["adam", "sgd"]
     lr: PositiveFloat
     momentum: FractionBelowOne

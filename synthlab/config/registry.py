@@ -8,17 +8,19 @@ import importlib
 import inspect
 import json
 import sys
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Generic, TypeGuard, TypeVar, get_args
+from numbers import Integral, Real
+from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from synthlab.errors import InputError, in_one_line
 
+Answer = TypeVar("Answer")
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
@@ -107,10 +109,50 @@ def asking(field: str, name: str, what: str) -> Generator[None]:
         yield
     except InputError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if ":" not in name:
             raise
         raise InputError(f"{field}={name}: cannot {what} ({in_one_line(error)})") from error
+
+
+def answer(
+    field: str, name: str, told: str, ask: Callable[[], Answer], fits: Callable[[Any], bool], must: str
+) -> Answer:
+    """What a member of a registry, perhaps a class of the user's own, answers when it is asked.
+
+    Args:
+        field: The config group of the member.
+        name: Its name there.
+        told: What is asked, in code: ``width(4)``.
+        ask: Asks it.
+        fits: Whether an answer will do.
+        must: What an answer must be, in words.
+
+    Returns:
+        The answer. Raises InputError, in one line, for one that does not fit, and for whatever is raised instead.
+    """
+    with asking(field, name, f"say its {told}"):
+        given = ask()
+        if not fits(given):
+            raise InputError(f"{field}={name}: {told} is {' '.join(repr(given).split())}; must be {must}")
+        return given
+
+
+def is_whole(value: Any, low: float, high: float) -> bool:
+    """Whether ``value`` is a whole number from ``low`` to ``high``."""
+    return not isinstance(value, bool) and isinstance(value, Integral) and low <= cast(int, value) <= high
+
+
+def is_number(value: Any, low: float, high: float) -> bool:
+    """Whether ``value`` is a number from ``low`` to ``high``; nan is none."""
+    return not isinstance(value, bool) and isinstance(value, Real) and low <= cast(float, value) <= high
+
+
+def is_truth(value: Any) -> bool:
+    """Whether ``value`` is True or False."""
+    return isinstance(value, bool)
 
 
 def validated(schema: type[Schema], given: Any, field: str) -> Schema:
@@ -159,7 +201,7 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     value = shown(problem["input"])
     if problem["type"] == "extra_forbidden":
         return unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
-    return f"{path}={value}: {problem['msg'].replace('Input should', 'must')}"
+    return f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"
 
 
 def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
@@ -193,6 +235,8 @@ def _import(name: str, field: str) -> Any:
         raise InputError(f"{field}={name}: is not imported, as reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
-    except (Exception, SystemExit) as error:  # a user's module can fail in any way
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a user's module can fail in any way
         reason = in_one_line(error)
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None

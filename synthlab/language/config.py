@@ -37,7 +37,7 @@ class Finetune(BaseModel):
     model_config = STRICT
     steps: Annotated[int, Field(ge=0)]
     lr: PositiveFloat
-    length: Length | None
+    length: Annotated[int, Field(ge=2, le=20_000)] | None
 
 
 class Evaluation(BaseModel):

@@ -5,22 +5,26 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from synthlab.alignment.windows import both_contexts, min_context
+from synthlab.config.registry import answer, asking, is_whole
 from synthlab.errors import InputError
 from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
+from synthlab.models.building import build_ensemble, check_answers, checked_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
-from synthlab.positions.samplers import SAMPLERS
+from synthlab.positions.samplers import SAMPLERS, checked_sampler
 from synthlab.rng import stream
 
+MOST = 10**6  # tokens of a vocabulary, beyond any use
 LONGEST = 20_000  # tokens of a text for recall
 
 
@@ -66,13 +70,16 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     if problems:
         raise InputError(*problems)
     language = LANGUAGES.build(members["language"])
-    members["language"] = members["language"] | language.completed()
+    members["language"] = members["language"] | _completed(members["language"]["name"], language)
     config = LanguageConfig.checked(config.model_dump() | dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
-    _check_encodings(config)
     _check_positions(config)
+    _check_encodings(config)
     _check_pattern(config)
     ensemble = build_models([config])
+    checked_encoding(config, ensemble)
+    if config.extension is not None:
+        build_extension([config])
     _check_adapters(config, ensemble)
     _check_texts(config, language)
     return config
@@ -87,6 +94,18 @@ def _filled(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, An
 def _window(config: LanguageConfig) -> int:
     """The tokens of a window of the last training."""
     return (config.finetune.steps and config.finetune.length) or config.train_length
+
+
+def _completed(name: str, language: Language) -> Mapping[str, Any]:
+    """The arguments that a language fills in. Raises InputError for one that does not say its sizes."""
+    is_size = partial(is_whole, low=1, high=MOST)
+    answer("language", name, "vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
+    is_mapping = partial(_is_a, kind=Mapping)
+    return answer("language", name, "completed()", language.completed, is_mapping, "a mapping of arguments")
+
+
+def _is_a(value: object, kind: type[Any]) -> bool:
+    return isinstance(value, kind)
 
 
 def _check_alignment(config: LanguageConfig) -> None:
@@ -170,7 +189,7 @@ def _check_positions(config: LanguageConfig) -> None:
     encoding, name = build_encoding(config, field), config.positions["name"]
     if encoding.draws_positions:
         raise InputError(f"positions={name}: {field}={getattr(config, field)['name']} draws positions itself")
-    sampler = SAMPLERS.build(config.positions)
+    sampler = checked_sampler(config.positions, _window(config))
     if sampler.text_length(_window(config)) is not None and config.alignment.windows == 2:
         raise InputError(f"positions={name}: gathers a window from a text; alignment.windows=2 compares two; give 1")
     reach = sampler.reach(_window(config))
@@ -187,7 +206,16 @@ def _check_pattern(config: LanguageConfig) -> None:
         return
     if config.model["name"] != "transformer":
         raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
-    PATTERNS.build(config.pattern).mask(config.model["heads"], _window(config))
+    heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
+    shape = (heads, window, window)
+    answer(
+        "pattern",
+        config.pattern["name"],
+        f"mask({heads}, {window})",
+        lambda: pattern.mask(heads, window),
+        lambda given: isinstance(given, Tensor) and given.dtype == torch.bool and given.shape == shape,
+        f"a tensor of truth values of shape {shape}",
+    )
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
@@ -198,7 +226,8 @@ def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
         raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
     if config.model["name"] != "transformer":
         raise InputError(f"lora={config.lora['name']}: needs model=transformer, not {config.model['name']}")
-    build_adapters(ensemble, [config])
+    with asking("lora", config.lora["name"], "adapt the model"):
+        build_adapters(ensemble, [config])
 
 
 def _check_texts(config: LanguageConfig, language: Language) -> None:
@@ -211,7 +240,21 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
     trained = max(config.alignment.windows * window, gathered or 0)
     tested = max(config.test_length + 1, 2 * config.train_length)
     for length, held_out in ((trained, False), (tested, True)):
-        language.draw(1, length, stream(0, "training"), held_out=held_out)
+        answer(
+            "language",
+            config.language["name"],
+            f"draw(1, {length})",
+            partial(language.draw, 1, length, stream(0, "training"), held_out=held_out),
+            partial(_is_text, length=length, vocabulary=language.vocabulary),
+            f"a tensor of whole numbers of shape (1, {length}), from 0 to {language.vocabulary - 1}",
+        )
+
+
+def _is_text(value: Any, length: int, vocabulary: int) -> bool:
+    """Whether ``value`` holds the tokens of one text."""
+    if not isinstance(value, Tensor) or value.dtype != torch.long or value.shape != (1, length):
+        return False
+    return 0 <= int(value.min()) <= int(value.max()) < vocabulary
 
 
 def build_encoding(config: LanguageConfig, field: str) -> Encoding:
@@ -219,9 +262,11 @@ def build_encoding(config: LanguageConfig, field: str) -> Encoding:
     InputError."""
     dims = Dims(config.model["width"], config.model["heads"])
     try:
-        return ENCODINGS.build(getattr(config, field), dims, field=field)
+        encoding = ENCODINGS.build(getattr(config, field), dims, field=field)
     except InputError as error:  # an encoding does not know for what it is made
         raise InputError(*(line.replace("encoding.", f"{field}.") for line in error.lines)) from None
+    check_answers(field, getattr(config, field)["name"], encoding)
+    return encoding
 
 
 def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
@@ -229,7 +274,8 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     first = configs[0]
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
     extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
-    extension.initialise([stream(config.seed, "extension") for config in configs])
+    with asking("extension", str((first.extension or {}).get("name")), "be part of a model"):
+        extension.initialise([stream(config.seed, "extension") for config in configs])
     return extension
 
 
@@ -244,7 +290,5 @@ def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> Ad
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
-    first = configs[0]
-    make_encoding = partial(ENCODINGS.build, first.encoding)
-    vocabulary = LANGUAGES.build(first.language).vocabulary
-    return MODELS.build(first.model, make_encoding, [stream(config.seed, "initial") for config in configs], vocabulary)
+    generators = [stream(config.seed, "initial") for config in configs]
+    return build_ensemble(MODELS, configs, generators, LANGUAGES.build(configs[0].language).vocabulary)

@@ -3,9 +3,13 @@
 N is the number of a window's tokens and s the ``factor`` by which texts will be longer.
 """
 
-import torch
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from synthlab.config.registry import Registry
+import torch
+from torch import Tensor
+
+from synthlab.config.registry import Registry, answer, is_whole
 from synthlab.positions.cream import Cream
 from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, subsets, uniform
 
@@ -129,3 +133,45 @@ SAMPLERS = Registry(
         "randpos": RandPos,
     },
 )
+
+FARTHEST = 10**9  # positions beyond any use
+
+
+def checked_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
+    """The sampler that ``config`` describes. Raises InputError for one that does not say what it does to windows of
+    ``length`` tokens, or gives them other positions than it says."""
+    sampler, name = SAMPLERS.build(config), config["name"]
+
+    def asked(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
+        return answer("positions", name, told, ask, fits, must)
+
+    reach = asked(
+        f"reach({length})",
+        lambda: sampler.reach(length),
+        lambda given: is_whole(given, length, FARTHEST),
+        f"a whole number from {length} to {FARTHEST:g}",
+    )
+    text = asked(
+        f"text_length({length})",
+        lambda: sampler.text_length(length),
+        lambda given: given is None or is_whole(given, length, FARTHEST),
+        f"a whole number from {length} to {FARTHEST:g}, or None",
+    )
+    asked(
+        f"window(1, {length})",
+        lambda: sampler.window(1, length, torch.Generator().manual_seed(0)),
+        lambda given: (
+            isinstance(given, Window)
+            and _are_places(given.positions, length, reach)
+            and (given.places is None if text is None else _are_places(given.places, length, text))
+        ),
+        f"a Window of whole numbers of shape (1, {length}), positions below {reach} and places in the text",
+    )
+    return sampler
+
+
+def _are_places(values: Any, length: int, end: int) -> bool:
+    """Whether ``values`` are those of one window, from 0 on and below ``end``."""
+    if not isinstance(values, Tensor) or values.dtype != torch.long or values.shape != (1, length):
+        return False
+    return 0 <= int(values.min()) <= int(values.max()) < end

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -10,8 +9,8 @@ from torch import nn
 
 from synthlab.config.registry import Registry, asking
 from synthlab.errors import InputError
+from synthlab.models.building import build_ensemble, checked_encoding
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import encoding_of
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
@@ -21,6 +20,8 @@ from synthlab.regression.tasks import TASKS, Task
 from synthlab.rng import stream
 from synthlab.training.memory import check_buildable
 
+TRIED = 4  # sequences whose targets are looked at before training: one of zeros, one of ones, two random
+ROUNDING = 1e-4  # of the largest target: how far outside of the span one may lie
 MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
 
@@ -76,24 +77,14 @@ def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
 def build_models(configs: Sequence[RunConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for models that cannot form an
     ensemble."""
-    make_encoding = partial(ENCODINGS.build, configs[0].encoding)
-    generators = [stream(config.weight_seed, "initial") for config in configs]
-    with asking("encoding", configs[0].encoding["name"], "be part of a model"):
-        ensemble = MODELS.build(configs[0].model, make_encoding, generators)
-    for name, parameter in ensemble.named_parameters():
-        if parameter.shape[:1] != (len(configs),):
-            field = "encoding" if name.startswith("encoding.") else "model"
-            raise InputError(
-                f"{field}={getattr(configs[0], field)['name']}: parameter {name.split('.')[-1]} has shape "
-                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.ensemble_parameter"
-            )
-    return ensemble
+    return build_ensemble(MODELS, configs, [stream(config.weight_seed, "initial") for config in configs])
 
 
 def _check(config: RunConfig, parts: Parts) -> None:
     """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
+    longest = checked_encoding(config, parts.model).longest()
     for name in ("train_length", "test_length"):
-        length, longest = getattr(config, name), _longest(config, parts.model)
+        length = getattr(config, name)
         if length > longest:
             raise InputError(
                 f"{name}={length}: encoding={config.encoding['name']} has {longest + 2} positions, BOS and EOS "
@@ -108,19 +99,10 @@ def _check(config: RunConfig, parts: Parts) -> None:
             f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
             f"null chooses a shift that fits"
         )
+    _check_targets(config, parts, (low, high))
     if config.evaluation.largest < high:
         largest = config.evaluation.largest
         raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
-
-
-def _longest(config: RunConfig, model: nn.Module) -> int | float:
-    """The longest sequence that the model's encoding supports."""
-    with (
-        asking("model", config.model["name"], "say its encoding"),
-        asking("encoding", config.encoding["name"], "say the longest sequence it can serve"),
-    ):
-        longest = encoding_of(model).longest()
-        return longest if isinstance(longest, int) else float(longest)
 
 
 def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
@@ -136,6 +118,25 @@ def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
     if not -math.inf < span[0] <= span[1] < math.inf:
         raise InputError(f"task={name}: span({length}) is {bounds!r}; must be two finite numbers, the smaller first")
     return float(span[0]), float(span[1])
+
+
+def _check_targets(config: RunConfig, parts: Parts, span: tuple[float, float]) -> None:
+    """Refuse a task whose targets, of a few sequences, have another shape than the symbols or lie outside its span."""
+    name, length, (low, high) = config.task["name"], max(config.train_length, config.test_length), span
+    drawn = torch.randint(2, (TRIED - 2, length), generator=torch.Generator().manual_seed(0))
+    x = torch.cat((torch.zeros(1, length, dtype=torch.long), torch.ones(1, length, dtype=torch.long), drawn))
+    slack = ROUNDING * max(1.0, abs(low), abs(high))
+    with asking("task", name, "say its targets"):
+        targets = parts.task.targets(x)
+        is_tensor = isinstance(targets, torch.Tensor)
+        if not is_tensor or targets.shape != x.shape:
+            given = f"shape {tuple(targets.shape)}" if is_tensor else f"type {type(targets).__name__}"
+            raise InputError(f"task={name}: targets have {given}; must be a tensor of shape {tuple(x.shape)}, as x")
+        least, most = float(targets.min()), float(targets.max())
+        if not low - slack <= least <= most <= high + slack:
+            raise InputError(
+                f"task={name}: targets are {least:g} to {most:g}; must lie within span({length}), {low:g} to {high:g}"
+            )
 
 
 def _checked_map(outrep: OutRep, config: RunConfig) -> OutRep:

@@ -1,25 +1,26 @@
 """Build the model of a config, and check the config before anything runs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
 from torch import nn
 
-from synthlab.config.registry import Registry, asking
+from synthlab.config.registry import Registry, answer, is_number, is_truth, is_whole
 from synthlab.errors import InputError
+from synthlab.models.building import build_ensemble, checked_encoding
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.base import encoding_of
 from synthlab.models.language_model import MODELS
-from synthlab.positions.samplers import SAMPLERS
+from synthlab.positions.samplers import SAMPLERS, checked_sampler
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.problem import Problem
 from synthlab.sequences.problems import PROBLEMS
 from synthlab.training.memory import check_buildable
 
+MOST = 10**6  # tokens of a vocabulary or of an example, beyond any use
 KINDS: dict[str, Registry[Any]] = {"problem": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
 
 
@@ -41,9 +42,8 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     if problems:
         raise InputError(*problems)
     problem = build_problem(members["problem"])
-    with asking("problem", members["problem"]["name"], "say its lengths"):
-        shortest = problem.shortest
-    filled: dict[str, Any] = {"train_from": shortest if config.train_from is None else config.train_from}
+    _check_problem(config, problem)
+    filled: dict[str, Any] = {"train_from": problem.shortest if config.train_from is None else config.train_from}
     if config.bins is None:
         filled["bins"] = [
             each for each in default_bins(config.train_length, config.test_length) if problem.lengths(*each)
@@ -64,10 +64,8 @@ def build_problem(member: Mapping[str, Any]) -> Problem:
 
 def build_models(configs: Sequence[SequencesConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
-    first = configs[0]
-    make_encoding = partial(ENCODINGS.build, first.encoding)
     generators = [stream(config.seed, "initial") for config in configs]
-    return MODELS.build(first.model, make_encoding, generators, build_problem(first.problem).vocabulary)
+    return build_ensemble(MODELS, configs, generators, build_problem(configs[0].problem).vocabulary)
 
 
 def default_bins(train_length: int, test_length: int) -> list[list[int]]:
@@ -80,9 +78,60 @@ def _factor(config: SequencesConfig) -> int:
     """By how much the longest test sequences are longer than those of training, in tokens, rounded up."""
     try:
         problem = build_problem(config.problem)
+        trained, tested = (_width(config, problem, length) for length in (config.train_length, config.test_length))
     except InputError:  # which the caller reports
         return 1
-    return max(1, math.ceil(problem.width(config.test_length) / problem.width(config.train_length)))
+    return max(1, math.ceil(tested / trained))
+
+
+def _width(config: SequencesConfig, problem: Problem, length: int) -> int:
+    """The tokens of the task's examples of ``length``. Raises InputError for a task that does not say."""
+    return answer(
+        "problem",
+        config.problem["name"],
+        f"width({length})",
+        lambda: problem.width(length),
+        lambda given: is_whole(given, 1, MOST),
+        f"a whole number from 1 to {MOST}",
+    )
+
+
+def _check_problem(config: SequencesConfig, problem: Problem) -> None:
+    """Refuse a task, perhaps a class of the user's own, that does not say its sizes."""
+    lengths = sorted({config.train_length, config.test_length})
+    last = lengths[-1]
+
+    def asked(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
+        return answer("problem", config.problem["name"], told, ask, fits, must)
+
+    are_words = partial(_are, kind=str)
+    asked("symbols", lambda: problem.symbols, are_words, "a sequence of words")
+    end = asked("end", lambda: problem.end, lambda given: is_whole(given, 1, MOST), "the number of a token")
+    is_size = partial(is_whole, low=end + 1, high=MOST)
+    asked("vocabulary", lambda: problem.vocabulary, is_size, f"a whole number from {end + 1} to {MOST}")
+    is_first = partial(is_whole, low=0, high=MOST)
+    first = asked("shortest", lambda: problem.shortest, is_first, f"a whole number from 0 to {MOST}")
+    is_last = partial(is_number, low=first, high=math.inf)
+    asked("longest", lambda: problem.longest, is_last, f"a number from shortest={first} on")
+    for length in range(first, last + 1):
+        asked(f"has({length})", partial(problem.has, length), is_truth, "True or False")
+    told, numbers = f"lengths({first}, {last})", set(range(first, last + 1))
+    are_lengths = "whole numbers between the two, in order"
+    has = asked(
+        told,
+        lambda: problem.lengths(first, last),
+        lambda given: isinstance(given, list) and set(given) <= numbers and given == sorted(set(given)),
+        are_lengths,
+    )
+    for length in lengths:
+        _width(config, problem, length)
+    for length in has:
+        is_share = partial(is_number, low=0, high=1)
+        asked(f"chance({length})", partial(problem.chance, length), is_share, "a number from 0 to 1")
+
+
+def _are(values: Any, kind: type[Any]) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(value, kind) for value in values)
 
 
 def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
@@ -137,11 +186,11 @@ def _check_training(config: SequencesConfig) -> None:
 
 def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module) -> None:
     """Refuse encodings and samplers that cannot give positions to padded rows, or to the longest."""
-    encoding, name, sampler = encoding_of(model), config.encoding["name"], SAMPLERS.build(config.positions)
+    encoding, name = checked_encoding(config, model), config.encoding["name"]
     if encoding.depends_on_length:
         raise InputError(f"encoding={name}: depends on the length of a text, which rows of many lengths do not have")
     trained, tested = problem.width(config.train_length), problem.width(config.test_length)
-    chosen = config.positions["name"]
+    chosen, sampler = config.positions["name"], checked_sampler(config.positions, trained)
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:

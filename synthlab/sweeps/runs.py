@@ -40,9 +40,9 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
             records = execute_together(configs, observe, device, store.steps(configs[0]))
             _for_each(records, store.write)
             tracks.end(records)
-    except StoreError:
+    except (StoreError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # whatever a model, a map or a task of the user's own may raise
+    except BaseException as error:  # whatever a model, a map or a task of the user's own may raise
         if _is_schedulers(error):
             raise
         if len(configs) == 1:

@@ -35,7 +35,9 @@ def is_exact(configs: Sequence[Config]) -> bool:
         with one_thread():
             try:
                 _exact[shape, len(tried)] = _is_repeated_alone(tried)
-            except (Exception, SystemExit):  # a user's class may raise anything; training reports it
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # a user's class may raise anything; training reports it
                 return False
     return _exact[shape, len(tried)]
 

@@ -12,7 +12,7 @@ from experiments.sequences.paper import PAPER
 from experiments.sequences.published import RANGE
 from experiments.sequences.suites import bins_of
 from synthlab.config.composition import Composed, as_overrides, compose
-from synthlab.errors import InputError
+from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import METRICS, by_bin
 from synthlab.sequences.outputs import Outputs
@@ -83,3 +83,10 @@ def test_a_run_of_two_series_is_counted_once():
         twice = plan._replace(cells={"": cells})
         found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))[""]
         assert (found.runs, found.finished) == (2, 1)
+
+
+def test_a_suite_of_which_every_run_diverged_has_failed():
+    plan = planned()
+    records = {config.id: replace(execute(config), diverged_at=3, outputs=None) for config in plan.configs}
+    with pytest.raises(RunsFailed, match="every run diverged"):
+        plan.study.evidence(plan, records)

@@ -38,6 +38,21 @@ class RaisingSpan(Length):
         raise KeyError("no\nspan")
 
 
+class FarTargets(Length):
+    def targets(self, x):
+        return super().targets(x) * 1000
+
+
+class NaNTargets(Length):
+    def targets(self, x):
+        return super().targets(x) * float("nan")
+
+
+class OneTarget(Length):
+    def targets(self, x):
+        return super().targets(x)[:, -1]
+
+
 class Undefined(Length):
     def __init__(self, order: "Nowhere" = 3):
         pass

@@ -9,6 +9,7 @@ import torch
 
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
+from synthlab.regression.construction import TRIED
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
 from synthlab.sweeps.trackers.base import Track, Tracker
@@ -21,7 +22,7 @@ class Broken(Task):
         return TASKS["length"]().span(length)
 
     def targets(self, x):
-        if os.path.exists(os.environ["BROKEN"]):
+        if len(x) > TRIED and os.path.exists(os.environ["BROKEN"]):
             raise ZeroDivisionError("over\n  and under")
         return TASKS["length"]().targets(x)
 
@@ -33,7 +34,9 @@ class Exits(Task):
         return TASKS["length"]().span(length)
 
     def targets(self, x):
-        sys.exit(0)
+        if len(x) > TRIED:
+            sys.exit(0)
+        return TASKS["length"]().targets(x)
 
 
 class Unmade(Task):
@@ -141,6 +144,6 @@ class Deadly(Task):
 
     def targets(self, x):
         own = b"\0-m\0synthlab\0" in Path("/proc/self/cmdline").read_bytes()
-        if not own and os.environ.get("SPARED") != str(os.getpid()):
+        if len(x) > TRIED and not own and os.environ.get("SPARED") != str(os.getpid()):
             os.kill(os.getpid(), signal.SIGKILL)
         return TASKS["length"]().targets(x)

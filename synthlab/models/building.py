@@ -1,0 +1,63 @@
+"""Build ensembles from configs, and ask their encodings, perhaps classes of the user's own, what they can serve."""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from synthlab.config.registry import Registry, answer, asking, is_number, is_truth
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.base import Encoding, encoding_of
+from synthlab.models.layers import Generators
+
+
+def build_ensemble(
+    models: Registry[nn.Module], configs: Sequence[Any], generators: Generators, *sizes: int
+) -> nn.Module:
+    """Initialize the models of runs of one shape, as one ensemble.
+
+    Args:
+        models: The models that the runs choose from.
+        configs: The configs of the runs.
+        generators: Of each run, what its weights are drawn from.
+        sizes: What the model's constructor takes beside, such as the number of tokens.
+
+    Raises:
+        InputError: The models cannot be made, or cannot form an ensemble.
+    """
+    first = configs[0]
+    make_encoding = partial(ENCODINGS.build, first.encoding)
+    with asking("encoding", first.encoding["name"], "be part of a model"):
+        ensemble = models.build(first.model, make_encoding, generators, *sizes)
+    for name, parameter in ensemble.named_parameters():
+        if parameter.shape[:1] != (len(configs),):
+            field = "encoding" if name.startswith("encoding.") else "model"
+            raise InputError(
+                f"{field}={getattr(first, field)['name']}: parameter {name.split('.')[-1]} has shape "
+                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.ensemble_parameter"
+            )
+    return ensemble
+
+
+def checked_encoding(config: Any, model: nn.Module) -> Encoding:
+    """The encoding of a model. Raises InputError for one that does not say what it can serve."""
+    name = config.model["name"]
+    encoding = answer("model", name, "encoding", lambda: encoding_of(model), _is_encoding, "a synthlab.Encoding")
+    check_answers("encoding", config.encoding["name"], encoding)
+    return encoding
+
+
+def check_answers(field: str, name: str, encoding: Encoding) -> None:
+    """Raises InputError for an encoding, of the config group ``field``, that does not say what it can serve."""
+    is_length = partial(is_number, low=0, high=math.inf)
+    answer(field, name, "longest()", encoding.longest, is_length, "a number from 0 on")
+    answer(field, name, "alike_up_to(1)", partial(encoding.alike_up_to, 1), is_length, "a number from 0 on")
+    for trait in ("draws_positions", "depends_on_length"):
+        answer(field, name, trait, partial(getattr, encoding, trait), is_truth, "True or False")
+
+
+def _is_encoding(value: object) -> bool:
+    return isinstance(value, Encoding)
