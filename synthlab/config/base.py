@@ -21,10 +21,13 @@ BOOKKEEPING = ("results", "device", "workers", "retry", "save", "tracker", "batc
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that are no part of a run. Raises InputError for one that was taken away."""
+    """The settings that are no part of a run. Raises InputError for one that was taken away, and for records that would
+    end with the command."""
     missing = [key for key in BOOKKEEPING if key not in raw]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
+    if str(raw["results"]).startswith("memory:"):
+        raise InputError(f"results={raw['results']}: ends with the command, and nothing would be kept; give a folder")
     return {key: raw[key] for key in BOOKKEEPING}
 
 

@@ -82,7 +82,7 @@ class Store:
     def check_shared(self) -> None:
         """Raises InputError unless other processes, such as workers, see this store."""
         if not self.files.is_shared:
-            only = "is seen by no other process; give a folder, or workers=1 without a launcher"
+            only = "is seen by no other process; give a folder, or workers=1"
             raise InputError(f"results={self.files.path('')}: {only}")
 
     def tidy(self) -> None:

@@ -49,9 +49,9 @@ def run(
         A record for each seed, in the order of the seeds.
 
     Raises:
-        InputError: A setting, the folder or the device is refused, and nothing has been trained; or, with ``save``, a
-            run that is trained again gives other numbers than recorded, and both stay as they are.
-        RunsFailed: A run raised an error; all others are recorded.
+        InputError: A setting, the folder or the device is refused, and nothing has been trained.
+        RunsFailed: A run raised an error, or its record cannot be kept: the disk is full, or, with ``save``, a run that
+            is trained again gives other numbers than recorded. All others are recorded.
 
     Example:
         >>> import synthlab

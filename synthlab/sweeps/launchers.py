@@ -69,11 +69,10 @@ class Launcher:
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
 
-        Raises InputError for a store that jobs cannot see, and whatever the launcher does where a job is lost.
+        Raises whatever the launcher does where a job is lost.
         """
         from hydra.core.plugins import Plugins
 
-        sweep.store.check_shared()
         parts = batched(sweep.missing(), self.batches, device)
         jobs = folder.absolute() / "jobs"
         jobs.mkdir(parents=True, exist_ok=True)

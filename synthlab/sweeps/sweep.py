@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import shown, unknown
-from synthlab.errors import DamagedRecord, InputError, RunsFailed
+from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
@@ -92,7 +92,9 @@ class Sweep(Generic[Kept]):
         wait: bool = True,
         tracker: Followed = UNTRACKED,
     ) -> None:
-        """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked."""
+        """Train what is missing and nobody else trains; then ``wait`` for what others train, if so asked.
+
+        Raises RunsFailed where records can no longer be written."""
         if workers > 1:
             self.store.check_shared()
         if wait:  # a job records the runs that do not fit, each as failed
@@ -113,8 +115,10 @@ class Sweep(Generic[Kept]):
                 if not others or self._train_together(others, work, workers, device):
                     for config in suspects:
                         self._train_alone(config, work)
-        except BaseException:
+        except BaseException as error:
             self.leases.release(os.getpid())  # workers that were stopped with the sweep
+            if isinstance(error, StoreError):  # it could be written before: a disk that is full by now
+                raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
             raise
         self.leases.tidy(self.asked.keys() - {config.id for config in self.missing()})
 

@@ -6,10 +6,11 @@ import pickle
 import secrets
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+import synthlab
+from support.quick import QUICK
 from synthlab.errors import InputError, StoreError
 from synthlab.storage.files import Folder, files_at, write_whole
 from synthlab.storage.leases import Leases
@@ -196,18 +197,20 @@ def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
         files.read("x")
 
 
-@pytest.mark.parametrize("workers", [["workers=2"], ["hydra/launcher=ray"]])
-def test_memory_is_refused_where_workers_are_other_processes(invoke, quick, tmp_path, monkeypatch, workers):
-    monkeypatch.chdir(tmp_path)  # where a sweep without a folder writes its tables
-    monkeypatch.setattr("synthlab.errors.find_spec", lambda _: SimpleNamespace(origin="there"))
+def test_memory_serves_one_process():
     address = f"memory://{secrets.token_hex(4)}"
-    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"results={address}", *workers)
-    line = f"error: results={address}: is seen by no other process; give a folder, or workers=1 without a launcher"
-    assert (outcome.status, outcome.err.splitlines()[-1]) == (2, line)
+    with pytest.raises(
+        InputError, match=f"results={address}: is seen by no other process; give a folder, or workers=1"
+    ):
+        synthlab.run(**QUICK, seeds=2, results=address, workers=2, progress=False)
+    assert len(synthlab.run(**QUICK, seeds=2, results=address, progress=False)) == 2
 
 
-def test_memory_serves_one_process(invoke, quick):
-    assert invoke("synthlab", *quick, f"results=memory://{secrets.token_hex(4)}").status == 0
+@pytest.mark.parametrize("sweep", [[], ["-m", "seed=0,1"]])
+def test_a_command_refuses_memory_of_which_nothing_would_be_left(invoke, quick, sweep):
+    outcome = invoke("synthlab", *quick, *sweep, "results=memory://x")
+    line = "error: results=memory://x: ends with the command, and nothing would be kept; give a folder\n"
+    assert (outcome.status, outcome.err) == (2, line)
 
 
 @pytest.mark.parametrize("command", [["experiments", "figure=1"], ["theory"]])

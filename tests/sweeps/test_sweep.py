@@ -263,9 +263,9 @@ def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypat
 
     monkeypatch.setattr(Store, "write", until_full)
     outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
-    assert outcome.status == 2
+    assert outcome.status == 1
     assert outcome.err.splitlines()[-1].startswith(
-        f"error: results={tmp_path}: cannot be written (No space left on dev"
+        f"failed: results={tmp_path}: cannot be written (No space left on dev"
     )
     monkeypatch.undo()
     assert len(list(Store(tmp_path).ids())) == 2
@@ -283,8 +283,8 @@ def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp
 
     monkeypatch.setattr(Folder, "write", full)
     outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
-    assert outcome.status == 2
-    assert outcome.err.splitlines()[-1].startswith(f"error: results={tmp_path}: cannot be written (No space left on")
+    assert outcome.status == 1
+    assert outcome.err.splitlines()[-1].startswith(f"failed: results={tmp_path}: cannot be written (No space left on")
 
 
 def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_path):

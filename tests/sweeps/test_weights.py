@@ -15,7 +15,7 @@ from support.quick import QUICK
 from support.records import final_weights, record, with_weights
 from support.small import small
 from synthlab.collect import collect
-from synthlab.errors import DamagedRecord, InputError, StoreError
+from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.checkpoints import WEIGHTS
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, Sweep, ensure
@@ -118,7 +118,7 @@ def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
 def test_other_numbers_end_the_sweep_in_one_line_and_leave_the_record(tmp_path):
     (made,) = ensure([config()], Store(tmp_path), progress=False)
     Store(tmp_path / "other").write(replace(made, metrics=made.metrics.assign(bias=0.0)))
-    with pytest.raises(StoreError, match="gives other numbers"):
+    with pytest.raises(RunsFailed, match="gives other numbers"):
         synthlab.run(**QUICK, results=tmp_path / "other", progress=False, save="weights")
     left = Store(tmp_path / "other")
     assert not left.read(made.config.id).weights
@@ -130,7 +130,7 @@ def test_a_run_that_diverges_when_trained_again_ends_the_sweep(tmp_path):
     run = config(*EXPLOSIVE)
     finished = replace(record(), config=run)  # as a machine that rounds otherwise may have it
     Store(tmp_path).write(finished)
-    with pytest.raises(StoreError, match=f"runs/{run.id}: trained again, this run gives other numbers"):
+    with pytest.raises(RunsFailed, match=f"runs/{run.id}: trained again, this run gives other numbers"):
         ensure([run], Store(tmp_path, "weights"), progress=False)
     assert Store(tmp_path).read(run.id).status == "finished"
 
@@ -138,7 +138,7 @@ def test_a_run_that_diverges_when_trained_again_ends_the_sweep(tmp_path):
 def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):
     configs = [config(f"seed={seed}") for seed in range(3)]
     Store(tmp_path).write(replace(record(), config=configs[0]))
-    with pytest.raises(StoreError, match=f"runs/{configs[0].id}: .* gives other numbers"):
+    with pytest.raises(RunsFailed, match=f"runs/{configs[0].id}: .* gives other numbers"):
         ensure(configs, Store(tmp_path, "weights"), progress=False)
     assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
 
@@ -163,7 +163,7 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
     ensure(broken[:1], Store(tmp_path), progress=False)
     flag.touch()
     line = rf"runs/{broken[0].id}: its weights could not be made .ZeroDivisionError: over and under.; the record stays"
-    with pytest.raises(StoreError, match=line):
+    with pytest.raises(RunsFailed, match=line):
         ensure(broken, Store(tmp_path, "weights"), progress=False)
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))
     flag.unlink()
