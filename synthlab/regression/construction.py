@@ -99,6 +99,13 @@ def _check(config: RunConfig, parts: Parts) -> None:
             f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
             f"null chooses a shift that fits"
         )
+    with asking("outrep", config.outrep["name"], "map the task's targets"):
+        least, most = outrep.forward(torch.tensor([low, high]))
+        if low < high and least == most:
+            raise InputError(
+                f"outrep.shift={shift:g}: outrep={config.outrep['name']} takes targets of {low:g} and of {high:g} to "
+                f"one number, {float(least):g}; null chooses a shift that fits"
+            )
     _check_targets(config, parts, (low, high))
     if config.evaluation.largest < high:
         largest = config.evaluation.largest

@@ -71,6 +71,10 @@ REFUSED_AS_A_RUN = {
     "a fractional seed": (["seed=1.5"], "seed=1.5: must be a valid integer"),
     "a truth value for a number": (["model.depth=true"], "model.depth=true: must be a valid integer"),
     "nothing for a number": (["model.depth=null"], "model.depth=null: must be a valid integer"),
+    "a shift that swallows the targets": (
+        ["outrep=log", "outrep.shift=1e30"],
+        r"outrep.shift=1e\+30: outrep=log takes targets of 0 and of 1 to one number, 69.0776; null chooses a shift",
+    ),
     "power zero": (["outrep=power", "outrep.p=0"], "outrep.p=0: must not be 0"),
     "too small a limit": (["task=length", "evaluation.largest=5"], "evaluation.largest=5: must be at least"),
     "an encoding for the theory's model": (["model=linear", "encoding=rope"], "model=linear: .* choose encoding=nope"),
