@@ -18,6 +18,7 @@ from torch import Tensor
 
 from synthlab.alignment.divergence import Divergence, divergence
 from synthlab.alignment.windows import both_contexts
+from synthlab.config.arguments import checked
 from synthlab.errors import InputError
 
 Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
@@ -53,6 +54,7 @@ class Misalignment(NamedTuple):
     squared: Estimate
 
 
+@checked
 @torch.no_grad()
 def misalignment(
     model: Model,
@@ -108,6 +110,13 @@ def misalignment(
     needed = high if form == "last" else 2 * high - low
     if not 1 <= low <= high or (form == "overlap" and low == high):
         raise InputError(f"low={low}: must be at least 1 and {'at most' if form == 'last' else 'under'} high={high}")
+    if batch < 1:
+        raise InputError(f"batch={batch}: must be 1 or more")
+    if not len(texts):
+        raise InputError("texts: there is none; must be one or more")
+    if positions is not None and (len(positions) != len(texts) or positions.shape[1] < texts.shape[1]):
+        given, least = list(positions.shape), list(texts.shape)
+        raise InputError(f"positions: of shape {given}; must have a row of as many or more for texts {least}")
     if texts.shape[1] < needed:
         raise InputError(f"texts: have {texts.shape[1]} tokens each; must be at least {needed} for high={high}")
     compare = _at_ends if form == "last" else _along

@@ -22,6 +22,7 @@ from torch.nn import functional as F
 from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model
 from synthlab.alignment.windows import both_contexts, min_context
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError
 
 Distance = Literal["sce", "excess"]
@@ -35,6 +36,7 @@ class AlignedLoss(NamedTuple):
     misalignment: Float[Tensor, "*E"]
 
 
+@checked
 def aligned_loss(
     model: Model,
     tokens: Int[Tensor, "B T"],
@@ -77,6 +79,18 @@ def aligned_loss(
         >>> bool(torch.isclose(loss.total, loss.training + 0.1 * loss.misalignment))
         True
     """
+    if length < 1:
+        raise InputError(f"length={in_short(length)}: must be 1 or more")
+    if tokens.shape[1] <= length:
+        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {in_short(length)} of a window")
+    if not len(tokens):
+        raise InputError("tokens: there are no texts; must be one or more")
+    if positions is not None and positions.shape != tokens.shape:
+        raise InputError(f"positions: of shape {list(positions.shape)}; must be {list(tokens.shape)}, as tokens")
+    if not alpha >= 0:
+        raise InputError(f"alpha={alpha}: must be 0 or more")
+    if not 0 <= context <= 1:
+        raise InputError(f"context={context}: must be from 0 to 1, a fraction of length")
     inputs = [tokens] if positions is None else [tokens, positions]
     first, second = model(*(each[:, :length] for each in inputs)), model(*(each[:, -length:] for each in inputs))
     return combined(first, second, tokens, alpha, min_context(length, context), distance)

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from synthlab.config.arguments import listed
 from synthlab.config.registry import did_you_mean, shown
 from synthlab.errors import InputError
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 OPERATORS = ("=", "!=", *COMPARED)
+MOST = 100_000  # values of a condition, and conditions
 Where = str | Iterable[str] | Mapping[str, Any] | None
 
 
@@ -50,7 +52,7 @@ def conditions(where: Where) -> list[Condition]:
         return []
     if isinstance(where, Mapping):
         return [Condition(str(name), "=", tuple(map(as_text, _listed(value)))) for name, value in where.items()]
-    texts = [where] if isinstance(where, str) else list(where)
+    texts = [where] if isinstance(where, str) else listed("where", where, MOST)
     return [_condition(word) for text in texts for word in str(text).split()]
 
 
@@ -66,24 +68,24 @@ def check(condition: Condition, columns: Collection[str]) -> None:
     """Raise InputError if ``columns`` lack the condition's."""
     if condition.column not in columns:
         close = did_you_mean(condition.column, columns)
-        raise InputError(f"where={condition}: unknown column{close}; choose from {', '.join(columns)}")
+        raise InputError(f"where={shown(str(condition))}: unknown column{close}; choose from {', '.join(columns)}")
 
 
 def _condition(word: str) -> Condition:
     match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(.*)", word)
     if not match:
-        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
     if text.startswith("="):
-        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     if sign in COMPARED and (len(values) > 1 or _number(text) is None):
-        raise InputError(f"where={word}: {sign} takes one number")
+        raise InputError(f"where={shown(word)}: {sign} takes one number")
     return Condition(column, sign, values)
 
 
 def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    return listed("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
 
 
 def _number(value: Any) -> float | None:

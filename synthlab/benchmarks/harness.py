@@ -15,12 +15,14 @@ from synthlab.benchmarks.kept import KeptScores, Scored
 from synthlab.benchmarks.made import MADE
 from synthlab.benchmarks.scores import COLUMNS, longbench_groups, rows
 from synthlab.benchmarks.surroundings import own_random_numbers, quiet
+from synthlab.config.arguments import checked
 from synthlab.errors import InputError, require
 from synthlab.output import tell
 
 Scores = Callable[[], pd.DataFrame]
 
 
+@checked
 def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: Any) -> pd.DataFrame:
     """Scores of a model on named tasks.
 
@@ -44,6 +46,7 @@ def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: 
         return scores()
 
 
+@checked
 @contextmanager
 def prepared(
     model: Any,

@@ -8,6 +8,8 @@ from synthlab.benchmarks.counts import common_words, frequent_words
 from synthlab.benchmarks.draws import Draws
 from synthlab.benchmarks.needles import needle, needle_keys, needle_values
 from synthlab.benchmarks.sample import Draft, Encode, Sample, fitted
+from synthlab.config.arguments import checked, in_short
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
 
 MADE: dict[str, Callable[[Draws, float], Draft]] = {
@@ -19,9 +21,11 @@ MADE: dict[str, Callable[[Draws, float], Draft]] = {
     "frequent_words": frequent_words,
     "facts": facts,
 }
+LONGEST = 10**7  # tokens of a text
 WITHOUT_DEPTH = ("common_words", "frequent_words")
 
 
+@checked
 def samples(
     task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
 ) -> Iterator[Sample]:
@@ -54,8 +58,12 @@ def samples(
         >>> sample.target, sample.tokens, sample.room
         (' 41599', 63, 6)
     """
+    if not 1 <= length <= LONGEST:
+        raise InputError(f"length={in_short(length)}: must be from 1 to {LONGEST:,} tokens")
+    if seed < 0 or count < 0:
+        raise InputError(f"count={in_short(count)} seed={in_short(seed)}: must be 0 or more")
     if task not in MADE:
-        raise InputError(f"tasks={task}: must be one of {', '.join(MADE)}")
+        raise InputError(f"task={shown(task)}: must be one of {', '.join(MADE)}")
     if depth is not None and not 0 <= depth <= 1:
         raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
     if depth is not None and task in WITHOUT_DEPTH:

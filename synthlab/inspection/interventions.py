@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import full_name
 
@@ -19,6 +20,7 @@ Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
 HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
 
 
+@checked
 def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
     """Silence a head: what it reads from the values is replaced by 0.
 
@@ -42,6 +44,7 @@ def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
     return replace_head(layer, head, 0.0, tokens)
 
 
+@checked
 def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
     """Replace what a head reads from the values.
 
@@ -83,6 +86,7 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
     return (f"blocks.{layer}.attn.hook_z", replace)
 
 
+@checked
 def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) -> Hook:
     """Replace an activation by that of other sequences (activation patching).
 
@@ -123,11 +127,6 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
         return activation
 
     return (full, replace)
-
-
-def in_short(value: Any) -> str:
-    """A value as an error shows it: in one line of 40 characters or fewer."""
-    return f"{' '.join(repr(value).split()):.40}"
 
 
 def _places(tokens: Any, count: int, name: str) -> Tensor:
