@@ -3,6 +3,8 @@
 import re
 from importlib.util import find_spec
 
+LONGEST, KEPT = 2_000, 180  # letters of a line; of a longer one's beginning and end
+
 
 class InputError(ValueError):
     """Invalid input, refused before anything runs.
@@ -23,8 +25,8 @@ class InputError(ValueError):
     """
 
     def __init__(self, *lines: str):
-        super().__init__("\n".join(lines))
-        self.lines = lines
+        self.lines = tuple(map(_one_line, lines))
+        super().__init__("\n".join(self.lines))
 
     def __reduce__(self):
         # Exceptions are pickled with their message only; this keeps the lines across processes.
@@ -88,6 +90,12 @@ def require(extra: str, *packages: str, what: str) -> None:
 def lacks(what: str, package: str, extra: str) -> str:
     """The line that refuses ``what``, for which ``package`` of an ``extra`` is not installed."""
     return f"{what}: needs {package}; pip install -e '.[{extra}]'"
+
+
+def _one_line(text: str) -> str:
+    """A problem in one line of bounded length, whatever value it repeats: its beginning and its end."""
+    text = text.replace("\r", "\\r").replace("\n", "\\n").replace("\0", "\\0")
+    return text if len(text) <= LONGEST else f"{text[:KEPT]} ... {text[-KEPT:]}"
 
 
 def _is_installed(package: str) -> bool:

@@ -3,12 +3,13 @@
 import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from synthlab.config.arguments import listed
+from synthlab.config.arguments import in_short, listed
 from synthlab.config.registry import did_you_mean, shown
 from synthlab.errors import InputError
 
@@ -53,7 +54,10 @@ def conditions(where: Where) -> list[Condition]:
     if isinstance(where, Mapping):
         return [Condition(str(name), "=", tuple(map(as_text, _listed(value)))) for name, value in where.items()]
     texts = [where] if isinstance(where, str) else listed("where", where, MOST)
-    return [_condition(word) for text in texts for word in str(text).split()]
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"where={in_short(text)}: must be a text, such as task=length")
+    return [_condition(word) for text in texts for word in text.split()]
 
 
 def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
@@ -85,7 +89,12 @@ def _condition(word: str) -> Condition:
 
 
 def _listed(value: Any) -> list[Any]:
-    return listed("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    """One value or several, each a number, a text, a truth value or None. Raises InputError."""
+    values = listed("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    for each in values:
+        if not (each is None or each is pd.NA or isinstance(each, str | Real | np.bool_)):
+            raise InputError(f"where={in_short(each)}: must be a number, a text, a truth value or None")
+    return values
 
 
 def _number(value: Any) -> float | None:

@@ -32,12 +32,13 @@ class Records(list[Record]):
         [1, 5, 10, 12]
     """
 
+    @checked
     def __init__(self, records: Iterable[Record] = ()):
-        records = list(records)
+        super().__init__()
         for record in records:
             if not isinstance(record, Record):
                 raise InputError(f"records: {in_short(record)} is none; must be records, as synthlab.run returns them")
-        super().__init__(records)
+            self.append(record)
 
     def table(self) -> pd.DataFrame:
         """One tidy table.

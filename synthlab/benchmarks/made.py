@@ -1,7 +1,7 @@
 """The tasks that are made here, by name, and their samples."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Sized
 
 from synthlab.benchmarks.chains import facts, tracking
 from synthlab.benchmarks.counts import common_words, frequent_words
@@ -68,10 +68,17 @@ def samples(
         raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
     if depth is not None and task in WITHOUT_DEPTH:
         raise InputError(f"depth={depth:g}: must be left out; the answer of {task} is spread over the text")
+
+    def tokens(text: str) -> Sequence[int]:
+        encoded = encode(text)
+        if not isinstance(encoded, Sized):
+            raise InputError(f"encode: gives {in_short(encoded)} for a text; must give its tokens, a list")
+        return encoded
+
     key = (length,) if depth is None else (length, math.floor(depth * 1e6))
     for index in range(count):
         draws = Draws(seed, task, *key, index)
-        yield fitted(MADE[task](draws, draws.between(0, 1) if depth is None else depth), length, encode, task)
+        yield fitted(MADE[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task)
 
 
 def share(answers: tuple[str, ...] | list[str], text: str) -> float:

@@ -18,10 +18,15 @@ R = TypeVar("R")
 Item = TypeVar("Item")
 
 PATH = os.PathLike[str]
-WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", PATH: "a path"}
-WORDS |= {None: "None", type(None): "None", os.PathLike: "a path"}
-SEVERAL: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts", int | float: "numbers"}
+WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "True or False"} | {
+    PATH: "a path",
+    os.PathLike: "a path",
+    None: "None",
+    type(None): "None",
+}
+SEVERAL: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts", int | float: "numbers", Any: "items"}
 DTYPES = {"Int": "integers", "Float": "floats", "Real": "numbers", "Bool": "truth values"}
+_UNFIT = object()
 _repr = Repr()
 _repr.maxlevel, _repr.maxstring, _repr.maxother, _repr.maxlong = 3, 40, 60, 40
 
@@ -67,9 +72,12 @@ def in_short(value: Any) -> str:
     return f"{' '.join(text.split()):.60}"
 
 
-def listed(field: str, values: Iterable[Item], most: int) -> list[Item]:
-    """``values`` as a list; raises InputError, without reading on, if there are more than ``most``."""
-    found = list(islice(values, most + 1))
+def listed(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:
+    """``values`` as a list; raises InputError if they are none, and, without reading on, for more than ``most``."""
+    try:
+        found = list(islice(values, most + 1))
+    except Exception:  # no list, or what a user's class raises
+        raise InputError(f"{field}={in_short(values)}: must be {must}") from None
     if len(found) > most:
         raise InputError(f"{field}={in_short(values)}: must be at most {most:,}")
     return found
@@ -79,7 +87,7 @@ def _shapes() -> Any:
     """A scope of jaxtyping's of its own: a caller's dimensions may have the same names."""
     import jaxtyping
 
-    return jaxtyping.jaxtyped("context")
+    return cast(Any, jaxtyping).jaxtyped("context")
 
 
 def _problem(name: str, value: Any, kind: Any) -> str | None:
@@ -87,7 +95,7 @@ def _problem(name: str, value: Any, kind: Any) -> str | None:
     from pydantic import ValidationError
 
     try:
-        _adapter(kind).validate_python(_plain(value))
+        _adapter(kind).validate_python(_plain(value, kind))
     except ValidationError as error:
         ranges = {each["msg"] for each in error.errors(include_input=False) if each["type"] in BOUNDS}
         bounds = " and ".join(sorted(ranges)).replace("Input should", "must")
@@ -107,10 +115,12 @@ def _adapter(kind: Any) -> Any:
     return TypeAdapter(kind, config=ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, kind: Any) -> Any:
     """The value as pydantic takes it: NumPy's numbers as Python's, and its arrays and ranges as lists."""
     if isinstance(value, bool):
         return value
+    if _words(kind).startswith(("a number", "a whole number")) and hasattr(value, "dim"):
+        return _UNFIT  # a tensor is no number, though pydantic takes one for it
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
@@ -118,8 +128,8 @@ def _plain(value: Any) -> Any:
             return float(value)
     if isinstance(value, range):
         return list(value[:1])  # all are of one type
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
-        return value.tolist()
+    if type(value).__module__ == "numpy":
+        return getattr(value, "tolist", lambda: value)()
     return value
 
 
@@ -143,4 +153,4 @@ def _words(kind: Any) -> str:
         return "a mapping"
     if hasattr(kind, "dim_str"):  # jaxtyping's
         return f"a tensor of {DTYPES.get(kind.dtype.__name__, 'numbers')} of shape [{', '.join(kind.dim_str.split())}]"
-    return f"a {cast(Any, kind).__name__}"
+    return f"a {kind.__name__}"

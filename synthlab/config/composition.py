@@ -15,7 +15,7 @@ from synthlab.config.complaints import input_errors
 from synthlab.config.registry import unknown_key
 from synthlab.errors import InputError
 
-DEEPEST = 20  # levels of settings given from Python
+DEEPEST, MOST_BITS = 20, 1024  # levels and numbers of settings given from Python
 _turn = threading.RLock()
 
 
@@ -78,7 +78,7 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
     set as the name inside its group, since no config file bears it. Raises InputError for what is no value.
     """
     if prefix.count(".") > DEEPEST:
-        raise InputError(f"{prefix.split('.')[0]}: is a mapping of more than {DEEPEST} levels; must have fewer")
+        raise InputError(f"{prefix:.60}: is a mapping of more than {DEEPEST} levels; must have fewer")
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -88,6 +88,8 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
             yield f"{path}.name", value
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not even print it
+            raise InputError(f"{path}={in_short(value)}: must be a number of fewer digits")
         elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
             yield path, value
         else:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from synthlab.config.arguments import in_short
 from synthlab.errors import InputError
@@ -26,7 +26,7 @@ def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | No
     if path is None:
         return
     try:
-        figure.savefig(path, **how)
+        cast(Any, figure).savefig(path, **how)
     except (OSError, ValueError) as error:  # ValueError: a null character
         import matplotlib.pyplot as plt
 

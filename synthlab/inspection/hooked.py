@@ -162,14 +162,18 @@ class HookedTransformer(nn.Module):
             if isinstance(module, HookPoint):
                 module.name = name
 
+    def __call__(self, tokens: Any, positions: Any = None) -> Any:
+        """What ``forward`` returns."""
+        if not torch.compiler.is_compiling():  # what is exported depends on no number
+            self._check(tokens, positions)
+        return super().__call__(tokens, positions)
+
     def forward(
         self, tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T V"]:
         """The output at every token. A sequence of a regression task is BOS (2), its symbols, EOS (3), and its output
-        is that of EOS. ``positions`` are 0..T - 1 unless given. Raises InputError for what are no such tokens or
-        positions."""
-        if not torch.compiler.is_compiling():
-            self._check(tokens, positions)
+        is that of EOS. ``positions`` are 0..T - 1 unless given. Called as a module, it raises InputError for other
+        tokens and positions."""
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
         h = self.hook_embed(self.embed(tokens))  # B T D
@@ -186,6 +190,7 @@ class HookedTransformer(nn.Module):
         for name, values, (end, what) in (("tokens", tokens, of_tokens), ("positions", positions, of_positions)):
             if values is None and name == "positions":
                 continue
+            values = cast(Tensor, values)
             whole = isinstance(values, Tensor) and values.dtype in (torch.int64, torch.int32)
             if not whole or len(shape) != 2 or list(values.shape) != shape or not values.numel():
                 must = "integers [B, T], one or more" if name == "tokens" else f"integers {shape}, as tokens"

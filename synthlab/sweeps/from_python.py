@@ -3,11 +3,12 @@
 import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from synthlab.analysis.record_list import Records
 from synthlab.config.arguments import checked, in_short, listed
 from synthlab.config.composition import as_overrides, compose
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
@@ -71,7 +72,7 @@ def run(
     launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
     if launchers:
         why = "only sweeps on the command line have launchers; leave it out"
-        raise InputError(*(f"{key}={in_short(value)}: {why}" for key, value in launchers.items()))
+        raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
     raw = compose(list(as_overrides(settings)))
     config, tracker = resolve(raw), tracker_of(raw["tracker"])
     if seeds is not None:
@@ -82,7 +83,9 @@ def run(
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds that a number of seeds, or the seeds themselves, stand for."""
-    chosen: list[Any] = listed("seeds", range(seeds) if isinstance(seeds, Integral) else seeds, MOST)
+    chosen: list[Any] = listed(
+        "seeds", range(int(seeds)) if isinstance(seeds, Integral) else cast(Iterable[int], seeds), MOST
+    )
     if not chosen or not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in chosen):
         raise InputError(f"seeds={in_short(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
     return [int(seed) for seed in chosen]

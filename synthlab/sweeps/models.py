@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from synthlab.config.arguments import checked, in_short
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import IDENTITY, Store
@@ -40,7 +41,7 @@ def train(**settings: Any) -> TrainedModel:
     """
     refused = []
     if "seeds" in settings:
-        refused.append(f"seeds={in_short(settings['seeds'])}: one model has one; give seed")
+        refused.append(f"seeds={shown(settings['seeds'])}: one model has one; give seed")
     if settings.setdefault("save", "weights") is None:
         refused.append("save=null: the weights are always kept; leave it out")
     if refused:

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -15,7 +15,6 @@ from synthlab.config.registry import importing_nothing, shown, unknown
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
-from synthlab.inspection.interventions import Hook
 from synthlab.models.transformer import Decoder
 from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
@@ -153,7 +152,8 @@ class TrainedModel(ABC):
             made = self._hooked = HookedTransformer(self.module)
         return made
 
-    def run_with_cache(self, sequences: Any, hooks: Sequence[Hook] = ()) -> tuple[Prediction, Activations]:
+    @checked
+    def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
         """What the model says, and what it computes at each hook point on the way.
 
         Args:
@@ -183,7 +183,8 @@ class TrainedModel(ABC):
             values, [list(map(self.token_text, row)) for row in tokens.tolist()]
         )
 
-    def run_with_hooks(self, sequences: Any, hooks: Sequence[Hook]) -> Prediction:
+    @checked
+    def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
         """What the model says when ``hooks`` change what it computes.
 
         Args:
