@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import Parser, refusing
+from synthlab.config.arguments import checked
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
@@ -16,6 +17,7 @@ SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # records left out that are named one by one
 
 
+@checked
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 

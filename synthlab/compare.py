@@ -14,6 +14,8 @@ from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import LABELS, draw
 from synthlab.cli.arguments import Parser, refusing
+from synthlab.config.arguments import checked
+from synthlab.config.pictures import check_picture, save_picture
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the same bytes always
 
 
+@checked
 def compare(
     table: pd.DataFrame,
     metric: str = "mse",
@@ -63,28 +66,18 @@ def compare(
         >>> len(figure.axes)
         2
     """
-    if path is not None:
-        _check_picture("path", Path(path))
+    check_picture("path", path, METADATA)
     figure = draw(gather(table, metric, x, by, facet, length))
     if path is not None:
         _save(figure, "path", Path(path))
     return figure
 
 
-def _check_picture(field: str, path: Path) -> None:
-    if path.suffix.lower() not in METADATA:
-        raise InputError(f"{field}={path}: must end in {', '.join(METADATA)}")
-
-
 def _save(figure: "Figure", field: str, path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    try:
-        with plt.rc_context(RC):
-            figure.savefig(path, metadata=METADATA[path.suffix.lower()])
-    except OSError as error:
-        plt.close(figure)
-        raise InputError(f"{field}={path}: cannot be written ({error.strerror})") from None
+    with plt.rc_context(RC):
+        save_picture(figure, field, path, metadata=METADATA[path.suffix.lower()])
 
 
 def _read(source: str, where: list[str] | None) -> pd.DataFrame:
@@ -146,7 +139,7 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
 
     args = _arguments(argv)
     picture = Path(args.out)
-    _check_picture("out", picture)
+    check_picture("out", picture, METADATA)
     data = picture.with_suffix(".points.csv")
     if os.path.realpath(data) == os.path.realpath(args.source):  # takes links in a loop as they are
         raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from synthlab.alignment.divergence import Divergence, divergence
 from synthlab.alignment.windows import both_contexts
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError
 
 Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
@@ -53,6 +54,7 @@ class Misalignment(NamedTuple):
     squared: Estimate
 
 
+@checked
 @torch.no_grad()
 def misalignment(
     model: Model,
@@ -91,7 +93,8 @@ def misalignment(
         differences of probabilities.
 
     Raises:
-        InputError: The lengths do not fit each other, or the texts are too short.
+        InputError: An argument is of another type, the lengths do not fit each other, the texts are too short, or the
+            model gives no logits.
 
     Example:
         The predictions of a model that repeats the last token do not depend on the context length:
@@ -105,14 +108,30 @@ def misalignment(
         >>> abs(estimate.excess.value) < 1e-6, estimate.sce.value > 0  # sce includes the entropies
         (True, True)
     """
-    needed = high if form == "last" else 2 * high - low
+    needed, most = (high, "at most") if form == "last" else (2 * high - low, "under")
+    if batch < 1:
+        raise InputError(f"batch={in_short(batch)}: must be 1 or more")
     if not 1 <= low <= high or (form == "overlap" and low == high):
-        raise InputError(f"low={low}: must be at least 1 and {'at most' if form == 'last' else 'under'} high={high}")
+        raise InputError(f"low={in_short(low)}: must be at least 1 and {most} high={in_short(high)}")
+    if not len(texts):
+        raise InputError("texts: there is none; must be one or more")
     if texts.shape[1] < needed:
-        raise InputError(f"texts: have {texts.shape[1]} tokens each; must be at least {needed} for high={high}")
+        least = f"must be at least {in_short(needed)} for high={in_short(high)}"
+        raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
+    if positions is not None and positions.shape[1] < texts.shape[1]:
+        raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
     compare = _at_ends if form == "last" else _along
-    distances = compare(model, texts, low, high, generator, batch, positions)
+    distances = compare(model, texts, low, high, generator, min(batch, 2 * len(texts)), positions)
     return Misalignment(*(Estimate.of(values) for values in distances))
+
+
+def logits_of(model: Model, *inputs: Tensor) -> Tensor:
+    """What a user's model gives for tokens, and positions. Raises InputError for what are no logits."""
+    logits = model(*inputs)
+    if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
+        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else in_short(logits)
+        raise InputError(f"model: gives {found} for tokens {list(inputs[0].shape)}; must give logits [B, T, V]")
+    return logits
 
 
 def last_logits(
@@ -131,7 +150,7 @@ def last_logits(
     parts = []
     for length, rows in _grouped(lengths, batch):
         where = [] if positions is None else [positions[rows, -(length + more) :]]
-        parts.append((rows, model(texts[rows, -length:], *where)[:, -1].float()))
+        parts.append((rows, logits_of(model, texts[rows, -length:], *where)[:, -1].float()))
     return _in_order(parts)
 
 
@@ -148,7 +167,9 @@ def _along(model: Model, texts: Tensor, low: int, high: int, generator: torch.Ge
     parts = []
     for offset, rows in _grouped(offsets, batch):
         longer, shorter = both_contexts(high, offset, low)
-        first, second = (model(*(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset))
+        first, second = (
+            logits_of(model, *(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset)
+        )
         distances = divergence(first[:, longer], second[:, shorter])
         parts.append((rows, torch.stack([values.mean(-1) for values in distances], -1)))
     return Divergence(*_in_order(parts).unbind(-1))

@@ -20,11 +20,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.alignment.divergence import DISTANCES
-from synthlab.alignment.misalignment import Model
+from synthlab.alignment.misalignment import Model, logits_of
 from synthlab.alignment.windows import both_contexts, min_context
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError
 
 Distance = Literal["sce", "excess"]
+MOST_ALPHA = 1e30
 
 
 class AlignedLoss(NamedTuple):
@@ -35,12 +37,13 @@ class AlignedLoss(NamedTuple):
     misalignment: Float[Tensor, "*E"]
 
 
+@checked
 def aligned_loss(
     model: Model,
     tokens: Int[Tensor, "B T"],
     length: int,
-    alpha: float,
-    context: float = 0.5,
+    alpha: float | int,
+    context: float | int = 0.5,
     distance: Distance = "sce",
     positions: Int[Tensor, "B T"] | None = None,
 ) -> AlignedLoss:
@@ -65,7 +68,8 @@ def aligned_loss(
         cross-entropy of next tokens over both windows.
 
     Raises:
-        InputError: The texts are no longer than a window, or no place has enough context in both windows.
+        InputError: A number is out of its range, the texts are no longer than a window, or no place has enough context
+            in both windows.
 
     Example:
         >>> import torch
@@ -77,9 +81,22 @@ def aligned_loss(
         >>> bool(torch.isclose(loss.total, loss.training + 0.1 * loss.misalignment))
         True
     """
+    if not 0 <= alpha <= MOST_ALPHA:
+        raise InputError(f"alpha={in_short(alpha)}: must be from 0 to {MOST_ALPHA:g}")
+    if not 0 <= context <= 1:
+        raise InputError(f"context={in_short(context)}: must be from 0 to 1, a fraction of length")
+    if length < 1:
+        raise InputError(f"length={in_short(length)}: must be 1 or more")
+    if tokens.shape[1] <= length:
+        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {in_short(length)} of a window")
+    if not len(tokens):
+        raise InputError("tokens: there are no texts; must be one or more")
+    if positions is not None and positions.shape != tokens.shape:
+        raise InputError(f"positions: of shape {list(positions.shape)}; must be {list(tokens.shape)}, as tokens")
     inputs = [tokens] if positions is None else [tokens, positions]
-    first, second = model(*(each[:, :length] for each in inputs)), model(*(each[:, -length:] for each in inputs))
-    return combined(first, second, tokens, alpha, min_context(length, context), distance)
+    windows = slice(None, length), slice(-length, None)
+    first, second = (logits_of(model, *(each[:, window] for each in inputs)) for window in windows)
+    return combined(first, second, tokens, float(alpha), min_context(length, context), distance)
 
 
 def combined(

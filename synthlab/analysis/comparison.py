@@ -10,7 +10,7 @@ from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric
 from synthlab.analysis import curves as plots
 from synthlab.analysis.curves import STYLES
 from synthlab.analysis.tables import GROUPS, over_seeds, varying, with_followers
-from synthlab.config.registry import unknown
+from synthlab.config.registry import shown, unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
@@ -118,15 +118,15 @@ def _checked(
     for part in [] if length is None else length.split(",") if isinstance(length, str) else np.ravel(length):
         try:
             lengths.append(float(part))
-        except ValueError:
+        except (OverflowError, TypeError, ValueError):
             lengths.append(np.nan)
         if lengths[-1] not in tested:
-            lines.append(f"length={part}: must be a length that was tested, {tested.min()} to {tested.max()}")
+            lines.append(f"length={shown(part)}: must be a length that was tested, {tested.min()} to {tested.max()}")
     if length is not None and x == "length":
-        lines.append(f"length={length}: must be left out where x is length, which shows every one")
+        lines.append(f"length={shown(length)}: must be left out where x is length, which shows every one")
     if metric in measures and not _is_by_length(finished, metric):
         lines += [f"{field}=length: {metric} is one number for each run" for field, name in fields if name == "length"]
-        lines += [f"length={length}: {metric} is one number for each run"] * (length is not None)
+        lines += [f"length={shown(length)}: {metric} is one number for each run"] * (length is not None)
     if lines:
         raise InputError(*dict.fromkeys(lines))
     return sorted(set(lengths))

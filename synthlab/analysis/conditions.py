@@ -3,16 +3,19 @@
 import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from synthlab.config.arguments import in_short, listed
 from synthlab.config.registry import did_you_mean, shown
 from synthlab.errors import InputError
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 OPERATORS = ("=", "!=", *COMPARED)
+MOST = 100_000  # values of a condition, and conditions
 Where = str | Iterable[str] | Mapping[str, Any] | None
 
 
@@ -50,8 +53,11 @@ def conditions(where: Where) -> list[Condition]:
         return []
     if isinstance(where, Mapping):
         return [Condition(str(name), "=", tuple(map(as_text, _listed(value)))) for name, value in where.items()]
-    texts = [where] if isinstance(where, str) else list(where)
-    return [_condition(word) for text in texts for word in str(text).split()]
+    texts = [where] if isinstance(where, str) else listed("where", where, MOST)
+    for text in texts:
+        if not isinstance(text, str):
+            raise InputError(f"where={in_short(text)}: must be a text, such as task=length")
+    return [_condition(word) for text in texts for word in text.split()]
 
 
 def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
@@ -66,24 +72,29 @@ def check(condition: Condition, columns: Collection[str]) -> None:
     """Raise InputError if ``columns`` lack the condition's."""
     if condition.column not in columns:
         close = did_you_mean(condition.column, columns)
-        raise InputError(f"where={condition}: unknown column{close}; choose from {', '.join(columns)}")
+        raise InputError(f"where={shown(str(condition))}: unknown column{close}; choose from {', '.join(columns)}")
 
 
 def _condition(word: str) -> Condition:
     match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(.*)", word)
     if not match:
-        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
     if text.startswith("="):
-        raise InputError(f"where={word}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     if sign in COMPARED and (len(values) > 1 or _number(text) is None):
-        raise InputError(f"where={word}: {sign} takes one number")
+        raise InputError(f"where={shown(word)}: {sign} takes one number")
     return Condition(column, sign, values)
 
 
 def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    """One value or several, each a number, a text, a truth value or None. Raises InputError."""
+    values = listed("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    for each in values:
+        if not (each is None or each is pd.NA or isinstance(each, str | Real | np.bool_)):
+            raise InputError(f"where={in_short(each)}: must be a number, a text, a truth value or None")
+    return values
 
 
 def _number(value: Any) -> float | None:

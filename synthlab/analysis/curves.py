@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pandas as pd
 
 from synthlab.analysis.tables import curves
+from synthlab.config.pictures import check_picture, save_picture
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.metrics import METRICS
@@ -199,6 +200,7 @@ def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike[str] | 
     """See ``results.Records.plot``."""
     import matplotlib.pyplot as plt
 
+    check_picture("path", path)
     if metric not in METRICS:
         raise InputError(unknown("metric", metric, METRICS))
     if table.empty or table["length"].isna().all():
@@ -207,6 +209,5 @@ def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike[str] | 
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
     draw_curves(axes, drawn, metric)
     axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
-    if path is not None:
-        figure.savefig(path)
+    save_picture(figure, "path", path)
     return figure

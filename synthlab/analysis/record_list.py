@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -9,6 +10,8 @@ import pandas as pd
 from synthlab.analysis import tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
+from synthlab.config.arguments import checked, in_short
+from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 
@@ -28,6 +31,14 @@ class Records(list[Record]):
         >>> list(records.summary().index)
         [1, 5, 10, 12]
     """
+
+    @checked
+    def __init__(self, records: Iterable[Record] = ()):
+        super().__init__()
+        for record in records:
+            if not isinstance(record, Record):
+                raise InputError(f"records: {in_short(record)} is none; must be records, as synthlab.run returns them")
+            self.append(record)
 
     def table(self) -> pd.DataFrame:
         """One tidy table.
@@ -49,6 +60,7 @@ class Records(list[Record]):
         """
         return tables.summary(self)
 
+    @checked
     def plot(self, metric: str = "mse", path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw a metric against test length, a curve for each config: median over seeds, band from min to max.
 
@@ -73,6 +85,7 @@ class Records(list[Record]):
         return self.summary().to_html()
 
 
+@checked
 def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
     """One tidy table over all runs below a folder of results.
 
@@ -104,7 +117,7 @@ def load_records(results: str | os.PathLike[str] = "results", where: Where = Non
     table = collection.table()
     damaged = collection.damaged
     if damaged:
-        warnings.warn(f"{len(damaged)} damaged records are left out: {'; '.join(damaged.values())}", stacklevel=2)
+        warnings.warn(f"{len(damaged)} damaged records are left out: {'; '.join(damaged.values())}", stacklevel=3)
     for line in collection.unknown_lines():
-        warnings.warn(line, stacklevel=2)
+        warnings.warn(line, stacklevel=3)
     return table

@@ -22,7 +22,7 @@ class Source(NamedTuple):
     @classmethod
     def of(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "Source":
         """The source that a user names. Raises InputError where there is no such folder."""
-        if folder is not None and not Path(folder).is_dir():
+        if folder is not None and not os.path.isdir(folder):  # False for names that cannot be
             raise InputError(f"{field}={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
         return cls(None if folder is None else Path(folder), field)
 

@@ -9,18 +9,21 @@ from functools import partial
 from typing import Any
 
 import pandas as pd
+from torch import nn
 
 from synthlab.benchmarks.data import Source, data_from
 from synthlab.benchmarks.kept import KeptScores, Scored
 from synthlab.benchmarks.made import MADE
 from synthlab.benchmarks.scores import COLUMNS, longbench_groups, rows
 from synthlab.benchmarks.surroundings import own_random_numbers, quiet
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError, require
 from synthlab.output import tell
 
 Scores = Callable[[], pd.DataFrame]
 
 
+@checked
 def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: Any) -> pd.DataFrame:
     """Scores of a model on named tasks.
 
@@ -44,6 +47,7 @@ def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: 
         return scores()
 
 
+@checked
 @contextmanager
 def prepared(
     model: Any,
@@ -86,6 +90,10 @@ def prepared(
         InputError: As of ``evaluate_tasks``.
     """
     require("evaluate", "lm_eval", "transformers", what="tasks")
+    if not isinstance(model, nn.Module) or getattr(model, "config", None) is None:
+        raise InputError(f"model={in_short(model)}: must be a causal model of Transformers")
+    if getattr(tokenizer, "vocab_size", None) is None:
+        raise InputError(f"tokenizer={in_short(tokenizer)}: must be the model's tokenizer")
     made = [name for name in tasks if name in MADE]
     named = [name for name in tasks if name not in MADE]
     _check(tasks, made, limit, lengths, depths)

@@ -1,13 +1,15 @@
 """The tasks that are made here, by name, and their samples."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence, Sized
 
 from synthlab.benchmarks.chains import facts, tracking
 from synthlab.benchmarks.counts import common_words, frequent_words
 from synthlab.benchmarks.draws import Draws
 from synthlab.benchmarks.needles import needle, needle_keys, needle_values
 from synthlab.benchmarks.sample import Draft, Encode, Sample, fitted
+from synthlab.config.arguments import checked, in_short
+from synthlab.config.registry import shown
 from synthlab.errors import InputError
 
 MADE: dict[str, Callable[[Draws, float], Draft]] = {
@@ -19,9 +21,11 @@ MADE: dict[str, Callable[[Draws, float], Draft]] = {
     "frequent_words": frequent_words,
     "facts": facts,
 }
+LONGEST = 10**7  # tokens of a text
 WITHOUT_DEPTH = ("common_words", "frequent_words")
 
 
+@checked
 def samples(
     task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
 ) -> Iterator[Sample]:
@@ -54,16 +58,27 @@ def samples(
         >>> sample.target, sample.tokens, sample.room
         (' 41599', 63, 6)
     """
+    if not 1 <= length <= LONGEST:
+        raise InputError(f"length={in_short(length)}: must be from 1 to {LONGEST:,} tokens")
+    if seed < 0 or count < 0:
+        raise InputError(f"count={in_short(count)} seed={in_short(seed)}: must be 0 or more")
     if task not in MADE:
-        raise InputError(f"tasks={task}: must be one of {', '.join(MADE)}")
+        raise InputError(f"task={shown(task)}: must be one of {', '.join(MADE)}")
     if depth is not None and not 0 <= depth <= 1:
         raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
     if depth is not None and task in WITHOUT_DEPTH:
         raise InputError(f"depth={depth:g}: must be left out; the answer of {task} is spread over the text")
+
+    def tokens(text: str) -> Sequence[int]:
+        encoded = encode(text)
+        if not isinstance(encoded, Sized):
+            raise InputError(f"encode: gives {in_short(encoded)} for a text; must give its tokens, a list")
+        return encoded
+
     key = (length,) if depth is None else (length, math.floor(depth * 1e6))
     for index in range(count):
         draws = Draws(seed, task, *key, index)
-        yield fitted(MADE[task](draws, draws.between(0, 1) if depth is None else depth), length, encode, task)
+        yield fitted(MADE[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task)
 
 
 def share(answers: tuple[str, ...] | list[str], text: str) -> float:

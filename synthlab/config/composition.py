@@ -9,11 +9,13 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any, cast
 
+from synthlab.config.arguments import in_short
 from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
 from synthlab.config.registry import unknown_key
 from synthlab.errors import InputError
 
+DEEPEST, MOST_BITS = 20, 1024  # levels and numbers of settings given from Python
 _turn = threading.RLock()
 
 
@@ -75,6 +77,8 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
     A ``name`` in a mapping chooses the group's file, as it does by itself. A class named ``package.module:Class`` is
     set as the name inside its group, since no config file bears it. Raises InputError for what is no value.
     """
+    if prefix.count(".") > DEEPEST:
+        raise InputError(f"{prefix:.60}: is a mapping of more than {DEEPEST} levels; must have fewer")
     for key, value in values.items():
         path = f"{prefix}{key}"
         if isinstance(value, Mapping):
@@ -84,10 +88,14 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, str) and ":" in value and not path.endswith(".name"):
             yield f"{path}.name", value
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not even print it
+            raise InputError(f"{path}={in_short(value)}: must be a number of fewer digits")
         elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
             yield path, value
         else:
-            raise InputError(f"{path}={value!r}: must be a number, a string, a truth value, None or a mapping of these")
+            raise InputError(
+                f"{path}={in_short(value)}: must be a number, a text, True, False, None or a mapping of these"
+            )
 
 
 def _is_ranges(value: Any) -> bool:

@@ -25,6 +25,7 @@ Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
 MOVED = {"evaluation.seed": "test_seed"}  # keys that were taken away where they are not known, and what does it now
+SHOWN = 200  # letters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 _imports = ContextVar("_imports", default=True)  # whether names of classes may import their modules
 
@@ -180,13 +181,18 @@ def unknown_key(given: str, choices: Sequence[str]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as the command line would write it: ``null``, ``true``, text without quotes."""
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    """A value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
+    try:
+        text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    except Exception:  # too deep, a number of too many digits, a user's class that has no text
+        return f"<{type(value).__name__}>"
+    text = text if text.isprintable() else repr(text)[1:-1]
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
     """``', did you mean X?'`` where a choice is close to ``name``, else nothing."""
-    close = get_close_matches(str(name), [str(choice) for choice in choices], n=1)
+    close = get_close_matches(shown(name), [str(choice) for choice in choices], n=1)
     return f", did you mean {close[0]}?" if close else ""
 
 

@@ -9,10 +9,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from synthlab.config.arguments import in_short
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import HookedTransformer, HookPoint, full_name
-from synthlab.inspection.interventions import Hook, in_short
+from synthlab.inspection.interventions import Hook
 from synthlab.models.encodings import NoPE
 from synthlab.models.encodings.base import Dims
 from synthlab.models.transformer import Decoder

@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from synthlab.config.arguments import in_short
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
 from synthlab.models.attention import Attention, Block
@@ -161,11 +162,18 @@ class HookedTransformer(nn.Module):
             if isinstance(module, HookPoint):
                 module.name = name
 
+    def __call__(self, tokens: Any, positions: Any = None) -> Any:
+        """What ``forward`` returns."""
+        if not torch.compiler.is_compiling():  # what is exported depends on no number
+            self._check(tokens, positions)
+        return super().__call__(tokens, positions)
+
     def forward(
         self, tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T V"]:
         """The output at every token. A sequence of a regression task is BOS (2), its symbols, EOS (3), and its output
-        is that of EOS. ``positions`` are 0..T - 1 unless given."""
+        is that of EOS. ``positions`` are 0..T - 1 unless given. Called as a module, it raises InputError for other
+        tokens and positions."""
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
         h = self.hook_embed(self.embed(tokens))  # B T D
@@ -173,6 +181,22 @@ class HookedTransformer(nn.Module):
         for block in self.blocks:
             h = block(h, positions, self.encoding)
         return self.hook_out(self.head(self.hook_normalized(self.ln_final(h))))
+
+    def _check(self, tokens: Any, positions: Any) -> None:
+        """Raise InputError unless ``tokens`` are known ones, [B, T], and ``positions`` as many, or None."""
+        shape = list(tokens.shape) if isinstance(tokens, Tensor) else []
+        of_positions = (self.encoding.longest() + 2, "positions of the encoding")
+        of_tokens = (self.embed.num_embeddings, "tokens")
+        for name, values, (end, what) in (("tokens", tokens, of_tokens), ("positions", positions, of_positions)):
+            if values is None and name == "positions":
+                continue
+            values = cast(Tensor, values)
+            whole = isinstance(values, Tensor) and values.dtype in (torch.int64, torch.int32)
+            if not whole or len(shape) != 2 or list(values.shape) != shape or not values.numel():
+                must = "integers [B, T], one or more" if name == "tokens" else f"integers {shape}, as tokens"
+                raise InputError(f"{name}={in_short(values)}: must be {must}")
+            if not 0 <= int(values.min()) <= int(values.max()) < end:
+                raise InputError(f"{name}: from {values.min()} to {values.max()}; must be 0 to {end - 1:g}, {what}")
 
     def hook_points(self) -> dict[str, HookPoint]:
         """Every hook point by its name, in the order of computation within each module."""

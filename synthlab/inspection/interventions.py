@@ -12,13 +12,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from synthlab.config.arguments import checked, in_short
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import full_name
 
 Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
+MOST_LAYERS = 10**6
 HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
 
 
+@checked
 def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
     """Silence a head: what it reads from the values is replaced by 0.
 
@@ -29,6 +32,9 @@ def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
 
     Returns:
         A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a head or tokens that there are not.
+
+    Raises:
+        InputError: An argument is of another type, or ``layer`` is negative.
 
     Example:
         >>> import synthlab
@@ -42,6 +48,7 @@ def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
     return replace_head(layer, head, 0.0, tokens)
 
 
+@checked
 def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
     """Replace what a head reads from the values.
 
@@ -57,6 +64,9 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
         A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a head or tokens that there are not,
         and for values that do not fit.
 
+    Raises:
+        InputError: As of ``zero_head``.
+
     Example:
         >>> import synthlab
         >>> from synthlab.inspection import replace_head
@@ -66,6 +76,8 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
         >>> activations["z", 0][0, -1, 1].unique().tolist(), 0.5 in activations["z", 0][0, :-1, 1]
         ([0.5], False)
     """
+    if not 0 <= layer < MOST_LAYERS:
+        raise InputError(f"layer={in_short(layer)}: must be 0 or more, and one of the model's")
 
     def replace(z: Tensor, point: Any) -> Tensor:
         if not isinstance(head, Integral) or isinstance(head, bool) or not 0 <= head < z.shape[2]:
@@ -74,7 +86,7 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
         fitting = z[:, places, head]
         try:
             z[:, places, head] = torch.as_tensor(values, dtype=z.dtype, device=z.device).expand_as(fitting)
-        except (RuntimeError, TypeError, ValueError):
+        except (OverflowError, RuntimeError, TypeError, ValueError):
             given = f" of shape {list(values.shape)}" if isinstance(values, Tensor) else f"={in_short(values)}"
             must = f"must be numbers that broadcast to {list(fitting.shape)}"
             raise InputError(f"values{given} at {point.name}: {must}") from None
@@ -83,6 +95,7 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
     return (f"blocks.{layer}.attn.hook_z", replace)
 
 
+@checked
 def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) -> Hook:
     """Replace an activation by that of other sequences (activation patching).
 
@@ -108,6 +121,8 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
         >>> bool(model.run_with_hooks(["0000"], [everything]).output == other.output)
         True
     """
+    if not source:
+        raise InputError("source: holds no activations; must be those that run_with_cache returns")
     full = name if isinstance(name, str) and name in source else full_name(name, source)
     values = source[full]
     if full.endswith(HEADS_SECOND) and not (isinstance(tokens, slice) and tokens == slice(None)):
@@ -123,11 +138,6 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
         return activation
 
     return (full, replace)
-
-
-def in_short(value: Any) -> str:
-    """A value as an error shows it: in one line of 40 characters or fewer."""
-    return f"{' '.join(repr(value).split()):.40}"
 
 
 def _places(tokens: Any, count: int, name: str) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from synthlab.config.pictures import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations
 
@@ -25,6 +26,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     import matplotlib.pyplot as plt
     from matplotlib.colors import CenteredNorm, PowerNorm
 
+    check_picture("path", path)
     layers = [values for name, values in activations.items() if name.endswith("attn.hook_pattern")]
     if len(layers[0]) != 1:
         raise InputError(f"sequence: there are {len(layers[0])}; must be one, to be drawn")
@@ -52,8 +54,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
         axes.set_yticks(places, labels, fontsize="x-small")
         axes.set_ylabel("token", fontsize="small")
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="attention weight", shrink=0.8)
-    if path is not None:
-        figure.savefig(path)
+    save_picture(figure, "path", path)
     return figure
 
 
@@ -71,6 +72,7 @@ def by_length(
     """A metric at each length, the training lengths shaded; on a logarithmic scale where all values are positive."""
     import matplotlib.pyplot as plt
 
+    check_picture("path", path)
     figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
     axes.axvspan(0.5, train_length + 0.5, color="0.2", alpha=0.1, lw=0)
     axes.plot(metrics["length"], metrics[metric])
@@ -78,6 +80,5 @@ def by_length(
     axes.set_title(f"trained on the shaded lengths, 1 to {train_length}", fontsize="small")
     if (metrics[metric].dropna() > 0).all():
         axes.set_yscale("log")
-    if path is not None:
-        figure.savefig(path)
+    save_picture(figure, "path", path)
     return figure

@@ -3,9 +3,10 @@
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from torch import Tensor
 
+from synthlab.config.arguments import checked
 from synthlab.errors import InputError
 
 
@@ -20,18 +21,26 @@ class Probe(NamedTuple):
     weight: Float[Tensor, " D"]
     offset: float
 
-    def predict(self, features: Float[Tensor, "N D"]) -> Float[Tensor, " N"]:
-        """What the probe reads from each row, in double precision."""
+    @checked
+    def predict(self, features: Real[Tensor, "N D"]) -> Float[Tensor, " N"]:
+        """What the probe reads from each row, in double precision. Raises InputError for rows of another width."""
+        if features.shape[1] != len(self.weight):
+            raise InputError(f"features: have {features.shape[1]} columns; must be {len(self.weight)}, as fitted")
         return features.double() @ self.weight + self.offset
 
-    def r2(self, features: Float[Tensor, "N D"], targets: Float[Tensor, " N"]) -> float:
+    @checked
+    def r2(self, features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> float:
         """The fraction of the variance of ``targets`` that the probe explains: 1 for all of it, 0 for no more than
-        their mean, negative for less. NaN where the targets are all the same."""
+        their mean, negative for less. NaN where the targets are all the same. Raises InputError unless there is a
+        target for each row."""
+        if len(features) != len(targets):
+            raise InputError(f"targets: {len(targets)} for {len(features)} rows; must be one for each")
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")
 
 
+@checked
 def fit_probe(features: Tensor, targets: Tensor) -> Probe:
     """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients.
 
@@ -59,6 +68,8 @@ def fit_probe(features: Tensor, targets: Tensor) -> Probe:
         raise InputError(
             f"features: of shape {list(features.shape)} for targets {list(targets.shape)}; must be [N, D], [N]"
         )
+    if features.is_complex() or targets.is_complex():
+        raise InputError(f"features: {features.dtype} for targets {targets.dtype}; must be real numbers")
     features, targets = features.double().cpu(), targets.double().cpu()
     if not (features.isfinite().all() and targets.isfinite().all()):
         raise InputError("features: not all numbers are finite, or not all targets are")

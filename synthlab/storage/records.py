@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from synthlab.config import arguments
 from synthlab.config.base import Config, kind_of
 from synthlab.errors import OlderRecord, UnknownKind, in_one_line, is_of_memory
 from synthlab.storage.bounds import NotRegular, parse_json
@@ -94,6 +95,7 @@ class Record:
         ``group.key`` (``encoding.base``)."""
         return flat(self.config.model_dump())
 
+    @arguments.checked
     def model(self, step: int | None = None) -> "TrainedModel":
         """The trained model, or the model as it was after ``step``, a point of the training curve. It is loaded where
         weights were kept, else trained again up to there. On the machine that trained it that gives the same model to

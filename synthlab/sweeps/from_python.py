@@ -3,20 +3,23 @@
 import os
 from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, cast
 
 from synthlab.analysis.record_list import Records
+from synthlab.config.arguments import checked, in_short, listed
 from synthlab.config.composition import as_overrides, compose
 from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
+from synthlab.sweeps.grids import MOST
 from synthlab.sweeps.sweep import ensure
 from synthlab.sweeps.trackers import tracker_of
 
 OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
 
 
+@checked
 def run(
     seeds: int | Iterable[int] | None = None,
     results: str | os.PathLike[str] = "results",
@@ -65,7 +68,7 @@ def run(
         synthlab.errors.InputError: task=lenght: unknown, did you mean length?; choose from length, mean, sum
     """
     if seeds is not None and "seed" in settings:
-        raise InputError(f"seeds={seeds}: give either seed or seeds")
+        raise InputError(f"seeds={in_short(seeds)}: give either seed or seeds")
     launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
     if launchers:
         why = "only sweeps on the command line have launchers; leave it out"
@@ -73,15 +76,16 @@ def run(
     raw = compose(list(as_overrides(settings)))
     config, tracker = resolve(raw), tracker_of(raw["tracker"])
     if seeds is not None:
-        config.check_follows(raw, f"seeds={seeds}")
+        config.check_follows(raw, f"seeds={in_short(seeds)}")
     configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
     return ensure(configs, Store(results, save), workers, progress, device, tracker, retry)
 
 
-def _seeds(seeds: Any) -> list[int]:
+def _seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds that a number of seeds, or the seeds themselves, stand for."""
-    number = isinstance(seeds, Integral) and not isinstance(seeds, bool)
-    chosen = list(range(seeds)) if number else list(seeds) if isinstance(seeds, Iterable) else []
-    if not chosen or not all(isinstance(seed, Integral) for seed in chosen):
-        raise InputError(f"seeds={seeds}: must be a number of seeds, 1 or more, or a list of whole numbers")
+    chosen: list[Any] = listed(
+        "seeds", range(int(seeds)) if isinstance(seeds, Integral) else cast(Iterable[int], seeds), MOST
+    )
+    if not chosen or not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in chosen):
+        raise InputError(f"seeds={in_short(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
     return [int(seed) for seed in chosen]

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from synthlab.config.arguments import checked, in_short
 from synthlab.config.registry import shown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
@@ -49,6 +50,7 @@ def train(**settings: Any) -> TrainedModel:
     return record.model()
 
 
+@checked
 def load_model(
     record: Record | str, results: str | os.PathLike[str] = "results", step: int | None = None
 ) -> TrainedModel:
@@ -87,6 +89,6 @@ def load_model(
     """
     if not isinstance(record, Record):
         if not isinstance(record, str) or not IDENTITY.fullmatch(record):
-            raise InputError(f"record={record!r:.40}: must be a record, or the identity of one, 16 hexadecimal digits")
+            raise InputError(f"record={in_short(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
         record = Store(results).read(record)
     return record.config.family.open_model(record, step)  # as Record.model does: a warning names the line that called

@@ -57,6 +57,25 @@ def excess(config: Config, limit: float) -> str | None:
     return _line(fields, max(trained, weights + testing), limit)
 
 
+def check_answerable(config: Config, length: int, kept: int = 1) -> None:
+    """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory.
+
+    Args:
+        config: The run whose model is asked.
+        length: The symbols of the longest sequence.
+        kept: How many layers and sequences keep their attention logits and weights at once.
+    """
+    needed, limit = kept * attended_bytes(config, length), available()
+    if needed > limit:
+        raise InputError(_line(f"sequences: {kept} x {length:,} symbols", needed, limit))
+
+
+def attended_bytes(config: Config, length: int) -> int:
+    """The bytes of the attention logits and weights of a sequence in a layer; 0 for a user's model."""
+    heads = 0 if ":" in config.model["name"] else config.model.get("heads", 1)
+    return NUMBER * 2 * heads * length**2
+
+
 def need(config: Config) -> Need:
     """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
     for a user's model, from its examples alone."""
@@ -70,8 +89,8 @@ def need(config: Config) -> Need:
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
     kept = symbols * depth * (2 * (width + hidden) + heads * length) + depth * config.angles_kept
-    attended = 2 * heads * config.test_length**2 if tested else 0  # logits and weights of a sequence
-    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, NUMBER * attended + DATA * tested)
+    attended = attended_bytes(config, config.test_length) if tested else 0
+    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, attended + DATA * tested)
 
 
 def available(device: str = "cpu") -> float:

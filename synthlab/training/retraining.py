@@ -39,6 +39,6 @@ def train_again(record: Record, step: int) -> bytes:
         warnings.warn(
             f"record {config.id}: trained again, the model has another training curve than recorded; the record may be "
             f"of another machine or version of torch",
-            stacklevel=5,  # the caller of Record.model or load_model, each of which calls open_model
+            stacklevel=6,  # the caller of Record.model or load_model, each of which calls open_model
         )
     return weights_file(ensemble, 0, [config], step)

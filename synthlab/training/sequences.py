@@ -6,18 +6,17 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from synthlab.config.arguments import in_short, listed
 from synthlab.errors import InputError
+
+MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"  # texts of one call; what errors say
 
 
 def listed_texts(sequences: Any) -> list[str]:
     """The sequences, given as texts. Raises InputError for what is no iterable of texts, or one text alone."""
-    try:
-        texts: list[Any] = [None] if isinstance(sequences, str) else list(sequences)
-    except TypeError:  # it has no items
-        texts = [None]
+    texts: list[Any] = [None] if isinstance(sequences, str) else listed("sequences", sequences, MOST, ALLOWED)
     if not all(isinstance(text, str) for text in texts):
-        told = " ".join(repr(sequences).split())
-        raise InputError(f"sequences={told:.40}: must be a list of texts or an integer tensor [N, L]")
+        raise InputError(f"sequences={in_short(sequences)}: must be {ALLOWED}")
     return texts
 
 

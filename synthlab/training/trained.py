@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -10,14 +10,15 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from synthlab.config.arguments import checked
 from synthlab.config.registry import importing_nothing, shown, unknown
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
-from synthlab.inspection.interventions import Hook
 from synthlab.models.transformer import Decoder
 from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
+from synthlab.training.memory import check_answerable
 from synthlab.training.retraining import train_again
 from synthlab.training.sequences import listed_texts, rows_of_symbols
 from synthlab.training.weights import load_weights
@@ -151,7 +152,8 @@ class TrainedModel(ABC):
             made = self._hooked = HookedTransformer(self.module)
         return made
 
-    def run_with_cache(self, sequences: Any, hooks: Sequence[Hook] = ()) -> tuple[Prediction, Activations]:
+    @checked
+    def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
         """What the model says, and what it computes at each hook point on the way.
 
         Args:
@@ -181,7 +183,8 @@ class TrainedModel(ABC):
             values, [list(map(self.token_text, row)) for row in tokens.tolist()]
         )
 
-    def run_with_hooks(self, sequences: Any, hooks: Sequence[Hook]) -> Prediction:
+    @checked
+    def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
         """What the model says when ``hooks`` change what it computes.
 
         Args:
@@ -205,6 +208,7 @@ class TrainedModel(ABC):
         """
         return self.prediction(run_with_hooks(*self._hooked_with_tokens(sequences), hooks))
 
+    @checked
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw where each head attends on one sequence: a panel for each head, a row of panels for each layer.
 
@@ -230,6 +234,7 @@ class TrainedModel(ABC):
 
         return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
 
+    @checked
     def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw a metric of the record against length, the training lengths shaded.
 
@@ -265,7 +270,9 @@ class TrainedModel(ABC):
         if len(lengths.unique()) != 1:
             found = ", ".join(map(str, sorted(set(lengths.tolist()))))
             raise InputError(f"sequences: have lengths {found}; must have one, to be looked into together")
-        return (self.hooked, *self.tokens(x))
+        hooked = self.hooked
+        check_answerable(self.record.config, x.shape[1], len(x) * len(hooked.blocks))
+        return (hooked, *self.tokens(x))
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
@@ -276,6 +283,7 @@ class TrainedModel(ABC):
         if x.shape[1] > longest:
             encoding = self.record.config.encoding["name"]
             raise InputError(f"sequences: one has {x.shape[1]} symbols; encoding={encoding} takes {longest:g}")
+        check_answerable(self.record.config, x.shape[1])
         return x, lengths
 
     def _padded(self, texts: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:

@@ -173,6 +173,19 @@ def test_texts_no_longer_than_a_window_or_offsets_without_overlap_are_refused():
         aligned_loss(model, texts(2, 7), 4, 0.1)
 
 
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"length": -1}, "length=-1: must be 1 or more"),
+        ({"alpha": -0.1}, "alpha=-0.1: must be from 0"),
+        ({"context": 1.5}, "context=1.5: must be from 0 to 1"),
+    ],
+)
+def test_numbers_out_of_range_are_refused(given, line):
+    with pytest.raises(InputError, match=f"^{line}"):
+        aligned_loss(Everything(), texts(2, 6), **{"length": 4, "alpha": 0.1} | given)
+
+
 def test_the_listing_of_appendix_d_departs_as_described():
     """Its lines, in our words: what it computes is not equation 1, and at the largest offset it is no number."""
     first, second = torch.randn(3, 2, 4, 5, generator=torch.Generator().manual_seed(0)).unbind(1)

@@ -130,9 +130,9 @@ def test_run_takes_a_class_of_the_users_own(tmp_path):
     [
         ({"task": "maen"}, "task=maen: unknown, did you mean mean"),
         ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
-        ({"seeds": 2.5}, "seeds=2.5: must be a number of seeds"),
+        ({"seeds": 2.5}, "seeds=2.5: must be a whole number, a list of whole numbers or None"),
         ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
-        ({"seeds": True}, "seeds=True: must be a number of seeds"),
+        ({"seeds": True}, "seeds=True: must be a whole number, a list of whole numbers or None"),
         ({"workers": 0}, "workers=0: must be a whole number"),
         ({"encoding": {"name": "rope", "bsae": 3.0}}, "encoding.bsae=3.0: unknown key, did you mean base"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),

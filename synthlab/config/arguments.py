@@ -1,0 +1,156 @@
+"""Arguments of public functions, checked against their annotations before anything runs."""
+
+import inspect
+import os
+import types
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, suppress
+from functools import cache, wraps
+from itertools import islice
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin
+
+from synthlab.errors import InputError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Item = TypeVar("Item")
+
+PATH = os.PathLike[str]
+WORDS: dict[Any, str] = {int: "a whole number", float: "a number", str: "a text", bool: "True or False"} | {
+    PATH: "a path",
+    os.PathLike: "a path",
+    None: "None",
+    type(None): "None",
+}
+SEVERAL: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "texts", int | float: "numbers", Any: "items"}
+DTYPES = {"Int": "integers", "Float": "floats", "Real": "numbers", "Bool": "truth values"}
+_UNFIT = object()
+_repr = Repr()
+_repr.maxlevel, _repr.maxstring, _repr.maxother, _repr.maxlong = 3, 40, 60, 40
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a public function check each argument against its annotation before it runs.
+
+    It raises InputError with a line for each argument that does not fit, dimensions of one name that differ included.
+    Arguments are passed on as they were given. Those that do not match the signature remain Python's TypeError.
+    """
+    signature = inspect.signature(function)
+    kinds = {
+        name: parameter.annotation
+        for name, parameter in signature.parameters.items()
+        if parameter.annotation not in (parameter.empty, Any)
+        and not isinstance(parameter.annotation, str)
+        and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+    shaped = any(hasattr(part, "dim_str") for kind in kinds.values() for part in (kind, *get_args(kind)))
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # which says what is missing, or too much
+        with _shapes() if shaped else nullcontext():
+            lines = [_problem(name, given[name], kind) for name, kind in kinds.items() if name in given]
+        refused = [line for line in lines if line is not None]
+        if refused:
+            raise InputError(*refused)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def in_short(value: Any) -> str:
+    """A value as an error shows it: in one line of 60 characters or fewer, however large or deep it is."""
+    try:
+        text = _repr.repr(value)
+    except Exception:  # what a user's class raises
+        text = f"<{type(value).__name__}>"
+    return f"{' '.join(text.split()):.60}"
+
+
+def listed(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:
+    """``values`` as a list; raises InputError if they are none, and, without reading on, for more than ``most``."""
+    try:
+        found = list(islice(values, most + 1))
+    except Exception:  # no list, or what a user's class raises
+        raise InputError(f"{field}={in_short(values)}: must be {must}") from None
+    if len(found) > most:
+        raise InputError(f"{field}={in_short(values)}: must be at most {most:,}")
+    return found
+
+
+def _shapes() -> Any:
+    """A scope of jaxtyping's of its own: a caller's dimensions may have the same names."""
+    import jaxtyping
+
+    return cast(Any, jaxtyping).jaxtyped("context")
+
+
+def _problem(name: str, value: Any, kind: Any) -> str | None:
+    """The line that refuses a value; None if it fits."""
+    from pydantic import ValidationError
+
+    try:
+        _adapter(kind).validate_python(_plain(value, kind))
+    except ValidationError as error:
+        ranges = {each["msg"] for each in error.errors(include_input=False) if each["type"] in BOUNDS}
+        bounds = " and ".join(sorted(ranges)).replace("Input should", "must")
+        return f"{name}={in_short(value)}: {bounds or f'must be {_words(kind)}'}"
+    except Exception:  # what a user's class raises when it is looked at
+        return f"{name}={in_short(value)}: must be {_words(kind)}"
+    return None
+
+
+BOUNDS = ("greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number")
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(kind, config=ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False))
+
+
+def _plain(value: Any, kind: Any) -> Any:
+    """The value as pydantic takes it: NumPy's numbers as Python's, and its arrays and ranges as lists."""
+    if isinstance(value, bool):
+        return value
+    if _words(kind).startswith(("a number", "a whole number")) and hasattr(value, "dim"):
+        return _UNFIT  # a tensor is no number, though pydantic takes one for it
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        with suppress(Exception):
+            return float(value)
+    if isinstance(value, range):
+        return list(value[:1])  # all are of one type
+    if type(value).__module__ == "numpy":
+        return getattr(value, "tolist", lambda: value)()
+    return value
+
+
+def _words(kind: Any) -> str:
+    """What values of an annotation are, in words."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind in WORDS:
+        return WORDS[kind]
+    if origin in (Union, types.UnionType):
+        texts = list(dict.fromkeys(map(_words, inner)))
+        return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+    if origin is Literal:
+        return " or ".join(map(str, inner))
+    if origin is Annotated:
+        return _words(inner[0])
+    if origin is not None and issubclass(origin, Callable):
+        return "a function"
+    if origin is not None and issubclass(origin, Iterable):
+        if issubclass(origin, Sequence) or len(inner) == 1:
+            return f"a list of {SEVERAL.get(inner[0], _words(inner[0]))}"
+        return "a mapping"
+    if hasattr(kind, "dim_str"):  # jaxtyping's
+        return f"a tensor of {DTYPES.get(kind.dtype.__name__, 'numbers')} of shape [{', '.join(kind.dim_str.split())}]"
+    return f"a {kind.__name__}"

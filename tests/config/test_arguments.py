@@ -1,0 +1,107 @@
+"""Arguments of public functions, checked by their annotations."""
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+import torch
+from jaxtyping import Float, Int, jaxtyped
+from pydantic import Field
+from torch import Tensor
+
+from synthlab.config.arguments import checked, in_short, listed
+from synthlab.errors import InputError
+
+
+class Unspeakable:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+@checked
+def asked(
+    count: int = 1,
+    share: Annotated[float, Field(ge=0, le=1)] = 0.5,
+    form: Literal["last", "overlap"] = "last",
+    lengths: Sequence[int] = (),
+    function: Callable[..., Any] | None = None,
+    names: Mapping[str, int] | None = None,
+    x: Int[Tensor, "N T"] | None = None,
+    y: Float[Tensor, " N"] | None = None,
+    anything: Any = None,
+    **others: Any,
+) -> dict[str, Any]:
+    """Whatever is given."""
+    return locals()
+
+
+NO_ROW = torch.zeros(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"count": 1.0}, "count=1.0: must be a whole number"),
+        ({"count": True}, "count=True: must be a whole number"),
+        ({"count": Unspeakable()}, "count=<Unspeakable instance at "),
+        ({"share": 2.0}, "share=2.0: must be less than or equal to 1"),
+        ({"share": float("nan")}, "share=nan: must be a finite number"),
+        ({"share": "a\nb"}, r"share='a\nb': must be a number"),
+        ({"form": "first"}, "form='first': must be last or overlap"),
+        ({"lengths": "12"}, "lengths='12': must be a list of whole numbers"),
+        ({"lengths": [1, "a"]}, "lengths=[1, 'a']: must be a list of whole numbers"),
+        ({"function": 3}, "function=3: must be a function or None"),
+        ({"names": [1]}, "names=[1]: must be a mapping or None"),
+        ({"x": NO_ROW}, "must be a tensor of integers of shape [N, T] or None"),
+        (
+            {"x": NO_ROW.long(), "y": torch.zeros(4)},
+            "y=tensor([0., 0., 0., 0.]): must be a tensor of floats of shape [N]",
+        ),
+    ],
+)
+def test_an_argument_that_does_not_fit_is_refused_in_one_short_line(given, line):
+    with pytest.raises(InputError) as caught:
+        asked(**given)
+    assert line in str(caught.value)
+    assert len(caught.value.lines) == 1
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+
+
+def test_each_problem_has_a_line():
+    with pytest.raises(InputError) as caught:
+        asked(count="a", share=-1.0)
+    assert [line.partition("=")[0] for line in caught.value.lines] == ["count", "share"]
+
+
+def test_what_fits_is_passed_on_as_it_was_given():
+    lengths, numbers = range(3), iter([1])
+    given = asked(np.int64(3), lengths=lengths, anything=numbers, other=2)
+    assert isinstance(given["count"], np.int64)
+    assert given["lengths"] is lengths
+    assert next(given["anything"]) == 1
+    assert given["others"] == {"other": 2}
+
+
+def test_a_signature_that_does_not_match_remains_pythons_error():
+    with pytest.raises(TypeError, match="multiple values for argument 'count'"):
+        asked(1, count=1)
+    assert [*inspect.signature(asked).parameters][:2] == ["count", "share"]
+
+
+def test_the_dimensions_of_a_caller_are_its_own():
+    with jaxtyped("context"):
+        assert isinstance(torch.zeros(5, 5).long(), Int[Tensor, "N T"])
+        assert asked(x=NO_ROW.long())["x"].shape == (2, 3)
+
+
+def test_deep_and_endless_values_cost_nothing():
+    deep: list = []
+    for _ in range(10**5):
+        deep = [deep]
+    assert len(in_short(deep)) < 60
+    with pytest.raises(InputError, match="must be at most 10"):
+        listed("seeds", itertools.count(), 10)
