@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EADDRINUSE
+from importlib import import_module
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -33,6 +34,7 @@ from synthlab.errors import InputError
 from synthlab.output import say, tell
 
 silence(MISSING_RENDERERS)  # charts are empty until something is trained
+BOKEHS_ERRORS: Any = import_module("bokeh.protocol.messages.error")  # the package gives this name to a class
 TEMPLATE = Path(__file__).with_name("server.html.j2")
 
 
@@ -112,9 +114,15 @@ class Classroom:
         document.on_session_destroyed(lambda context: page.close())
 
 
+def keep_tracebacks() -> None:
+    """Have Bokeh answer a message that it cannot handle in a line, without a traceback of this program."""
+    BOKEHS_ERRORS.format_exception = lambda *_: ""
+
+
 def serve(settings: Settings, lessons: Lessons) -> None:
     """Serve the page until Ctrl-C. Raises InputError if the address or the port cannot be used."""
     _log_lines()
+    keep_tracebacks()
     local = _is_local(settings.address)
     port = _free_port(settings)
     classroom = Classroom(settings, lessons)
