@@ -97,7 +97,7 @@ def test_files_that_are_too_short_are_refused(tmp_path, content, message):
         ("", "language.path=: is no file"),
         ("/", "language.path=/: is no file"),
         ("/dev/null", "language.path=/dev/null: is no file"),
-        ("x" * 5000, "language.path=x*: .*name too long"),
+        ("x" * 5000, r"language.path=x+\.\.\.: File name too long; must be a file"),
         ("a\nb", r"language.path='a\\nb': is not there"),
         ("a\0b", r"language.path='a\\x00b': "),
     ],
