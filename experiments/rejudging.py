@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import OmegaConf
 
-from synthlab.config.composition import conf_dir
+from synthlab.config.families import conf_dir
 from synthlab.studies.presentation.report import stated
 from synthlab.studies.study import Paper
 

@@ -124,7 +124,8 @@ class BoundConfig(Config):
     """A run for theorem 1: a model of ``language`` under one seed."""
 
     results_version = 1
-    config_name = "theory"
+    SEEDS = ("seed",)
+    default_task = answer = ""  # its language is no task
     folder = "theorem1"
     kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     language: Language

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from classroom.charts.wording import MODELS, in_class
-from synthlab.config.composition import conf_dir
+from synthlab.config.families import conf_dir, tasks_of
 
 WORDS = {
     "task": {"mean": "mean", "length": "length", "sum": "sum"},
@@ -52,7 +52,8 @@ CHANGES = {
 
 def choices(group: str) -> list[tuple[str, str]]:
     """The members of a config group that can be chosen, with their display names."""
-    names = sorted({path.stem for path in (conf_dir() / group).glob("*.yaml")} - set(OMITTED.get(group, ())))
+    files = tasks_of("numbers") if group == "task" else [path.stem for path in (conf_dir() / group).glob("*.yaml")]
+    names = sorted({*files} - set(OMITTED.get(group, ())))
     first = [name for name in FIRST[group] if name in names]
     return [(name, word(group, name)) for name in dict.fromkeys([*first, *names])]
 

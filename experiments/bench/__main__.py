@@ -216,8 +216,8 @@ def answers(effort: Effort) -> Iterator[Row]:
         {name: each.share for name, each in times.items()},
     )
     lengths = [f"train_length={effort.long}", f"test_length={effort.long}"]
-    steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1", "seeds=1"]
-    arguments = ["sequences", "problem=copy", *lengths, *steps]
+    steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1"]
+    arguments = ["run", "task=copy", *lengths, *steps]
     cost = measure(arguments, one_core=True)
     yield Row(
         f"peak memory of copy at length {effort.long}",

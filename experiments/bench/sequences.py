@@ -29,9 +29,8 @@ class Times(NamedTuple):
 
 
 def config_of(*overrides: str) -> SequencesConfig:
-    """The run that overrides of ``conf/sequences.yaml`` describe."""
-    raw = compose(list(overrides), SequencesConfig.config_name)
-    return SequencesConfig.resolved({field: raw[field] for field in SequencesConfig.model_fields if field in raw})
+    """The run that overrides describe."""
+    return SequencesConfig.resolved(compose(list(overrides)))
 
 
 def step_times(seconds: float, *overrides: str) -> Times:
@@ -60,5 +59,5 @@ def step_times(seconds: float, *overrides: str) -> Times:
 
 
 def every_step_times(seconds: float) -> dict[str, Times]:
-    """Of every task as ``conf/problem/`` has it."""
-    return {name: step_times(seconds, f"problem={name}") for name in PROBLEMS}
+    """Of every task as ``conf/task/`` has it."""
+    return {name: step_times(seconds, f"task={name}") for name in PROBLEMS}

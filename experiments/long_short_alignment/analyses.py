@@ -138,8 +138,8 @@ class ByDepth(Analysis):
     def check(cls, study, config):
         super().check(study, config)
         assert isinstance(config, LanguageConfig)  # see ``kind``
-        if not LANGUAGES.find(config.language["name"]).kinds:
-            raise InputError(f"language={config.language['name']}: {study} asks for facts; choose recall or tracking")
+        if not LANGUAGES.find(config.task["name"]).kinds:
+            raise InputError(f"task={config.task['name']}: {study} asks for facts; choose recall or tracking")
 
     def panels(self, runs, records):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])

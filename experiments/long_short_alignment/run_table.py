@@ -18,7 +18,7 @@ SUMMARY = ("loss_1x", "loss_2x", "loss_4x", "loss_8x", "perfect_loss_4x", "sce",
 WITHIN = "_within"  # how columns are called that have the mean over models alike subtracted
 SAME_TARGETS = ["task", "outrep", "seed"]  # models that are alike in these have the same targets
 # The settings that decide what a run is tested on.
-TEXTS = ("language", "train_length", "test_length", "evaluation")
+TEXTS = ("task", "train_length", "test_length", "evaluation")
 # The columns of a record that are averaged over contexts, and what each mean is called: loss_1x, accuracy_4x, ...
 MEANS = {
     "loss": "loss",

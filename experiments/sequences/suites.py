@@ -24,7 +24,7 @@ from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
 
-NAMES = ("problem", "encoding")
+NAMES = ("task", "encoding")
 ROUNDING = 1e-6  # what a multiple of a length may be above a whole number
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from synthlab.analysis.conditions import as_text
 from synthlab.metrics import METRICS, horizon
-from synthlab.regression.config import RunConfig
+from synthlab.config.base import Config
 from synthlab.storage.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
@@ -118,7 +118,7 @@ def _headline(records: Sequence[Record]) -> str:
     same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
-        for name in RunConfig.SEEDS
+        for name in Config.SEEDS
         if name == "seed" or not follows_seed(flat, name)
     ]
     runs = f"{len(records)} run{'s' * (len(records) > 1)}"
@@ -167,7 +167,7 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
 def follows_seed(table: pd.DataFrame, column: str) -> bool:
     """Whether ``column`` of a table of settings holds seeds that all follow ``seed``; kinds of runs that lack it have
     no seed beside that."""
-    if column not in RunConfig.SEEDS:
+    if column not in Config.SEEDS:
         return False
     own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
     return bool((own.isna() | (own == seed)).all())
@@ -181,7 +181,7 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
     test sequences follow the seed, the run of seed 0 counts among the former.
     """
     texts: dict[str, pd.Series] = {}
-    for column in (name for name in RunConfig.SEEDS[1:] if name in table and not follows_seed(table, name)):
+    for column in (name for name in Config.SEEDS[1:] if name in table and not follows_seed(table, name)):
         own, seed = (pd.to_numeric(table[name], errors="coerce") for name in (column, "seed"))
         follow = (own == seed) & (seed.groupby(own).transform("nunique") == 1)
         if own[follow].nunique() > 1:

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from io import StringIO
-from typing import Any, cast
+from pathlib import Path
+from typing import Any
 
 from synthlab.cli.arguments import refuse
 from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
-from synthlab.config.composition import conf_dir
+from synthlab.config.composition import plain
+from synthlab.config.families import conf_dir, expanded, folders
 from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
 from synthlab.output import open_streams, said, tell
 
@@ -46,6 +48,9 @@ def main(
     try:
         with _sigterm_as_ctrl_c(), report.noting():
             _check_flags(args, no_sweeps)
+            folders[:] = [Path(args.config_dir)] if args.config_dir else []
+            if config_name == "config":
+                sys.argv[len(sys.argv) - len(args.overrides) :] = expanded(args.overrides)
             with _printing(args.package) if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
@@ -92,11 +97,10 @@ class _Report:
 def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report, folder: str) -> None:
     """Let Hydra do what the command line says, with ``task`` for each config that is to be run."""
     import hydra
-    from omegaconf import OmegaConf
 
     def run(config: Any) -> None:
         with report.noting():  # Hydra prints a heading of its own for whatever a task raises
-            raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True, throw_on_missing=True))
+            raw = plain(config)
             if raw.get("results") == "":  # commands write to folders below it, which would be at the root of all files
                 raise InputError("results=: must be the path of a folder")
             report.failed |= not task(raw)

@@ -8,9 +8,8 @@ from synthlab.cli import hydra_app
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
     with hydra_app.quick_imports():
-        from synthlab.config.base import bookkeeping
+        from synthlab.config.base import bookkeeping, resolve
         from synthlab.output import say
-        from synthlab.regression.construction import resolve
         from synthlab.storage.store import Store
         from synthlab.sweeps.sweep import checked_workers, ensure
         from synthlab.sweeps.trackers import tracker_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, PositiveFloat
 
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, Registry, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 # Keys of the config that decide no number, but for rounding.
 BOOKKEEPING = ("results", "device", "workers", "retry", "save", "tracker", "batches")
+OPTIONAL = ("batches",)  # of these, what only sweeps have
 
 
 def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are no part of a run. Raises InputError for one that was taken away, and for records that would
     end with the command."""
-    missing = [key for key in BOOKKEEPING if key not in raw]
+    missing = [key for key in BOOKKEEPING if key not in (*raw, *OPTIONAL)]
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
     if str(raw["results"]).startswith("memory:"):
         raise InputError(f"results={raw['results']}: ends with the command, and nothing would be kept; give a folder")
-    return {key: raw[key] for key in BOOKKEEPING}
+    return {key: raw[key] for key in BOOKKEEPING if key in raw}
 
 
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
@@ -46,6 +47,11 @@ def identity_of(config: Mapping[str, Any], results_version: int) -> str:
     of the results version of its kind."""
     text = json.dumps([results_version, config], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def without_followers(config: Mapping[str, Any]) -> dict[str, Any]:
+    """``config`` without the seeds that follow ``seed``: of kinds of runs that had ``seed`` alone at first."""
+    return {key: value for key, value in config.items() if key not in Config.SEEDS[1:] or value != config["seed"]}
 
 
 def _no_class(name: str) -> str:
@@ -85,17 +91,22 @@ class Config(BaseModel, ABC):
     model_config = STRICT
     # To be raised when the same config would give other numbers: older records are then trained anew.
     results_version: ClassVar[int]
-    config_name: ClassVar[str]  # the file of conf/ that describes a run of this kind
-    folder: ClassVar[str] = "."  # of the records, below that of all results
-    SEEDS: ClassVar[tuple[str, ...]] = ("seed",)  # the fields that hold seeds; null in another follows the first
+    default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
+    answer: ClassVar[str]  # what its tasks answer with, for people
+    folder: ClassVar[str] = "."  # where earlier versions kept the records, below the folder of all results
+    SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
     kind: str
     if TYPE_CHECKING:  # what every kind has, in the order that suits it
+        task: Member
         model: Member
         encoding: Member
         protocol: Protocol
         train_length: Length
         test_length: Length
         seed: Seed
+        weight_seed: Seed
+        data_seed: Seed
+        test_seed: Seed
 
     @classmethod
     def __pydantic_init_subclass__(cls, **how: Any) -> None:
@@ -107,7 +118,22 @@ class Config(BaseModel, ABC):
 
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
-        return validated(cls, {key: value for key, value in raw.items() if key not in BOOKKEEPING}, "")
+        given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
+        for name in cls.SEEDS[1:]:
+            if name in cls.model_fields and given.get(name) is None:
+                given[name] = given.get("seed")
+        return validated(cls, given, "")
+
+    @classmethod
+    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+        """``raw``, which may be of a record of an earlier version, with the present names of the fields."""
+        return raw
+
+    @property
+    def identifying(self) -> dict[str, Any]:
+        """The values that identify the run, under the names that they had when runs of this kind first had identities:
+        what is renamed later keeps its records."""
+        return self.model_dump()
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "Config":
@@ -117,6 +143,11 @@ class Config(BaseModel, ABC):
         """
         return cls.checked(raw)
 
+    @classmethod
+    def tasks(cls) -> Registry[Any]:
+        """The tasks that such runs can have, by name. To be imported here, too."""
+        raise NotImplementedError(f"runs of kind {cls.__name__} have no registry of tasks")
+
     @property
     @abstractmethod
     def family(self) -> "Family[Any]":  # of runs of its own kind
@@ -125,7 +156,7 @@ class Config(BaseModel, ABC):
     @property
     def id(self) -> str:
         """The run's identity: see ``identity_of``."""
-        return identity_of(self.model_dump(), self.results_version)
+        return identity_of(self.identifying, self.results_version)
 
     @property
     @abstractmethod
@@ -205,6 +236,14 @@ def _import_kind(name: str) -> str:
         except Exception as error:  # whatever a module of others raises when it is imported
             why = f"needs {entry.value}, which cannot be imported here ({in_one_line(error)})"
     return why
+
+
+def resolve(raw: Mapping[str, Any]) -> Config:
+    """The complete config of the run that ``raw`` describes, with defaults filled in.
+
+    Raises InputError for a run that could not be trained or tested.
+    """
+    return kind_of(raw).resolved(raw)
 
 
 def config_of(raw: Mapping[str, Any]) -> Config:

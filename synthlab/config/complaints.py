@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from synthlab.config.families import of_other_families
 from synthlab.config.registry import unknown, unknown_key
 from synthlab.errors import InputError, require
 
@@ -46,6 +47,9 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         return unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
+        elsewhere = of_other_families(_given(key, overrides), overrides)
+        if elsewhere is not None:
+            return elsewhere
         if "No match in the defaults list" in text:  # Hydra takes each folder of settings that it finds for a group
             why = f"{key} is a folder of settings for other commands; if it is yours, in --config-dir, rename it"
             return f"{_given(key, overrides)}: unknown key; {why}"

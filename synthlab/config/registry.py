@@ -52,7 +52,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         if isinstance(name, str) and name in self._members:
             return self._members[name]
         if isinstance(name, str) and ":" in name:
-            found = _import(name, field)
+            found = find_class(name, field)
             if not (isinstance(found, type) and issubclass(found, self.base)):
                 raise InputError(f"{field}={name}: must be a subclass of {self.base.__module__}.{self.base.__name__}")
             if inspect.isabstract(found):
@@ -234,7 +234,8 @@ def _schema(cls: type[Any]) -> type[BaseModel]:
     return create_model(cls.__name__, __config__=STRICT, **fields)
 
 
-def _import(name: str, field: str) -> Any:
+def find_class(name: str, field: str) -> Any:
+    """What ``package.module:Class`` names, not checked. Raises InputError where it cannot be imported."""
     module, _, attribute = name.partition(":")
     if module not in sys.modules and not _imports.get():
         first = f"in Python, import {module} first"

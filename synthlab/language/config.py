@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import BaseModel, Field, PositiveFloat, SerializerFunctionWrapHandler, model_serializer
 
 from synthlab.alignment.windows import extra_range, min_context
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
+from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
@@ -20,7 +20,7 @@ LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
 class Alignment(BaseModel):
-    """How the regularizer is applied; each field is described in ``conf/language.yaml``."""
+    """How the regularizer is applied; each field is described in ``conf/family/language.yaml``."""
 
     model_config = STRICT
     alpha: Annotated[float, Field(ge=0)]
@@ -32,7 +32,7 @@ class Alignment(BaseModel):
 
 
 class Finetune(BaseModel):
-    """A second training under the extension; each field is described in ``conf/language.yaml``."""
+    """A second training under the extension; each field is described in ``conf/family/language.yaml``."""
 
     model_config = STRICT
     steps: Annotated[int, Field(ge=0)]
@@ -41,12 +41,11 @@ class Finetune(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """How a language model is tested; each field is described in ``conf/language.yaml``."""
+    """How a language model is tested; each field is described in ``conf/family/language.yaml``."""
 
     model_config = STRICT
     sequences: Count
     questions: Count
-    seed: Seed
     depths: Annotated[list[Fraction], Field(min_length=1)]
     lengths: Annotated[list[PositiveFloat], Field(min_length=1)]
 
@@ -56,9 +55,9 @@ class LanguageConfig(Config):
 
     # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
     results_version = 4
-    config_name = folder = "language"
+    default_task, answer, folder = "text", "the next token", "language"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
-    language: Member
+    task: Member
     encoding: Member
     extension: Member | None
     positions: Member | None = None
@@ -71,11 +70,20 @@ class LanguageConfig(Config):
     train_length: Annotated[int, Field(ge=2, le=20_000)]
     test_length: Length
     seed: Seed
+    weight_seed: Seed
+    data_seed: Seed
+    test_seed: Seed
     evaluation: Evaluation
 
     @model_serializer(mode="wrap")
     def _without_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in serialize(self).items() if key not in LATER or value is not None}
+
+    @classmethod
+    def tasks(cls) -> Registry[Any]:
+        from synthlab.language.languages import LANGUAGES
+
+        return LANGUAGES
 
     @property
     def family(self) -> "Family[LanguageConfig]":
@@ -89,12 +97,28 @@ class LanguageConfig(Config):
 
         return resolve(raw)
 
+    @classmethod
+    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+        if "language" not in raw:
+            return raw
+        evaluation = dict(raw["evaluation"])
+        test_seed = evaluation.pop("seed", None)
+        return {"task": raw["language"], "test_seed": test_seed} | {
+            key: value for key, value in raw.items() if key != "language"
+        } | {"evaluation": evaluation}
+
+    @property
+    def identifying(self) -> dict[str, Any]:
+        named = {"language" if key == "task" else key: value for key, value in self.model_dump().items()}
+        evaluation = {**named["evaluation"], "seed": named.pop("test_seed")}
+        return without_followers(named | {"evaluation": evaluation})
+
     @property
     def shape(self) -> str:
         # Texts and costs must be equal; alpha and the offsets may differ between models.
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         later = [getattr(self, field) for field in LATER]
-        parts = [self.language, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
+        parts = [self.task, self.model, self.encoding, self.extension, protocol, self.finetune.model_dump(), *later]
         return json.dumps([*parts, self.alignment.windows, self.train_length], sort_keys=True)
 
     @property
@@ -112,7 +136,7 @@ class LanguageConfig(Config):
     @property
     def pretraining(self) -> str:
         """A key of the first training of a run with an extension: all settings that affect it."""
-        later = {"extension", "finetune", "evaluation", "test_length"}
+        later = {"extension", "finetune", "evaluation", "test_length", "test_seed"}
         if self.finetune.steps or self.alignment.windows == 1:
             later.add("alignment")
         if self.finetune.steps:

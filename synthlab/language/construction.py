@@ -35,7 +35,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     """
     config = LanguageConfig.checked(raw)
     problems, members = [], {}
-    parts = {"language": config.language, "encoding": config.encoding, "model": config.model}
+    parts = {"task": config.task, "encoding": config.encoding, "model": config.model}
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
         if not issubclass(trained, RoPE):
@@ -54,7 +54,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     if "positions" in parts:
         parts["positions"] = _filled(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
     kinds = {
-        "language": LANGUAGES,
+        "task": LANGUAGES,
         "encoding": ENCODINGS,
         "extension": ENCODINGS,
         "model": MODELS,
@@ -69,8 +69,8 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
             problems += error.lines
     if problems:
         raise InputError(*problems)
-    language = LANGUAGES.build(members["language"])
-    members["language"] = members["language"] | _completed(members["language"]["name"], language)
+    language = LANGUAGES.build(members["task"])
+    members["task"] = members["task"] | _completed(members["task"]["name"], language)
     config = LanguageConfig.checked(config.model_dump() | dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
     _check_positions(config)
@@ -99,9 +99,9 @@ def _window(config: LanguageConfig) -> int:
 def _completed(name: str, language: Language) -> Mapping[str, Any]:
     """The arguments that a language fills in. Raises InputError for one that does not say its sizes."""
     is_size = partial(is_whole, low=1, high=MOST)
-    answer("language", name, "vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
+    answer("task", name, "vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
     is_mapping = partial(_is_a, kind=Mapping)
-    return answer("language", name, "completed()", language.completed, is_mapping, "a mapping of arguments")
+    return answer("task", name, "completed()", language.completed, is_mapping, "a mapping of arguments")
 
 
 def _is_a(value: object, kind: type[Any]) -> bool:
@@ -241,8 +241,8 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
     tested = max(config.test_length + 1, 2 * config.train_length)
     for length, held_out in ((trained, False), (tested, True)):
         answer(
-            "language",
-            config.language["name"],
+            "task",
+            config.task["name"],
             f"draw(1, {length})",
             partial(language.draw, 1, length, stream(0, "training"), held_out=held_out),
             partial(_is_text, length=length, vocabulary=language.vocabulary),
@@ -275,7 +275,7 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
     extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
     with asking("extension", str((first.extension or {}).get("name")), "be part of a model"):
-        extension.initialise([stream(config.seed, "extension") for config in configs])
+        extension.initialise([stream(config.weight_seed, "extension") for config in configs])
     return extension
 
 
@@ -284,11 +284,11 @@ def build_adapters(ensemble: nn.Module, configs: Sequence[LanguageConfig]) -> Ad
     those that do not fit."""
     if configs[0].lora is None:
         return None
-    draws = [stream(config.seed, "adapters") for config in configs]
+    draws = [stream(config.weight_seed, "adapters") for config in configs]
     return AdaptedModel(ensemble, ADAPTERS.build(configs[0].lora), draws)
 
 
 def build_models(configs: Sequence[LanguageConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
-    generators = [stream(config.seed, "initial") for config in configs]
-    return build_ensemble(MODELS, configs, generators, LANGUAGES.build(configs[0].language).vocabulary)
+    generators = [stream(config.weight_seed, "initial") for config in configs]
+    return build_ensemble(MODELS, configs, generators, LANGUAGES.build(configs[0].task).vocabulary)

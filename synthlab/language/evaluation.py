@@ -107,7 +107,7 @@ def suffixes(
         for form, length in needed.items():
             compared = texts[:, -length:]
             positions = None if draw is None else draw(compared)
-            windows = stream(config.evaluation.seed, "windows")
+            windows = stream(config.test_seed, "windows")
             measured = misalignment(predictor, compared, low, high, windows, form=form, positions=positions)
             for distance, estimate in measured._asdict().items():
                 name = f"{prefix}{distance}{'' if form == 'last' else '_overlap'}"
@@ -122,7 +122,7 @@ def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
     asked, values = config.evaluation, Measured()
     for multiple, depth, (kind, shortest) in product(asked.lengths, asked.depths, language.kinds.items()):
         length = max(shortest, round(multiple * config.train_length))
-        questions = language.questions(asked.questions, length, depth, stream(asked.seed, "questions"), kind)
+        questions = language.questions(asked.questions, length, depth, stream(config.test_seed, "questions"), kind)
         if questions is None:
             return {}
         logits = torch.cat([model(rows)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
@@ -139,4 +139,4 @@ def test_texts(language: Language, config: LanguageConfig, length: int) -> Int[T
 
 def held_out(language: Language, config: LanguageConfig, length: int, purpose: str) -> Int[Tensor, "N T"]:
     """``evaluation.sequences`` held-out texts, sampled from the RNG stream named ``purpose``."""
-    return language.draw(config.evaluation.sequences, length, stream(config.evaluation.seed, purpose), held_out=True)
+    return language.draw(config.evaluation.sequences, length, stream(config.test_seed, purpose), held_out=True)

@@ -56,7 +56,7 @@ def train_models(
 @torch.no_grad()
 def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Losses at every context length; and a table of one row with the fitted temperature, misalignment, and recall."""
-    member, places = Member(ensemble, index), stream(config.evaluation.seed, "evaluation_positions")
+    member, places = Member(ensemble, index), stream(config.test_seed, "evaluation_positions")
     encoding = encoding_of(ensemble)
     draws = encoding.draws_positions
 
@@ -66,7 +66,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     def model(tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         return member(tokens, draw(tokens) if draws and positions is None else positions)
 
-    language = LANGUAGES.build(config.language)
+    language = LANGUAGES.build(config.task)
     temperature = temperature_within(model, language, config)
     losses = by_context(model, language, config, doubled(config) if draws else encoding.alike_up_to, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)

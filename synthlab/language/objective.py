@@ -39,9 +39,9 @@ class WindowLoss:
         self.adapted, self.mask = adapted, None
         if pattern is not None:
             self.mask = PATTERNS.build(pattern).mask(configs[0].model["heads"], length).to(device)
-        self.language = LANGUAGES.build(configs[0].language)
+        self.language = LANGUAGES.build(configs[0].task)
         self.texts, self.places, self.offsets = (
-            [stream(config.seed, f"{name}{phase}") for config in configs]
+            [stream(config.data_seed, f"{name}{phase}") for config in configs]
             for name in ("training", "positions", "windows")
         )
 

@@ -55,9 +55,9 @@ class TrainedLanguage(TrainedModel):
         return Prediction(output.double().softmax(-1), output)
 
     def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"]:
-        draws = stream(cast(LanguageConfig, self.record.config).evaluation.seed, "evaluation_positions")
+        draws = stream(cast(LanguageConfig, self.record.config).test_seed, "evaluation_positions")
         # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
         return encoding_of(self.module).positions(lengths - 2, length, draws)
 
     def _language(self) -> Language:
-        return LANGUAGES.build(cast(LanguageConfig, self.record.config).language)
+        return LANGUAGES.build(cast(LanguageConfig, self.record.config).task)

@@ -121,10 +121,10 @@ def _pretrained(name: str, dtype: torch.dtype) -> nn.Module:
 def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
     name = settings.tokenizer
     if name is None and run is not None:
-        language = cast(LanguageConfig, run.record.config).language["name"]
+        language = cast(LanguageConfig, run.record.config).task["name"]
         if language != "text":
             raise InputError(
-                f"model={settings.model}: was trained on language={language}; only models of text read texts"
+                f"model={settings.model}: was trained on task={language}; only models of text read texts"
             )
         name = BYTES
     if name == BYTES:

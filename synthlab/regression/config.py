@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, PositiveFloat, ValidationInfo, field_validator
+from pydantic import BaseModel, PositiveFloat
 
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT
+from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 
 class Evaluation(BaseModel):
-    """How a model is tested; each field is described in ``conf/run.yaml``."""
+    """How a model is tested; each field is described in ``conf/family/numbers.yaml``."""
 
     model_config = STRICT
     sequences: Count
@@ -22,16 +22,11 @@ class Evaluation(BaseModel):
 
 
 class RunConfig(Config):
-    """A run on a regression task: its target is a number.
-
-    Initial weights, training data and test sequences each have a seed. One that is null follows ``seed``: the config
-    then holds that number, so that a run is the same whether a seed is left open or written out.
-    """
+    """A run on a regression task: its target is a number."""
 
     # 2: ensembles of models; 3: the kind is part of the config; 4: test sequences follow the seed
     results_version = 4
-    config_name = "config"
-    SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")
+    default_task, answer = "mean", "a number"
     # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
     task: Member
@@ -49,10 +44,11 @@ class RunConfig(Config):
     test_seed: Seed
     evaluation: Evaluation
 
-    @field_validator(*SEEDS[1:], mode="before")
     @classmethod
-    def _followed(cls, value: Any, info: ValidationInfo) -> Any:
-        return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
+    def tasks(cls) -> Registry[Any]:
+        from synthlab.regression.tasks import TASKS
+
+        return TASKS
 
     @property
     def family(self) -> "Family[RunConfig]":

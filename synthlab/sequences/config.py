@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveInt
 
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
+from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
@@ -17,7 +17,7 @@ Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
 
 
 class Curriculum(BaseModel):
-    """Training lengths that grow; each field is described in ``conf/sequences_run.yaml``."""
+    """Training lengths that grow; each field is described in ``conf/family/sequences.yaml``."""
 
     model_config = STRICT
     start: Length | None
@@ -25,7 +25,7 @@ class Curriculum(BaseModel):
 
 
 class Stop(BaseModel):
-    """When training stops early; each field is described in ``conf/sequences_run.yaml``."""
+    """When training stops early; each field is described in ``conf/family/sequences.yaml``."""
 
     model_config = STRICT
     exact: Share | None
@@ -34,7 +34,7 @@ class Stop(BaseModel):
 
 
 class Evaluation(BaseModel):
-    """How a model is tested; each field is described in ``conf/sequences_run.yaml``."""
+    """How a model is tested; each field is described in ``conf/family/sequences.yaml``."""
 
     model_config = STRICT
     sequences: Count
@@ -46,9 +46,9 @@ class SequencesConfig(Config):
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
     results_version = 3
-    config_name = folder = "sequences"
+    default_task, answer, folder = "majority", "a sequence", "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
-    problem: Member
+    task: Member
     encoding: Member
     positions: Member
     model: Member
@@ -60,7 +60,16 @@ class SequencesConfig(Config):
     curriculum: Curriculum
     stop: Stop
     seed: Seed
+    weight_seed: Seed
+    data_seed: Seed
+    test_seed: Seed
     evaluation: Evaluation
+
+    @classmethod
+    def tasks(cls) -> Registry[Any]:
+        from synthlab.sequences.problems import PROBLEMS
+
+        return PROBLEMS
 
     @property
     def family(self) -> "Family[SequencesConfig]":
@@ -74,9 +83,17 @@ class SequencesConfig(Config):
 
         return resolve(raw)
 
+    @classmethod
+    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+        return {"task" if key == "problem" else key: value for key, value in raw.items()}
+
+    @property
+    def identifying(self) -> dict[str, Any]:
+        return without_followers({"problem" if key == "task" else key: value for key, value in self.model_dump().items()})
+
     @property
     def shape(self) -> str:
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        parts = [self.problem, self.model, self.encoding, self.positions, protocol, self.train_from, self.train_length]
+        parts = [self.task, self.model, self.encoding, self.positions, protocol, self.train_from, self.train_length]
         how = [self.curriculum.model_dump(), self.stop.model_dump()]
         return json.dumps([*parts, *how], sort_keys=True)

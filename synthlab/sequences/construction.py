@@ -21,7 +21,7 @@ from synthlab.sequences.problems import PROBLEMS
 from synthlab.training.memory import check_buildable
 
 MOST = 10**6  # tokens of a vocabulary or of an example, beyond any use
-KINDS: dict[str, Registry[Any]] = {"problem": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
+KINDS: dict[str, Registry[Any]] = {"task": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
 
 
 def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
@@ -41,7 +41,7 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
             problems += error.lines
     if problems:
         raise InputError(*problems)
-    problem = build_problem(members["problem"])
+    problem = build_problem(members["task"])
     _check_problem(config, problem)
     filled: dict[str, Any] = {"train_from": problem.shortest if config.train_from is None else config.train_from}
     if config.bins is None:
@@ -64,8 +64,8 @@ def build_problem(member: Mapping[str, Any]) -> Problem:
 
 def build_models(configs: Sequence[SequencesConfig]) -> nn.Module:
     """Initialize the models of runs of one shape, as one ensemble. Raises InputError for sizes that do not fit."""
-    generators = [stream(config.seed, "initial") for config in configs]
-    return build_ensemble(MODELS, configs, generators, build_problem(configs[0].problem).vocabulary)
+    generators = [stream(config.weight_seed, "initial") for config in configs]
+    return build_ensemble(MODELS, configs, generators, build_problem(configs[0].task).vocabulary)
 
 
 def default_bins(train_length: int, test_length: int) -> list[list[int]]:
@@ -77,7 +77,7 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
 def _factor(config: SequencesConfig) -> int:
     """By how much the longest test sequences are longer than those of training, in tokens, rounded up."""
     try:
-        problem = build_problem(config.problem)
+        problem = build_problem(config.task)
         trained, tested = (_width(config, problem, length) for length in (config.train_length, config.test_length))
     except InputError:  # which the caller reports
         return 1
@@ -87,8 +87,8 @@ def _factor(config: SequencesConfig) -> int:
 def _width(config: SequencesConfig, problem: Problem, length: int) -> int:
     """The tokens of the task's examples of ``length``. Raises InputError for a task that does not say."""
     return answer(
-        "problem",
-        config.problem["name"],
+        "task",
+        config.task["name"],
         f"width({length})",
         lambda: problem.width(length),
         lambda given: is_whole(given, 1, MOST),
@@ -102,7 +102,7 @@ def _check_problem(config: SequencesConfig, problem: Problem) -> None:
     last = lengths[-1]
 
     def asked(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
-        return answer("problem", config.problem["name"], told, ask, fits, must)
+        return answer("task", config.task["name"], told, ask, fits, must)
 
     are_words = partial(_are, kind=str)
     asked("symbols", lambda: problem.symbols, are_words, "a sequence of words")
@@ -136,16 +136,16 @@ def _are(values: Any, kind: type[Any]) -> bool:
 
 def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
     """Refuse lengths that the task does not have, and training or testing on none."""
-    name, first = config.problem["name"], cast(int, config.train_from)
+    name, first = config.task["name"], cast(int, config.train_from)
     has = f"from {problem.shortest} {'on' if math.isinf(problem.longest) else f'to {problem.longest:g}'}"
     for field in ("train_length", "test_length", "train_from"):
         length = getattr(config, field)
         if not problem.shortest <= length <= problem.longest:
-            raise InputError(f"{field}={length}: problem={name} has lengths {has}")
+            raise InputError(f"{field}={length}: task={name} has lengths {has}")
     if first > config.train_length:
         raise InputError(f"train_from={first}: must be at most train_length={config.train_length}")
     if not problem.lengths(first, config.train_length):
-        raise InputError(f"train_length={config.train_length}: problem={name} has no length from {first} to that")
+        raise InputError(f"train_length={config.train_length}: task={name} has no length from {first} to that")
     if not problem.lengths(first, min(config.train_length, config.test_length)):
         reach = f"must reach the training lengths, from train_from={first} on"
         raise InputError(f"test_length={config.test_length}: {reach}")
@@ -161,7 +161,7 @@ def _check_bins(config: SequencesConfig, problem: Problem) -> None:
         if low <= config.train_length and high >= cast(int, config.train_from):
             raise InputError(f"{told}: must hold no training lengths, which are {trained}")
         if not problem.lengths(low, high):
-            raise InputError(f"{told}: problem={config.problem['name']} has no length in it")
+            raise InputError(f"{told}: task={config.task['name']} has no length in it")
     for (_, high), (low, last) in pairwise(sorted(config.bins or [])):
         if low <= high:
             raise InputError(f"bins={[low, last]}: begins before the one that ends at {high} has ended")
@@ -176,8 +176,8 @@ def _check_training(config: SequencesConfig) -> None:
             f"curriculum.start={start}: must be from train_from={config.train_from} to "
             f"train_length={config.train_length}"
         )
-    if start is not None and not build_problem(config.problem).lengths(cast(int, config.train_from), start):
-        raise InputError(f"curriculum.start={start}: problem={config.problem['name']} has no length up to it")
+    if start is not None and not build_problem(config.task).lengths(cast(int, config.train_from), start):
+        raise InputError(f"curriculum.start={start}: task={config.task['name']} has no length up to it")
     if stop.exact is not None and stop.every % config.protocol.record_every:
         raise InputError(
             f"stop.every={stop.every}: must be a multiple of protocol.record_every={config.protocol.record_every}"

@@ -83,7 +83,7 @@ def _mean(rows: Float[Tensor, "B T V"], batch: Batch) -> Float[Tensor, "B V"]:
 def by_length(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
     """The ``METRICS`` at every length up to ``test_length`` that the task has, and the distributions of outputs. The
     sequences of a length are the same for every model of one seed, whatever its test length."""
-    generator, rows, count = stream(config.seed, "evaluation"), [], config.evaluation.sequences
+    generator, rows, count = stream(config.test_seed, "evaluation"), [], config.evaluation.sequences
     lengths, said, wanted = scorer.problem.lengths(1, config.test_length), [], []
     for length in lengths:
         scores = scorer.scores(torch.full((count,), length), generator)

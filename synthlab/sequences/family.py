@@ -44,8 +44,8 @@ def train_models(
 
 def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
-    places = stream(config.seed, "evaluation_positions")
-    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.problem), places)
+    places = stream(config.test_seed, "evaluation_positions")
+    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.task), places)
     metrics, outputs = by_length(scorer, config)
     return metrics, by_bin(metrics, outputs, config)
 

@@ -25,11 +25,11 @@ class Examples:
     """
 
     def __init__(self, config: SequencesConfig):
-        self.config, self.problem = config, build_problem(config.problem)
+        self.config, self.problem = config, build_problem(config.task)
         self.width = self.problem.width(config.train_length)
         first = config.train_from or self.problem.shortest
         self.lengths = torch.tensor(self.problem.lengths(first, config.train_length))
-        self.generator, self.drawn = stream(config.seed, "training"), 0
+        self.generator, self.drawn = stream(config.data_seed, "training"), 0
         # So many steps' examples are drawn at once.
         self.steps = max(1, min(STEPS, TOKENS // (config.protocol.batch * self.width)))
 
@@ -57,10 +57,10 @@ class AnswerLoss:
 
     def __init__(self, model: nn.Module, configs: Sequence[SequencesConfig], device: torch.device | str = "cpu"):
         self.model, self.device = model, device
-        self.problem = build_problem(configs[0].problem)
+        self.problem = build_problem(configs[0].task)
         self.batches = [iter(Examples(config)) for config in configs]
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
-        self.places = [stream(config.seed, "positions") for config in configs]
+        self.places = [stream(config.data_seed, "positions") for config in configs]
 
     def __call__(self) -> Float[Tensor, " E"]:
         batches = [next(each) for each in self.batches]

@@ -18,7 +18,7 @@ from synthlab.sequences.tasks.stack import StackManipulation
 from synthlab.sequences.tasks.without_end import WithoutEnd
 
 PROBLEMS = Registry(
-    "problem",
+    "task",
     Problem,
     {
         "majority": Majority,

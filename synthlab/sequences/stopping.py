@@ -58,8 +58,8 @@ class EarlyStop:
         return Training([step for step, _ in points], [loss for _, loss in points], None)
 
     def _fits(self, index: int) -> bool:
-        config, generator = self.configs[index], stream(self.configs[index].seed, "calibration")
-        problem = build_problem(config.problem)
+        config, generator = self.configs[index], stream(self.configs[index].data_seed, "calibration")
+        problem = build_problem(config.task)
         lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
         drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
         scorer = Scorer(Member(self.ensemble, index), encoding_of(self.ensemble), problem, generator)

@@ -28,7 +28,7 @@ class TrainedSequences(TrainedModel):
     @property
     def problem(self) -> Problem:
         """The task."""
-        return build_problem(cast(SequencesConfig, self.record.config).problem)
+        return build_problem(cast(SequencesConfig, self.record.config).task)
 
     def limits(self):
         return len(self.problem.symbols), encoding_of(self.module).longest()
@@ -74,7 +74,7 @@ class TrainedSequences(TrainedModel):
         """
         problem = self.problem
         if not isinstance(problem, AnswerTask):
-            raise InputError(f"problem={self.record.config.model_dump()['problem']['name']}: a language has no answers")
+            raise InputError(f"task={self.record.config.task['name']}: a language has no answers")
         x, lengths = self._symbols(sequences)
         found = []
         for each, size in zip(x, lengths.tolist(), strict=True):
@@ -101,7 +101,7 @@ class TrainedSequences(TrainedModel):
         return Member(self.module, 0)(row, self._positions(row) if drawn else None)
 
     def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"]:
-        draws = stream(self.record.config.seed, "evaluation_positions")
+        draws = stream(self.record.config.test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1] - 2), row.shape[1], draws)
 
     def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:

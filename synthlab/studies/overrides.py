@@ -34,8 +34,8 @@ class Overrides:
         """The config that grids of this kind of runs start from."""
         if kind not in self._bases:
             heeded = self._heeded(kind)
-            config = self._raw if kind is self.kind else compose(list(heeded.values()), name=kind.config_name)
-            self._bases[kind] = Composed(config, heeded, name=kind.config_name)
+            config = self._raw if kind is self.kind else compose([*_default(kind), *heeded.values()])
+            self._bases[kind] = Composed(config, heeded)
         return self._bases[kind]
 
     def text(self, study: str, kind: type[Config]) -> str:
@@ -57,10 +57,15 @@ class Overrides:
         a language, is not for them."""
         if kind is self.kind:
             return self.of_runs
-        default = compose([], name=kind.config_name)
+        default = compose(_default(kind))
         groups = {key: given for key, given in self.of_runs.items() if "." not in key and _has(default, key)}
-        chosen = compose(list(groups.values()), name=kind.config_name)
+        chosen = compose([*_default(kind), *groups.values()])
         return {key: given for key, given in self.of_runs.items() if key in groups or _has(chosen, key)}
+
+
+def _default(kind: type[Config]) -> list[str]:
+    """The overrides that describe a run of a kind, all else left open."""
+    return [f"task={kind.default_task}"]
 
 
 def _has(config: Any, key: str) -> bool:

@@ -6,11 +6,11 @@ from numbers import Integral
 from typing import Any, cast
 
 from synthlab.analysis.record_list import Records
+from synthlab.config.base import resolve
 from synthlab.config.arguments import checked, in_short, listed
 from synthlab.config.composition import as_overrides, compose
 from synthlab.config.registry import shown
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
 from synthlab.sweeps.grids import MOST
 from synthlab.sweeps.sweep import ensure

@@ -6,12 +6,10 @@ from itertools import product
 from math import ceil, prod
 from typing import Any, NamedTuple, cast
 
-from synthlab.config.base import BOOKKEEPING, bookkeeping
+from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
 from synthlab.config.complaints import input_errors
-from synthlab.config.composition import Composed, compose, composed, hydra_initialized
+from synthlab.config.composition import Composed, compose, composed, hydra_initialized, plain
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import resolve
 
 MOST = 100_000  # runs of one sweep
 
@@ -21,7 +19,7 @@ Compose = Callable[[Sequence[str]], dict[str, Any]]
 class Grid(NamedTuple):
     """The runs of a sweep, each once, and the settings that are no part of them (``results``, ``device``, ...)."""
 
-    configs: list[RunConfig]
+    configs: list[Config]
     settings: dict[str, Any]
 
 
@@ -47,16 +45,16 @@ def grid(overrides: Sequence[str]) -> Grid:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
     seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)
     make = _maker(parts)
-    configs: dict[str, RunConfig] = {}
+    configs: dict[str, Config] = {}
     settings: dict[str, Any] = {}
     refused: dict[str, None] = {}
-    known: dict[str, RunConfig] = {}
+    known: dict[str, Config] = {}
     for job in product(*(part.choices for part in parts)):
         try:
             raw = make(job)
             config = _resolved(raw, known)
             if seeds is not None:
-                RunConfig.check_follows(raw, seeds)
+                kind_of(raw).check_follows(raw, seeds)
             configs[config.id] = config
             settings = bookkeeping(raw)
         except InputError as error:
@@ -147,17 +145,14 @@ class Sample(NamedTuple):
 
 
 def _sampled(job: Sequence[str]) -> Sample:
-    from omegaconf import OmegaConf
-
     refers = False
     try:
         with input_errors(list(job)):
             config = composed(list(job))
-            raw = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+            raw = plain(config, resolve=False)
             run = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
             refers = "${" in json.dumps(run, default=str)
-            values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-            return Sample(cast(dict[str, Any], values), refers)
+            return Sample(plain(config), refers)
     except InputError:
         return Sample(None, refers)
 
@@ -169,9 +164,9 @@ def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
         return None
 
 
-def _resolved(raw: dict[str, Any], known: dict[str, RunConfig]) -> RunConfig:
+def _resolved(raw: dict[str, Any], known: dict[str, Config]) -> Config:
     """The run that ``raw`` describes; those that differ in their seeds alone are checked together."""
-    settings = {key: value for key, value in raw.items() if key not in RunConfig.SEEDS}
+    settings = {key: value for key, value in raw.items() if key not in Config.SEEDS}
     rest = json.dumps(settings, sort_keys=True, default=str)
     if rest not in known:
         known[rest] = resolve(raw)

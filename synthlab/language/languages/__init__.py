@@ -8,5 +8,5 @@ from synthlab.language.languages.text import Text
 from synthlab.language.languages.tracking import Tracking
 
 LANGUAGES = Registry(
-    "language", Language, {"hidden_markov": HiddenMarkov, "recall": Recall, "text": Text, "tracking": Tracking}
+    "task", Language, {"hidden_markov": HiddenMarkov, "recall": Recall, "text": Text, "tracking": Tracking}
 )

@@ -31,7 +31,7 @@ class Pattern(RegularLanguage):
 
     def __init__(self, language: str):
         if language not in LANGUAGES:
-            raise InputError(f"problem.language={language}: must be one of {', '.join(LANGUAGES)}")
+            raise InputError(f"task.language={language}: must be one of {', '.join(LANGUAGES)}")
         letters, self.states, self.accepting = LANGUAGES[language]
         self.symbols = tuple(letters)
 

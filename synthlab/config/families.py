@@ -1,0 +1,145 @@
+"""Families of tasks in ``conf/``: which family a task belongs to, and which keys the runs of each family have.
+
+A file of ``conf/task/`` names its family. The file of that name in ``conf/family/`` has what the family's runs are made
+of, with defaults. So ``task=copy`` decides what else can be set.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from synthlab.config.registry import find_class
+
+if TYPE_CHECKING:
+    from synthlab.config.base import Config
+
+FAMILY = "family@_global_"  # the key by which Hydra takes another file of conf/family/
+CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # package.module:Class
+MOST_NAMED = 8  # tasks in a message
+folders: list[Path] = []  # of config files of the user's own, which the command line names
+
+
+def conf_dir() -> Path:
+    """Where the config files are: inside an installed package, beside it in a checkout."""
+    here = Path(__file__).resolve().parents[1]
+    return next(path for path in (here / "conf", here.parent / "conf") if path.is_dir())
+
+
+@cache
+def families() -> dict[str, dict[str, Any]]:
+    """Return what each file of ``conf/family/`` holds, by the family's name; the first is the default."""
+    import yaml
+
+    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (conf_dir() / "family").glob("*.yaml")}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != "numbers", item[0])))
+
+
+def kind_of_family(family: str) -> "type[Config]":
+    """Return the kind of runs that a family has."""
+    from synthlab.config.base import kind_of
+
+    return kind_of({"kind": families()[family]["kind"]})
+
+
+def groups_of(family: str) -> list[str]:
+    """Return the config groups of which a family's runs have a member each, ``task`` first."""
+    named = [str(key) for each in families()[family]["defaults"] if isinstance(each, dict) for key in each]
+    return ["task", *(key.lstrip("/") for key in named)]
+
+
+def keys_of(family: str) -> list[str]:
+    """Return the keys that a family's runs have beside those of all runs."""
+    own = [key for key in families()[family] if key not in ("defaults", "kind")]
+    return list(dict.fromkeys([*groups_of(family)[1:], *own]))
+
+
+@cache
+def _families_of_tasks() -> dict[str, str]:
+    return {path.stem: _family_in(path) for path in sorted((conf_dir() / "task").glob("*.yaml"))}
+
+
+def _family_in(path: Path) -> str:
+    found = re.search(r"^family: *(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else next(iter(families()))
+
+
+def tasks_of(family: str) -> list[str]:
+    """Return the names of a family's tasks."""
+    return [task for task, each in _families_of_tasks().items() if each == family]
+
+
+def family_of(task: str) -> str:
+    """Return the family of a task of ``conf/task/``, of a file of the user's own, or of a class ``package.module:Class``.
+
+    A task that is not known counts to the first family, which refuses it. Raises InputError for a class that cannot be
+    imported.
+    """
+    if CLASS.fullmatch(task):
+        made = find_class(task, "task")
+        bases = {family: kind_of_family(family).tasks().base for family in families()}
+        return next((name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers")
+    for path in (folder / "task" / f"{task}.yaml" for folder in folders):
+        if path.is_file():
+            return _family_in(path)
+    return _families_of_tasks().get(task, next(iter(families())))
+
+
+def expanded(overrides: Iterable[str]) -> list[str]:
+    """Return overrides of a run as Hydra takes them.
+
+    With ``task=copy`` comes the task's family. A class of one's own, as in ``encoding=mine:LogDistance
+    encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added.
+    """
+    given = list(overrides)
+    values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
+    own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
+    found = []
+    for each in given:
+        key = each.partition("=")[0]
+        if key in own:
+            found += [f"~{key}", f"+{key}.name={values[key]}"]
+        else:
+            found.append(f"+{each}" if key.split(".")[0] in own else each)
+    if "task" in values and FAMILY not in values:
+        family = family_of(values["task"].split(",")[0].strip())
+        if family != next(iter(families())):
+            found.append(f"{FAMILY}={family}")
+    return found
+
+
+def _is_group(key: str) -> bool:
+    return any(key in groups_of(family) for family in families())
+
+
+def without_families(config: Any) -> Any:
+    """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
+    if not isinstance(config, Mapping):
+        return config
+    task = config.get("task")
+    return {**config, "task": _without_family(task)} if isinstance(task, Mapping) else config
+
+
+def _without_family(member: Any) -> Any:
+    if not isinstance(member, Mapping):
+        return member
+    return {key: _without_family(value) for key, value in member.items() if key != "family"}
+
+
+def of_other_families(given: str, overrides: Iterable[str]) -> str | None:
+    """Return the line that refuses ``given`` (``key=value``), a key that runs of other families have; None for a key
+    that no family has."""
+    key = given.lstrip("+~").split("=")[0].split(".")[0].split("@")[0]
+    homes = [family for family in families() if key in keys_of(family)]
+    task = next((each.partition("=")[2] for each in overrides if each.startswith("task=")), "mean")
+    family = family_of(task.strip("'\"").split(",")[0])
+    if not homes or family in homes:
+        return None
+    tasks = [task for each in homes for task in tasks_of(each)]
+    names = ", ".join(tasks[:MOST_NAMED]) + (f" and {len(tasks) - MOST_NAMED} more" if len(tasks) > MOST_NAMED else "")
+    answers = " or ".join(kind_of_family(each).answer for each in homes)
+    here = kind_of_family(family).answer
+    return f"{given}: only tasks with {answers} for an answer have it ({names}); task={task} answers with {here}"
+
+
