@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import as_text
-from synthlab.metrics import METRICS, horizon
 from synthlab.config.base import Config
+from synthlab.metrics import METRICS, horizon
 from synthlab.storage.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")

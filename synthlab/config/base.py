@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, PositiveFloat
+from pydantic import AfterValidator, BaseModel, Field, PositiveFloat, ValidationInfo, field_validator
 
 from synthlab.config.registry import STRICT, Registry, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
@@ -119,10 +119,12 @@ class Config(BaseModel, ABC):
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
         given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
-        for name in cls.SEEDS[1:]:
-            if name in cls.model_fields and given.get(name) is None:
-                given[name] = given.get("seed")
-        return validated(cls, given, "")
+        return validated(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
+
+    @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
+    @classmethod
+    def _followed(cls, value: Any, info: ValidationInfo) -> Any:
+        return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
 
     @classmethod
     def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ RUNS = {
     "regression": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
     "linear": lambda seed: config(*CURVE, "model=linear", "model.head_dim=2", f"seed={seed}"),
     "scalar": lambda seed: ScalarConfig.of(config(*CURVE, f"seed={seed}")),
-    "language": lambda seed: small("language=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
-    "fine-tuned": lambda seed: small("language=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
+    "language": lambda seed: small("task=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
+    "fine-tuned": lambda seed: small("task=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
 }
 
 

@@ -185,7 +185,7 @@ def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
 
 
 def test_runs_of_other_families_are_kept_too(tmp_path):
-    runs = [small("language=hidden_markov", f"seed={seed}") for seed in (0, 1)]
+    runs = [small("task=hidden_markov", f"seed={seed}") for seed in (0, 1)]
     runs.append(ScalarConfig.of(config("model.width=8")))
     for made in ensure(runs, Store(tmp_path, "weights"), progress=False):
         again = with_weights(made, None).model().module.state_dict()
