@@ -39,7 +39,8 @@ def plain(config: Any, resolve: bool = True) -> dict[str, Any]:
     """A composed config of Hydra's as plain values, with or without references to others resolved."""
     from omegaconf import OmegaConf
 
-    return without_families(OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve))
+    values = OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve)
+    return without_families(cast(dict[str, Any], values))
 
 
 def typed_overrides() -> dict[str, str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from synthlab.config.registry import find_class
 
@@ -47,7 +47,8 @@ def kind_of_family(family: str) -> "type[Config]":
 
 def groups_of(family: str) -> list[str]:
     """Return the config groups of which a family's runs have a member each, ``task`` first."""
-    named = [str(key) for each in families()[family]["defaults"] if isinstance(each, dict) for key in each]
+    entries: list[Any] = families()[family]["defaults"]
+    named = [str(key) for each in entries if isinstance(each, dict) for key in cast(dict[str, Any], each)]
     return ["task", *(key.lstrip("/") for key in named)]
 
 
@@ -99,7 +100,7 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     given = list(overrides)
     values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
-    found = []
+    found: list[str] = []
     for each in given:
         key = each.partition("=")[0]
         if key in own:
@@ -117,18 +118,16 @@ def _is_group(key: str) -> bool:
     return any(key in groups_of(family) for family in families())
 
 
-def without_families(config: Any) -> Any:
+def without_families(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
-    if not isinstance(config, Mapping):
-        return config
-    task = config.get("task")
-    return {**config, "task": _without_family(task)} if isinstance(task, Mapping) else config
+    return {key: _without_family(value) if key == "task" else value for key, value in config.items()}
 
 
 def _without_family(member: Any) -> Any:
-    if not isinstance(member, Mapping):
+    if not isinstance(member, dict):
         return member
-    return {key: _without_family(value) for key, value in member.items() if key != "family"}
+    members = cast(dict[str, Any], member)
+    return {key: _without_family(value) for key, value in members.items() if key != "family"}
 
 
 def of_other_families(given: str, overrides: Iterable[str]) -> str | None:
