@@ -31,7 +31,7 @@ from synthlab.training.loop import Observer, Training, train
 from synthlab.training.trained import Prediction, TrainedModel
 
 if TYPE_CHECKING:
-    from synthlab.training.family import Family
+    pass
 
 ENTRIES = 10**8  # entries of one-hot tokens in memory at once
 # The columns of a run's record, for each test length.
@@ -124,6 +124,7 @@ class BoundConfig(Config):
     """A run for theorem 1: a model of ``language`` under one seed."""
 
     results_version = 1
+    family_module = "theory.language"
     SEEDS = ("seed",)
     default_task = answer = ""  # its language is no task
     folder = "theorem1"
@@ -143,12 +144,6 @@ class BoundConfig(Config):
         named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
         shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
         return cls.checked(named | shared | lengths | {"seed": seed})
-
-    @property
-    def family(self) -> "Family[BoundConfig]":
-        from theory import language
-
-        return language
 
     @property
     def shape(self) -> str:

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, Field, PositiveFloat, ValidationInfo, field_validator
 
-from synthlab.config.registry import STRICT, Registry, validated
+from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class Config(BaseModel, ABC):
     results_version: ClassVar[int]
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
     answer: ClassVar[str]  # what its tasks answer with, for people
+    family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one
     folder: ClassVar[str] = "."  # where earlier versions kept the records, below the folder of all results
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
     kind: str
@@ -139,21 +140,21 @@ class Config(BaseModel, ABC):
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "Config":
-        """The run that ``raw`` describes, complete: a kind whose configs leave something open fills it in here.
+        """The run that ``raw`` describes, complete, as its family fills in what is left open.
 
         Raises InputError for anything that could not be trained or tested, before it is tried.
         """
-        return cls.checked(raw)
+        return cls.load_family().resolve(raw)
 
     @classmethod
-    def tasks(cls) -> Registry[Any]:
-        """The tasks that such runs can have, by name. To be imported here, too."""
-        raise NotImplementedError(f"runs of kind {cls.__name__} have no registry of tasks")
+    def load_family(cls) -> "Family[Any]":  # of runs of its own kind
+        """Return how such runs are built, trained and tested. It is imported when it is asked for: it needs torch."""
+        return cast("Family[Any]", import_module(cls.family_module))
 
     @property
-    @abstractmethod
-    def family(self) -> "Family[Any]":  # of runs of its own kind
-        """How such runs are built, trained and tested. To be imported here, when something is: it needs torch."""
+    def family(self) -> "Family[Any]":
+        """See ``load_family``."""
+        return self.load_family()
 
     @property
     def id(self) -> str:

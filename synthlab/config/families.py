@@ -81,7 +81,7 @@ def family_of(task: str) -> str:
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
-        bases = {family: kind_of_family(family).tasks().base for family in families()}
+        bases = {family: kind_of_family(family).load_family().TASKS.base for family in families()}
         return next(
             (name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers"
         )

@@ -1,16 +1,17 @@
 """The interface of a family of tasks, by which the training loop, the store and sweeps know it.
 
 A family is a folder with its configs (a subclass of ``synthlab.config.base.Config``) and a module that implements
-``Family``, which the configs' property ``family`` returns.
+``Family``, whose name the configs have as ``family_module``.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
 
 from synthlab.config.base import Config
+from synthlab.config.registry import Registry
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
 from synthlab.training.trained import TrainedModel
@@ -30,6 +31,16 @@ class Family(Protocol[Run]):
     @property
     def METRICS(self) -> Mapping[str, str]:
         """The metrics recorded for each test length, each with its meaning."""
+        ...
+
+    @property
+    def TASKS(self) -> Registry[Any]:
+        """The tasks of the family, by name."""
+        ...
+
+    def resolve(self, raw: Mapping[str, Any]) -> Config:
+        """The complete config of the run that ``raw`` describes, with defaults filled in. Raises InputError for a run
+        that could not be trained or tested."""
         ...
 
     def build_models(self, configs: Sequence[Run]) -> nn.Module:

@@ -11,7 +11,7 @@ from sequences.test_problems import drawn, task
 
 from support.configs import composed
 from synthlab.config.families import tasks_of
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 FIFTEEN = (
     *("even_pairs", "parity_check", "cycle_navigation", "modular_arithmetic"),

@@ -8,7 +8,7 @@ import torch
 from sequences.test_languages import shuffled
 
 from synthlab.errors import InputError
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.tasks.counters import words
 
 

@@ -15,9 +15,9 @@ from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.construction import build_models, build_problem, default_bins
 from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.problems import PROBLEMS
 from synthlab.sequences.proportions import horizon, wilson
 from synthlab.sequences.stopping import EarlyStop
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.exactness import is_exact
 from synthlab.training.execution import execute, execute_together

@@ -8,7 +8,7 @@ from sequences.small import small
 
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.outputs import Outputs
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.execution import execute
 
 SAID = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])

@@ -9,7 +9,7 @@ from sequences.chomsky import REFERENCE, SMALL
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
 # Tasks whose prompts of one length are all equally likely.

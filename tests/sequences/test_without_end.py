@@ -6,7 +6,7 @@ from sequences.small import small
 
 from synthlab.errors import InputError
 from synthlab.sequences.problem import share
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 
 def without_end(**of):

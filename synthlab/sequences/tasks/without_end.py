@@ -25,7 +25,7 @@ class WithoutEnd(AnswerTask):
     source = "Delétang et al., 2022, arXiv 2207.02098: answers are read from as many empty places as they have symbols"
 
     def __init__(self, of: Mapping[str, Any]):
-        from synthlab.sequences.problems import PROBLEMS  # which has this class, too
+        from synthlab.sequences.tasks import PROBLEMS  # which has this class, too
 
         task = PROBLEMS.build(of, field="task.of")
         if not isinstance(task, AnswerTask):
