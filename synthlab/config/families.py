@@ -98,7 +98,8 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added.
     """
     given = list(overrides)
-    values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
+    # Hydra writes the colon of a value that it swept over as \\:
+    values = {key: value.strip("'\"").replace("\\:", ":") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
     found: list[str] = []
     for each in given:
@@ -115,7 +116,8 @@ def expanded(overrides: Iterable[str]) -> list[str]:
 
 
 def _is_group(key: str) -> bool:
-    return any(key in groups_of(family) for family in families())
+    """Whether the members of a group are classes; a protocol is a file of settings."""
+    return key == "tracker" or (key != "protocol" and any(key in groups_of(family) for family in families()))
 
 
 def without_families(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,10 +29,10 @@ from support.quick import QUICK
 from support.records import opened
 from support.small import small
 from synthlab import run
+from synthlab.config.base import resolve
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import as_overrides, compose, conf_dir, quoted
 from synthlab.perplexity.settings import Settings
-from synthlab.regression.construction import resolve
 from synthlab.sweeps.grids import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
