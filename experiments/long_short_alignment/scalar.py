@@ -42,13 +42,13 @@ from synthlab.models.layers import Member
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data, resolve
 from synthlab.regression.evaluation import measured, readouts, test_sequences
-from synthlab.regression.family import METRICS, build_models, make_objective, open_model, train_models
+from synthlab.regression.family import build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
 
 if TYPE_CHECKING:
     from synthlab.training.family import Family
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+__all__ = ["build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
 
 # What is recorded beside the test lengths, and what it means; all in one row.
 OUTPUTS = {

@@ -14,6 +14,7 @@ from synthlab.config.registry import STRICT, Registry, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 # Keys of the config that decide no number, but for rounding.
@@ -147,6 +148,17 @@ class Config(BaseModel, ABC):
     def tasks(cls) -> Registry[Any]:
         """The tasks that such runs can have, by name. To be imported here, too."""
         raise NotImplementedError(f"runs of kind {cls.__name__} have no registry of tasks")
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        """What is measured of such runs: metrics, horizon, chance. To be imported here; it needs no torch."""
+        raise NotImplementedError(f"runs of kind {cls.__name__} have no measures")
+
+    @classmethod
+    def groups(cls) -> list[str]:
+        """The fields that hold a named member of a config group, the protocol included."""
+        named = (Member, Member | None, Protocol)
+        return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property
     @abstractmethod

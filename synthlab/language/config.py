@@ -11,6 +11,7 @@ from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, 
 from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -84,6 +85,12 @@ class LanguageConfig(Config):
         from synthlab.language.languages import LANGUAGES
 
         return LANGUAGES
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        from synthlab.language.measures import MEASURES
+
+        return MEASURES
 
     @property
     def family(self) -> "Family[LanguageConfig]":

@@ -10,6 +10,7 @@ from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 
@@ -49,6 +50,12 @@ class RunConfig(Config):
         from synthlab.regression.tasks import TASKS
 
         return TASKS
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        from synthlab.regression.measures import MEASURES
+
+        return MEASURES
 
     @property
     def family(self) -> "Family[RunConfig]":

@@ -10,6 +10,7 @@ from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, 
 from synthlab.config.registry import STRICT, Registry
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -70,6 +71,12 @@ class SequencesConfig(Config):
         from synthlab.sequences.problems import PROBLEMS
 
         return PROBLEMS
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        from synthlab.sequences.measures import MEASURES
+
+        return MEASURES
 
     @property
     def family(self) -> "Family[SequencesConfig]":
