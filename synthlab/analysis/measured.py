@@ -35,7 +35,7 @@ def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
     """
     kinds = list(kinds)
     if name == HORIZON:
-        criteria = dict.fromkeys(kind.measures().criterion for kind in kinds if kind.measures().criterion)
+        criteria = dict.fromkeys(criterion for kind in kinds if (criterion := kind.measures().criterion))
         return Metric(f"length up to which the {', or the '.join(criteria)}", "higher")
     meanings = {m.metrics[name]: kind for kind in kinds if name in (m := kind.measures()).metrics}
     if len(meanings) > 1:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from synthlab.analysis.conditions import as_text
 from synthlab.analysis.measured import groups_of
 from synthlab.analysis.tables import curves, distinct, follows_seed, labelled, table, with_followers
 from synthlab.config.base import Config
@@ -60,7 +61,8 @@ def _block(records: Sequence[Record]) -> str:
 def _headline(records: Sequence[Record]) -> str:
     flat = with_followers(pd.DataFrame([record.settings() for record in records]))
     groups = groups_of({type(record.config): None for record in records})
-    same = [f"{name}={flat[name].iloc[0]}" for name in groups if name in flat and distinct(flat[name]) == 1]
+    values = {name: as_text(flat[name].iloc[0]) for name in groups if name in flat and distinct(flat[name]) == 1}
+    same = [f"{name}={value}" for name, value in values.items() if value != "null"]
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
         for name in Config.SEEDS
@@ -98,9 +100,9 @@ def _many(records: Sequence[Record]) -> list[str]:
     text = shown.map(metric.text)
     chance = _shared_chance(records)
     if chance is not None:
-        text["chance"] = [metric.text(chance[length]) if length in chance else "" for length in shown.index]
+        text["chance"] = [metric.text(chance[length]) if length in chance else "" for length in map(int, shown.index)]
     if measures.criterion:
-        reached = rows.groupby(series)["horizon"].median()
+        reached = rows.groupby(series)["horizon"].median().to_dict()
         text.loc["horizon"] = [f"{reached[name]:g}" if name in reached else "" for name in text]
         lines.append(f"horizon: the length up to which the {_criterion(records)}")
     seeds = [str(record.config.seed) for record in records if record.metrics[measures.primary].isna().any()]

@@ -157,7 +157,7 @@ class Config(BaseModel, ABC):
     @classmethod
     def groups(cls) -> list[str]:
         """The fields that hold a named member of a config group, the protocol included."""
-        named = (Member, Member | None, Protocol)
+        named: tuple[Any, ...] = (Member, Member | None, Protocol)
         return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property

@@ -64,7 +64,7 @@ MEASURES = Measures(
     METRICS,
     primary="loss",
     ranking=("loss",),
-    criterion=f"loss stays within {MARGIN} nats of that at train_length, and below chance",
+    criterion=f"loss stays below chance and within {MARGIN} nats of that at train_length",
     horizon=horizon,
     chance=chance,
 )
