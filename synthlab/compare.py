@@ -12,7 +12,7 @@ import pandas as pd
 
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
-from synthlab.analysis.panels import LABELS, draw
+from synthlab.analysis.panels import draw
 from synthlab.cli.arguments import Parser, refusing
 from synthlab.config.arguments import checked
 from synthlab.config.pictures import check_picture, save_picture
@@ -28,7 +28,7 @@ METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": 
 @checked
 def compare(
     table: pd.DataFrame,
-    metric: str = "mse",
+    metric: str | None = None,
     x: str = "length",
     by: Names = None,
     facet: Names = None,
@@ -41,8 +41,8 @@ def compare(
 
     Args:
         table: What ``Records.table`` and ``load_records`` return.
-        metric: ``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``, ``horizon``, or any other column of
-            numbers that is no setting.
+        metric: A metric of the runs (such as ``mse``, ``exact``, ``loss``), ``horizon``, or any other column of numbers
+            that is no setting. None for the primary metric, which all of the runs must share.
         x: What it is drawn against: ``length``, or a setting such as ``train_length``.
         by: The settings that make the series, in a list or with commas, empty for none; None for those that differ.
         facet: One or two settings that make the panels.
@@ -54,8 +54,8 @@ def compare(
         The figure.
 
     Raises:
-        InputError: The table does not have the columns or lengths, they do not go together, or the path cannot be
-            written.
+        InputError: The table does not have the columns or lengths, they do not go together, the runs are of families
+            that do not share the metric, or the path cannot be written.
 
     Example:
         >>> import synthlab
@@ -123,7 +123,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(prog="synthlab compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False)
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
-    option("--metric", default="mse", help=f"{', '.join(LABELS)}, or another column of numbers (default mse)")
+    option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
     option("--x", default="length", metavar="SETTING", help="what it is drawn against: length (default), or a setting")
     option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
     option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")

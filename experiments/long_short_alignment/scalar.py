@@ -43,22 +43,13 @@ from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.evaluation import measured, readouts, test_sequences
-from synthlab.regression.family import METRICS, TASKS, build_models, make_objective, open_model, train_models
+from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
 
 if TYPE_CHECKING:
     pass
 
-__all__ = [
-    "METRICS",
-    "TASKS",
-    "build_models",
-    "evaluate_model",
-    "make_objective",
-    "open_model",
-    "resolve",
-    "train_models",
-]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 # What is recorded beside the test lengths, and what it means; all in one row.
 OUTPUTS = {

@@ -14,7 +14,7 @@ from synthlab.analysis.tables import curves
 from synthlab.config.base import Config
 from synthlab.errors import RunsFailed
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.evaluation import METRICS
+from synthlab.sequences.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting
 from synthlab.studies.fitting import left_out
@@ -108,7 +108,7 @@ def shares(found: Sequence[Series], metric: str) -> pd.DataFrame:
     drawn = curves(runs, metric, runs["series"])
     chance = curves(runs, "chance", runs["series"])["median"]
     first = runs.groupby("series")["train_from"].min()
-    return drawn.assign(chance=chance, train_from=drawn["series"].map(first), metric=METRICS[metric])
+    return drawn.assign(chance=chance, train_from=drawn["series"].map(first), metric=METRICS[metric].meaning)
 
 
 def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | None = None) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 # Keys of the config that decide no number, but for rounding.
@@ -94,6 +95,7 @@ class Config(BaseModel, ABC):
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
     answer: ClassVar[str]  # what its tasks answer with, for people
     family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one
+    measures_module: ClassVar[str]  # the module that has their ``MEASURES``
     folder: ClassVar[str] = "."  # where earlier versions kept the records, below the folder of all results
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
     kind: str
@@ -150,6 +152,17 @@ class Config(BaseModel, ABC):
     def load_family(cls) -> "Family[Any]":  # of runs of its own kind
         """Return how such runs are built, trained and tested. It is imported when it is asked for: it needs torch."""
         return cast("Family[Any]", import_module(cls.family_module))
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        """Return what is measured of such runs: metrics, horizon, chance. It needs no torch."""
+        return cast("Measures", import_module(cls.measures_module).MEASURES)
+
+    @classmethod
+    def groups(cls) -> list[str]:
+        """The fields that hold a named member of a config group, the protocol included."""
+        named: tuple[Any, ...] = (Member, Member | None, Protocol)
+        return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property
     def family(self) -> "Family[Any]":

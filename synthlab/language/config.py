@@ -51,7 +51,7 @@ class LanguageConfig(Config):
 
     # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
     results_version = 4
-    family_module = "synthlab.language.family"
+    family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
     default_task, answer, folder = "text", "the next token", "language"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member

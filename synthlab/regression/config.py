@@ -22,7 +22,7 @@ class RunConfig(Config):
 
     # 2: ensembles of models; 3: the kind is part of the config; 4: test sequences follow the seed
     results_version = 4
-    family_module = "synthlab.regression.family"
+    family_module, measures_module = "synthlab.regression.family", "synthlab.regression.measures"
     default_task, answer = "mean", "a number"
     # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pandas as pd
 from torch import nn
 
-from synthlab.metrics import METRICS
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.config import RunConfig
@@ -17,16 +16,7 @@ from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = [
-    "METRICS",
-    "TASKS",
-    "build_models",
-    "evaluate_model",
-    "make_objective",
-    "open_model",
-    "resolve",
-    "train_models",
-]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:

@@ -42,7 +42,7 @@ class SequencesConfig(Config):
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
     results_version = 3
-    family_module = "synthlab.sequences.family"
+    family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
     default_task, answer, folder = "majority", "a sequence", "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member

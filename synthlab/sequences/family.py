@@ -11,7 +11,7 @@ from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_models, build_problem, resolve
-from synthlab.sequences.evaluation import METRICS, Scorer, by_bin, by_length
+from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.tasks import PROBLEMS as TASKS
@@ -20,16 +20,7 @@ from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = [
-    "METRICS",
-    "TASKS",
-    "build_models",
-    "evaluate_model",
-    "make_objective",
-    "open_model",
-    "resolve",
-    "train_models",
-]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[SequencesConfig], device: str = "cpu") -> AnswerLoss:

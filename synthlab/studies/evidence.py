@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from synthlab.metrics import horizon
 from synthlab.regression.config import RunConfig
+from synthlab.regression.measures import horizon
 from synthlab.storage.records import Record
 from synthlab.studies.fitting import final_loss, fits
 

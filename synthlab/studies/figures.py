@@ -9,9 +9,9 @@ from pydantic import Field, PositiveFloat
 from synthlab.config.base import Config
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
+from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.fitting import left_out

@@ -7,7 +7,6 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from synthlab.analysis.tables import GROUPS
 from synthlab.config.base import BOOKKEEPING, Config
 from synthlab.config.composition import Composed, as_overrides, settings_of
 from synthlab.config.registry import STRICT, unknown
@@ -16,6 +15,7 @@ from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import NOT_RUNS
 
+GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")  # whose members name a series alone
 OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
 
 

@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.grids import grid
 from synthlab.sweeps.launchers import Launcher
-from synthlab.sweeps.ranking import failure_lines, ranked, render, row
+from synthlab.sweeps.ranking import failure_lines, rankings, render, row, together
 from synthlab.sweeps.sweep import Outcome, Sweep, checked_workers
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
@@ -56,9 +57,9 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -
                 lost = [f"failed: {launcher.name} ended early ({in_one_line(error)[:300]})"]
             runs.wait()
     outcome = runs.end()
-    ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
-    files, problems = _written(folder, outcome, ranking, began)
-    say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
+    found = rankings(outcome.kept.values())
+    files, problems = _written(folder, outcome, found, began)
+    say(*([render(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
     troubles = [*_damage(outcome), *problems, *lost, *failures]
     if failures:
@@ -78,7 +79,9 @@ def _folder(store: Store, launcher: Launcher) -> Path:
     return root / "sweeps" / time.strftime("%Y-%m-%d") / f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
 
 
-def _written(folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float) -> tuple[list[str], list[str]]:
+def _written(
+    folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float
+) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
     command = shlex.join(["synthlab", *sys.argv[1:]])
     about = {
@@ -94,7 +97,7 @@ def _written(folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: 
     try:
         write_whole(folder / "sweep.json", json.dumps(about, indent=1) + "\n")
         if outcome.kept:
-            write_whole(folder / "ranking.csv", ranking.to_csv(index=False))
+            write_whole(folder / "ranking.csv", together(found).to_csv(index=False))
             write_whole(folder / "runs.csv", pd.DataFrame(outcome.kept.values()).to_csv(index=False))
     except OSError as error:
         return [], [f"warning: {folder}: cannot be written ({error.strerror}); the records are kept"]

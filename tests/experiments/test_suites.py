@@ -14,7 +14,8 @@ from experiments.sequences.suites import bins_of
 from synthlab.config.composition import Composed, as_overrides, compose
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.evaluation import METRICS, by_bin
+from synthlab.sequences.evaluation import by_bin
+from synthlab.sequences.measures import METRICS
 from synthlab.sequences.outputs import Outputs
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series

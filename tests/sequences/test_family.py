@@ -14,6 +14,7 @@ from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.construction import build_models, build_problem, default_bins
 from synthlab.sequences.evaluation import Scorer, by_bin, by_length
+from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import horizon, wilson
 from synthlab.sequences.stopping import EarlyStop
@@ -28,7 +29,7 @@ def test_every_task_is_trained_and_tested(name):
     record = execute(small(f"task={name}", "protocol.steps=2"))
     problem = build_problem(record.config.task)
     assert record.metrics["length"].tolist() == problem.lengths(1, 8)
-    assert list(record.metrics.columns) == ["length", *family.METRICS]
+    assert list(record.metrics.columns) == ["length", *METRICS]
     assert record.outputs["first"].tolist() == [record.config.train_from, 5]
     assert (record.metrics["exact"] <= record.metrics["tokens"] + 1e-12).all()
 

@@ -16,8 +16,8 @@ from support.records import CONFIG, final_weights, record, unmeasured, with_weig
 from synthlab import load_records
 from synthlab.analysis.record_list import Records
 from synthlab.errors import DamagedRecord, InputError
-from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
+from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record, status_of, status_with
 from synthlab.storage.store import Store
 

@@ -9,7 +9,7 @@ from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines
 from synthlab.analysis.tables import curves, over_seeds
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
+from synthlab.regression.measures import METRICS
 from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.presentation.heat import Heat
@@ -28,7 +28,7 @@ class Curves(Plot):
         return curves(runs, metric, runs["series"])
 
     def draw(self, axes, drawn):
-        draw_curves(axes, drawn, drawn["metric"].iloc[0])
+        draw_curves(axes, drawn, METRICS[drawn["metric"].iloc[0]])
 
     def note(self, drawn):
         ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
@@ -82,7 +82,7 @@ class Against(Plot):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.set_xlabel(SYMBOLS.get(self.x, self.x))
-        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]]}{self._single()}")
+        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]].meaning}{self._single()}")
 
     def _others(self, series: Series, length: int) -> dict[str, Any]:
         others = {key: value for key, value in series.chosen.items() if key != self.x}
@@ -135,7 +135,7 @@ class Powers(Plot):
         top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
         axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
         axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
-        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
+        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]].meaning)
 
 
 PLOTS = Registry(
