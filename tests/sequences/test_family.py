@@ -14,9 +14,9 @@ from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.construction import build_models, build_problem, default_bins
 from synthlab.sequences.evaluation import Scorer, by_bin, by_length
+from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.problems import PROBLEMS
-from synthlab.sequences.measures import METRICS
 from synthlab.sequences.proportions import horizon, wilson
 from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.trained import TrainedSequences
