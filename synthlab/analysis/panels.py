@@ -169,7 +169,7 @@ def _named(setting: str, value: str) -> str:
 def _wrapped(text: str, width: int) -> str:
     """``text`` in lines of about ``width`` characters, none of which ends within a formula."""
     kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
-    return "\n".join(wrap(kept, width, break_long_words="$" not in text)).replace("\0", " ")
+    return "\n".join(wrap(kept, width, break_long_words="$" not in text, break_on_hyphens=False)).replace("\0", " ")
 
 
 def _inches(label: str) -> float:

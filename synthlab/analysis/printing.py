@@ -133,20 +133,13 @@ def _chance(record: Record) -> pd.Series | None:
 
 
 def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
-    """The chance level by length, if it is the same for all records."""
-    found: dict[int, float] = {}
-    for record in {str(each.config.task): each for each in records}.values() if _alike(records) else []:
-        levels = _chance(record)
-        if levels is None:
-            return None
-        found |= dict(zip(record.metrics["length"], levels, strict=True))
-    return found or None
-
-
-def _alike(records: Sequence[Record]) -> bool:
-    """Whether records agree in what decides chance: the task and its inputs, and the training lengths."""
-    groups = ("task", "inputs", "train_length", "length_distribution")
-    return len({str([getattr(record.config, group, None) for group in groups]) for record in records}) == 1
+    """The chance level by length, if all records agree in what decides it: the task, its inputs, training lengths."""
+    fields = ("task", "inputs", "train_length", "length_distribution")
+    if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) > 1:
+        return None
+    longest = max(records, key=lambda record: record.config.test_length)
+    levels = _chance(longest)
+    return None if levels is None else dict(zip(longest.metrics["length"], levels, strict=True))
 
 
 def _criterion(records: Sequence[Record]) -> str:

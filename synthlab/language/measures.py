@@ -49,7 +49,8 @@ def horizon(config: "LanguageConfig", metrics: pd.DataFrame) -> int:
     Losses are means over the last quarter of ``train_length`` tokens.
     """
     lengths = metrics["length"].to_numpy()
-    losses = metrics["loss"].rolling(max(1, config.train_length // WINDOW), min_periods=1).mean().to_numpy()
+    window = max(1, min(config.train_length // WINDOW, len(lengths)))
+    losses = metrics["loss"].rolling(window).mean().to_numpy()
     trained = lengths >= min(config.train_length, lengths[-1])
     lengths, losses = lengths[trained], losses[trained]
     guess = chance(config, metrics)

@@ -33,5 +33,5 @@ def constant_errors(config: RunConfig) -> Float[np.ndarray, " L"]:
     longest = max(config.train_length, config.test_length)
     x = inputs.draw(min(SEQUENCES, -(-SYMBOLS // longest)), longest, stream(0, "training"))
     targets = task.targets(x).double()
-    constant = (targets[:, : config.train_length].mean(0) * weights).sum()
+    constant = (targets[:, : config.train_length].mean(0) * weights).sum() / weights.sum()  # which are rounded
     return (targets[:, : config.test_length] - constant).square().mean(0).numpy()

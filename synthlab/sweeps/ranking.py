@@ -69,8 +69,11 @@ def together(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def render(found: Mapping[str, pd.DataFrame]) -> str:
     """Return the best combinations of each kind and the worst, the worst first among these."""
-    titles = {kind: f"{kind_of({'kind': kind}).answer}: " if len(found) > 1 else "" for kind in found}
-    return "\n\n".join(_rendered(table, titles[kind], kind) for kind, table in found.items())
+    blocks = []
+    for kind, table in found.items():
+        answer = kind_of({"kind": kind}).answer
+        blocks.append(_rendered(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", kind))
+    return "\n\n".join(blocks)
 
 
 def _rendered(ranking: pd.DataFrame, title: str, kind: str) -> str:

@@ -272,8 +272,8 @@ def test_without_a_finished_run_there_is_nothing_to_draw(runs):
 
 def test_another_table_is_refused():
     assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})) == (
-        "table: must be a table of runs, but has no column kind, train_length, seed, length; write it with synthlab "
-        "collect"
+        "table: must be a table of runs, but has no column kind, train_length, seed, length; "
+        "write it with synthlab collect"
     )
     assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
 

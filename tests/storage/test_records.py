@@ -62,7 +62,7 @@ def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
 
 def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
     text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
-    assert text.splitlines()[-1] == "errors that are not numbers are left out (seed 1, 2)"
+    assert text.splitlines()[-1] == "values that are not numbers are left out (seed 1, 2)"
     assert "left out" not in str(Records([record(0), record(1)]))
 
 
