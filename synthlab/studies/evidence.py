@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from synthlab.config.base import Config
 from synthlab.metrics import horizon
-from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 from synthlab.studies.fitting import final_loss, fits
 
@@ -21,6 +21,15 @@ class Fitting(NamedTuple):
     finished: int
     fit: int
     given: Any
+
+
+def fitting_of(table: pd.DataFrame, trained: int) -> Fitting | None:
+    """Return the runs that fit of a table of finished runs, of which each may have several rows, by its columns ``fit``
+    and ``run`` or ``id``. None where it does not say which fit."""
+    if "fit" not in table:
+        return None
+    alone, run = table[table["fit"].astype(bool)], "run" if "run" in table else "id"
+    return Fitting(trained, table[run].nunique(), alone[run].nunique(), alone)
 
 
 class NoEvidence(LookupError):
@@ -49,11 +58,11 @@ class Evidence:
         given = Evidence({name: [r for r in runs if fits(r, levels[name])] for name, runs in self.records.items()})
         return Fitting(self.runs, self.finished, given.finished, given)
 
-    def config(self, name: str) -> RunConfig:
+    def config(self, name: str) -> Config:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
         if not self.records.get(name):
             raise NoEvidence(f"no finished run of {name}")
-        return cast(RunConfig, self.records[name][0].config)  # figures are made of such runs alone
+        return self.records[name][0].config
 
     def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
         """A row for each seed, a column for each length."""

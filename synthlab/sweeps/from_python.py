@@ -6,8 +6,8 @@ from numbers import Integral
 from typing import Any, cast
 
 from synthlab.analysis.record_list import Records
-from synthlab.config.base import resolve
 from synthlab.config.arguments import checked, in_short, listed
+from synthlab.config.base import resolve
 from synthlab.config.composition import as_overrides, compose
 from synthlab.config.registry import shown
 from synthlab.errors import InputError

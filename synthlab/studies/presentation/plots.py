@@ -13,7 +13,6 @@ from synthlab.metrics import METRICS
 from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.presentation.heat import Heat
-from synthlab.studies.presentation.inside import Inside
 from synthlab.studies.presentation.spread import Spread
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
@@ -147,7 +146,6 @@ PLOTS = Registry(
         "against": Against,
         "powers": Powers,
         "heat": Heat,
-        "inside": Inside,
         "spread": Spread,
     },
 )

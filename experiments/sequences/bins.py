@@ -1,30 +1,17 @@
-"""Suites: a grid of models of tasks whose answers are tokens; exact match by length, and in bins of lengths."""
+"""Exact match by length and in bins of lengths, of series of models of sequence tasks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from pydantic import Field
 
 from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.tables import curves
-from synthlab.config.base import Config
-from synthlab.errors import RunsFailed
-from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import METRICS
-from synthlab.storage.records import Record
-from synthlab.studies.evidence import Fitting
-from synthlab.studies.fitting import left_out
-from synthlab.studies.grids import Grid
 from synthlab.studies.presentation.drawing import Drawing, Series, runs_of
-from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.seeds import Seeds
-from synthlab.studies.study import Plan, Results, Study
 
-NAMES = ("task", "encoding")
 ROUNDING = 1e-6  # what a multiple of a length may be above a whole number
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
 
@@ -47,59 +34,6 @@ class Share(Drawing):
 
     def note(self, drawn: pd.DataFrame) -> str:
         return f"{band_note(drawn)}; trained on the shaded lengths; dotted: chance of an exact match"
-
-
-class Suite(Grid, Study):
-    """A grid of models. A run fits if its exact match on training lengths is at least ``fit``."""
-
-    seeds: Seeds = 3
-    fit: Annotated[float, Field(gt=0, le=1)] = 0.99
-
-    @property
-    def grids(self) -> Mapping[str, Grid]:
-        return {"": self}
-
-    @property
-    def kind(self) -> type[Config]:
-        return SequencesConfig
-
-    def check(self, field):
-        pass
-
-    def check_cells(self, field, key, cells):
-        pass
-
-    def evidence(self, plan, records):
-        """A row for each finished run and each range of lengths, the training lengths first."""
-        found = [bins_of(series, self.fit) for series in _series(plan, records)]
-        table = pd.concat(found, ignore_index=True)
-        if table.empty:
-            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
-        return {"": table}
-
-    def fitting(self, evidence, trained):
-        return {"": fitting_of(evidence[""], trained[""])}
-
-    def results(self, plan, records, evidence, kept):
-        found, table = _series(plan, records), evidence[""]
-        lost = left_out({series.label: series.records for series in found})
-        panels = {}
-        for metric, label in SHOWN.items():
-            drawn = shares(found, metric)
-            panels[metric] = Drawn(label, Share(label), drawn.assign(overrides=plan.overrides, left_out=lost))
-        summary = by_series(table)
-        lines = [f"{plan.name}: {self.title}", *summary_lines(summary)]
-        return Results(panels, {"bins": table, "summary": summary}, lines)
-
-
-def _series(plan: Plan, records: Mapping[str, Record]) -> list[Series]:
-    return [_named(Series(cell.settings, cell.best(records)[1])) for cell in plan.cells[""]]
-
-
-def _named(series: Series) -> Series:
-    """A series that nothing sets apart is called by its task and encoding."""
-    config = series.records[0].config.model_dump()
-    return series if series.chosen else series._replace(chosen={key: config[key]["name"] for key in NAMES})
 
 
 def shares(found: Sequence[Series], metric: str) -> pd.DataFrame:
@@ -167,19 +101,3 @@ def by_series(table: pd.DataFrame, names: Sequence[str] = ("series",)) -> pd.Dat
         horizon=("horizon", "median"),
     )
     return summary.reset_index()
-
-
-def fitting_of(table: pd.DataFrame, trained: int) -> Fitting:
-    """The runs that fit of a table with a row for each finished run and range of lengths."""
-    alone = table[table["fit"].astype(bool)]
-    return Fitting(trained, table["run"].nunique(), alone["run"].nunique(), alone)
-
-
-def summary_lines(summary: pd.DataFrame) -> list[str]:
-    """The summary for a terminal: a line for each series and range of lengths."""
-    return [
-        f"  {row['series']}: lengths {row['first']:g} to {row['last']:g}: exact match {row['median']:.3f} "
-        f"({row['least']:.3f} to {row['greatest']:.3f}), chance {row['chance']:.2g}; {row['fit']:g} of "
-        f"{row['runs']:g} runs fit; horizon {row['horizon']:g}"
-        for row in summary.to_dict("records")
-    ]
