@@ -10,6 +10,7 @@ from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.tables import curves
 from synthlab.sequences.evaluation import METRICS
+from synthlab.storage.records import Record
 from synthlab.studies.presentation.drawing import Drawing, Series, runs_of
 
 ROUNDING = 1e-6  # what a multiple of a length may be above a whole number

@@ -40,12 +40,11 @@ def main(papers: Papers) -> None:
     if not (args.help or args.hydra_help or args.shell_completion):
         with refusing():
             chosen = _chosen(args, papers)
-        named = [word for word in args.overrides if "=" not in word and not word.startswith("~")]
-        of_runs = [word for word in args.overrides if "=" in word and _key(word) not in OF_THE_COMMAND]
-        for word in (*named, *of_runs):
+        of_runs = [word for word in args.overrides if word not in _named(args) and _key(word) not in OF_THE_COMMAND]
+        for word in (*_named(args), *of_runs):
             sys.argv.remove(word)
         sys.argv.append(f"study={chosen}")
-    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in papers}
+    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in _named(args)}
 
     def task(raw: dict[str, Any]) -> bool:
         with hydra_app.quick_imports():
@@ -65,13 +64,18 @@ def _parsed(words: Sequence[str]) -> Namespace:
     return parser.parse_intermixed_args(words)
 
 
+def _named(args: Namespace) -> list[str]:
+    """Return the words that are no settings."""
+    return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
+
+
 def _key(override: str) -> str:
     return re.split(r"[./@=]", override.lstrip("+~"))[0]
 
 
 def _chosen(args: Namespace, papers: Papers) -> str:
     """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for what there is none of."""
-    named = [word for word in args.overrides if "=" not in word and not word.startswith("~")]
+    named = _named(args)
     quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
     if len(named) != 1:
         raise InputError(f"{' '.join(named) or 'study'}: must be one paper, as PAPER or PAPER/STUDY; {_papers(papers)}")

@@ -5,7 +5,8 @@ from typing import Any
 
 from synthlab.config.base import Config
 from synthlab.config.composition import Composed, compose
-from synthlab.config.families import CLASS, families, family_of, kind_of_family
+from synthlab.config.families import CLASS, families, family_of, keys_of, kind_of_family
+from synthlab.config.registry import unknown_key
 from synthlab.errors import InputError
 
 NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not its runs'
@@ -52,6 +53,9 @@ class Overrides:
         taken = {key for family in of for key in self._taken(family)}
         for key, override in self.of_runs.items():
             if key not in taken:
+                if "." not in key and not any(key in keys_of(family) for family in families()):
+                    known = [name for name in self.base(default=kind_of_family(of[0]).default_task).config if name != "seed"]
+                    raise InputError(unknown_key(override, [*NOT_RUNS[1:], *known]))
                 compose([*self._default(of[0]), override])  # says what is close to it
                 raise InputError(f"{override}: no run of these has such a setting; leave it out")
 
