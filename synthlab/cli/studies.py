@@ -104,17 +104,20 @@ def studies_of(paper: str, more: str | None = None) -> list[str]:
 def overview(papers: Papers) -> Iterator[str]:
     """Yield the lines that say what papers there are, with the studies of each and what these cost."""
     from synthlab.config.composition import compose
-    from synthlab.studies.costs import cost
+    from synthlab.studies.costs import minutes, runs_of
+    from synthlab.studies.overrides import Overrides
     from synthlab.sweeps.sweep import checked_workers
 
-    workers = checked_workers(None)
+    workers, overrides = checked_workers(None), Overrides()
     yield "synthlab study PAPER[/STUDY] [key=value ...]    synthlab study --help says which keys"
     yield f"Runs, and minutes on the {workers} cores here, within a factor of about two, if none is recorded:"
     for name, load in papers.items():
-        paper = load()
+        paper, known = load(), dict[str, Any]()
         yield f"\n{name}: {paper.about.part} of {paper.about.title}"
         for file in studies_of(name):
             studies = paper.studies(compose([f"study={name}/{file}"], "study")["study"])
-            runs, seconds = cost(studies, workers)
+            for each in studies:
+                known[each] = known.get(each) or runs_of(studies[each], overrides)
+            runs = list({id: run for each in studies for id, run in known[each].items()}.values())
             about = next(iter(studies.values())).title if len(studies) == 1 else ", ".join(studies)
-            yield f"  {file:<14} {runs:>5} runs {max(1, round(seconds / 60)):>5} min   {about}"
+            yield f"  {file:<14} {len(runs):>5} runs {max(1, round(minutes(runs, workers))):>5} min   {about}"

@@ -129,7 +129,13 @@ class Grid(BaseModel):
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
     def cells(
-        self, field: str, overrides: Overrides, seeds: range, task: str = "mean", kind: type[Config] | None = None
+        self,
+        field: str,
+        overrides: Overrides,
+        seeds: range,
+        task: str = "mean",
+        kind: type[Config] | None = None,
+        rough: bool = False,
     ) -> list[Cell]:
         """Return the runs, checked: the grid's settings on top of the command line's ``overrides``. Each run is there
         under each of ``seeds``, or under the first if its settings leave nothing to the seed.
@@ -140,6 +146,7 @@ class Grid(BaseModel):
             seeds: Consecutive numbers.
             task: That of runs for which neither the grid nor the command line names one.
             kind: The kind of the runs; None: that of the task's family.
+            rough: Leave open what configs leave open, and whether the runs can be trained: in a tenth of the time.
 
         Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
         """
@@ -154,7 +161,8 @@ class Grid(BaseModel):
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
                 raw = base.with_settings(settings)
                 of = kind or kind_of(raw)
-                config, runs = of.resolved(raw), seeds if of.follows(raw) else seeds[:1]
+                config = of.checked(raw | {"kind": of.model_fields["kind"].default}) if rough else of.resolved(raw)
+                runs = seeds if of.follows(raw) else seeds[:1]
                 candidates[" ".join(as_overrides(tuned))] = [config.seeded(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
