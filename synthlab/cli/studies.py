@@ -37,6 +37,7 @@ def main(papers: Papers) -> None:
         with refusing():
             say(*overview(papers))
         return
+    chosen = ""
     if not (args.help or args.hydra_help or args.shell_completion):
         with refusing():
             chosen = _chosen(args, papers)

@@ -83,7 +83,7 @@ class Study(BaseModel, ABC):
 
     model_config = STRICT
     task: ClassVar[str] = "mean"
-    further_names: ClassVar[Sequence[str]] = ()
+    further_names: ClassVar[tuple[str, ...]] = ()
     title: str
     seeds: Seeds = 5  # of each run; the command line's go before them
 
