@@ -53,10 +53,8 @@ class Overrides:
         taken = {key for family in of for key in self._taken(family)}
         for key, override in self.of_runs.items():
             if key not in taken:
-                if "." not in key and not any(key in keys_of(family) for family in families()):
-                    known = [
-                        name for name in self.base(default=kind_of_family(of[0]).default_task).config if name != "seed"
-                    ]
+                known = [name for name in compose(self._default(of[0])) if name != "seed"]
+                if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
                     raise InputError(unknown_key(override, [*NOT_RUNS[1:], *known]))
                 compose([*self._default(of[0]), override])  # says what is close to it
                 raise InputError(f"{override}: no run of these has such a setting; leave it out")

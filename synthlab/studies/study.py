@@ -215,9 +215,9 @@ class Paper:
     def _check_names(self, studies: Mapping[str, Study]) -> None:
         """Refuse studies of which two files would have one name."""
         files = Counter(file for name, study in studies.items() for file in self._files(name, study))
-        for name, study in studies.items():
-            if any(files[file] > 1 for file in self._files(name, study)):
-                raise InputError(f"study.{name}: two studies, panels or tables would be written to files of this name")
+        for file, number in files.items():
+            if number > 1:
+                raise InputError(f"study: two studies, panels or tables would be written to files named {file}")
 
     def _files(self, name: str, study: Study) -> list[str]:
         panels = [self.panel_file(name, key) for key in study.grids if key]

@@ -10,7 +10,8 @@ from experiments.chomsky.paper import PAPER, Chomsky, shown, stated
 from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, gain, pairs, scores
 from experiments.sequences.published import OURS, RANGE
 from experiments.sequences.reproduction import Task
-from synthlab.config.composition import compose, conf_dir
+from synthlab.config.composition import compose
+from synthlab.config.families import conf_dir
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
@@ -202,7 +203,7 @@ def test_every_grid_composes_in_the_papers_settings(name):
     planned = plan(name)
     assert len({config.id for config in planned.configs}) == len(planned.configs)
     for key, cells in planned.cells.items():
-        raw = compose([f"problem={key}"], name="sequences")["problem"]
+        raw = compose([f"task={key}"], name="sequences")["problem"]
         if key == "modular_arithmetic_brackets":
             raw["products"] = True  # as the authors' code has it
         for cell in cells:

@@ -12,7 +12,8 @@ from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.checks import NONE_FITS, fails, generalizes, published_ranges
 from experiments.sequences.comparison import by_theory
 from experiments.sequences.published import RANGE, Entry, beside, published
-from synthlab.config.composition import compose, conf_dir
+from synthlab.config.composition import compose
+from synthlab.config.families import conf_dir
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.overrides import Overrides
@@ -257,9 +258,7 @@ def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
             step = config.train_length
             assert config.bins == [[step + 1, 2 * step], [2 * step + 1, 3 * step]], key
             languages = ("aa_star", "tomita", "pattern", "bounded_dyck", "dyck", "anbn")
-            assert config.stop.exact == (
-                None if config.problem["name"] in languages else 1.0
-            )  # as in the authors' code
+            assert config.stop.exact == (None if config.task["name"] in languages else 1.0)  # as in the authors' code
             assert config.encoding["name"] == cell.arm.removesuffix(", scale 1")
             assert config.positions["name"] == ("contiguous" if cell.arm == "nope" else "offset")
             assert config.encoding.get("scale", 0.02) == (1.0 if cell.arm.endswith("scale 1") else 0.02)

@@ -12,7 +12,8 @@ from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, loaded, panels_of
 from support.hasty import hastily
 from support.quick import QUICK
-from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
+from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.families import conf_dir
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
 from synthlab.regression.heads import Heads

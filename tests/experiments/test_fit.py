@@ -23,7 +23,7 @@ from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Fit, Grounds, judge
 from synthlab.training.execution import execute
 
-OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "language=hidden_markov"]}
+OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "task=hidden_markov"]}
 ARMS = {"alpha 0": {"alignment.alpha": 0.0}, "alpha 0.1": {"alignment.alpha": 0.1, "alignment.windows": 2}}
 
 

@@ -20,7 +20,8 @@ from experiments.sequences.ranks import (
     reciprocal_ranks,
     scores,
 )
-from synthlab.config.composition import compose, conf_dir
+from synthlab.config.composition import compose
+from synthlab.config.families import conf_dir
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence

@@ -10,7 +10,8 @@ from omegaconf import OmegaConf
 from experiments.__main__ import other_paper
 from experiments.crasp.paper import PAPER
 from support.hasty import hastily
-from synthlab.config.composition import compose, conf_dir
+from synthlab.config.composition import compose
+from synthlab.config.families import conf_dir
 from synthlab.errors import InputError
 
 OWN = """
@@ -22,8 +23,8 @@ s:
     learned: {encoding: learned, positions: offset}
     nope: {encoding: nope}
   tasks:
-    aa_star: {title: (aa)*, fixed: {problem: aa_star, test_length: 12, bins: [[5, 8], [9, 12]]}, claims: [C1]}
-    copy: {title: copy, fixed: {problem: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [C4]}
+    aa_star: {title: (aa)*, fixed: {task: aa_star, test_length: 12, bins: [[5, 8], [9, 12]]}, claims: [C1]}
+    copy: {title: copy, fixed: {task: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [C4]}
 """
 
 
@@ -105,7 +106,7 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
 
     def ensure(*given, **how):
         return [
-            replace(each, diverged_at=1) if each.config.problem["name"] == "copy" else each
+            replace(each, diverged_at=1) if each.config.task["name"] == "copy" else each
             for each in train(*given, **how)
         ]
 
@@ -123,8 +124,8 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
         (["paper=crasp", "figure=all"], "figure=all: unknown key"),
         (["paper=crasp", "seed=3"], "seed=3: the runs of a paper have the seeds from first_seed on"),
         (
-            ["paper=crasp", "problem=copy"],
-            "problem=copy: paper.crasp.tasks.aa_star sets problem itself; see conf/paper/",
+            ["paper=crasp", "task=copy"],
+            "task=copy: paper.crasp.tasks.aa_star sets problem itself; see conf/paper/",
         ),
         (["paper=crasp", "-m"], "-m: figures are not swept"),
     ],

@@ -47,14 +47,14 @@ def analysis() -> Predictors:
 
 
 def test_errors_are_means_over_the_depths_of_one_length():
-    record = execute(small("language=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
+    record = execute(small("task=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
     shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
     shares |= {"tracking@80@0": 0.1, "tracking@32@1": 0.3, "tracking_loss@8@0": 7.0, "needle@8@1": 0.0}
     found = errors(replace(record, outputs=pd.DataFrame([shares])))
     wanted = {"recall_error_1x": 0.25, "recall_error_4x": 0.75, "needle_error_1x": 0.5, "tracking_error_4x": 0.7}
     assert found == pytest.approx(wanted)
     assert set(errors(record)) == set(ERRORS)
-    assert errors(execute(small("language=hidden_markov"))) == {}
+    assert errors(execute(small("task=hidden_markov"))) == {}
 
 
 @pytest.mark.slow

@@ -110,15 +110,15 @@ def test_what_is_varied_has_a_name_of_its_own_and_an_extension_switched_on_later
 
 
 def test_settings_of_other_members_reach_the_runs_and_their_figures():
-    given = ["language=recall", "language.keys=8", "encoding=learned", "encoding.table=999"]
+    given = ["task=recall", "language.keys=8", "encoding=learned", "encoding.table=999"]
     planned = study().plan("s", asked(*given), seeds=1)
-    assert planned.configs[0].language["keys"] == 8
+    assert planned.configs[0].task["keys"] == 8
     assert planned.configs[0].encoding["table"] == 999
     assert planned.overrides == " ".join(given)
 
 
 def test_curves_count_runs_not_tokens_as_seeds():
-    planned = study().plan("s", asked(*OVERRIDES.values(), "language=hidden_markov"), seeds=2)
+    planned = study().plan("s", asked(*OVERRIDES.values(), "task=hidden_markov"), seeds=2)
     records = {config.id: execute(config) for config in planned.configs}
     results = shown(planned, records)
     assert set(results.panels["loss"].data["seeds"]) == {2}
@@ -131,7 +131,7 @@ def test_curves_count_runs_not_tokens_as_seeds():
 
 
 def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
-    given = asked(*OVERRIDES.values(), "language=hidden_markov")
+    given = asked(*OVERRIDES.values(), "task=hidden_markov")
     planned = study(tune={"protocol.lr": [1e-3, 2e-3]}).plan("s", given, seeds=1)
     records = {config.id: execute(config) for config in planned.configs}
     results = shown(planned, records)
@@ -157,7 +157,7 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
             "test_length=16: study.s needs 4 times train_length=8 or more",
         ),
         ({"analysis": "by_context"}, "study.s.arms: has 1; study.s.analysis=by_context compares two or more"),
-        ({"analysis": "by_depth"}, "language=text: study.s asks for facts; choose recall"),
+        ({"analysis": "by_depth"}, "task=text: study.s asks for facts; choose recall"),
     ],
 )
 def test_what_is_no_study_is_refused_in_a_line(changes, line):
@@ -168,7 +168,7 @@ def test_what_is_no_study_is_refused_in_a_line(changes, line):
 
 @pytest.mark.slow
 def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
-    arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "language=hidden_markov", f"results={tmp_path}"]
+    arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "task=hidden_markov", f"results={tmp_path}"]
     arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
     arguments += ["study.finetune.analysis.quantities=[loss_4x]"]  # each is a panel to draw
     first = invoke("language", *arguments)
@@ -181,7 +181,7 @@ def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tm
     assert len(runs) == len(EVERY["finetune"].arms)
     measured = ["loss_1x", "loss_4x", "calibrated_loss_4x", "accuracy_4x", "temperature", "sce"]
     assert np.isfinite(runs[[*measured, "perfect_loss_4x", "excess_loss_4x"]]).all(axis=None)
-    assert "language=hidden_markov" in first.out
+    assert "task=hidden_markov" in first.out
     report = (folder / "report.html").read_text()
     assert "Regularization with alpha 0.1 to 0.3" in report
     monkeypatch.setattr("synthlab.language.pretraining.train", lambda *_: pytest.fail("it was trained"))
@@ -228,7 +228,7 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     [
         (["study=table2"], "study=table2: unknown, did you mean table1?"),
         (["alignment.beta=1"], "alignment.beta=1: unknown key; choose from alpha"),
-        (["language=text", "language.path=/nowhere"], "language.path=/nowhere: is not there"),
+        (["task=text", "language.path=/nowhere"], "language.path=/nowhere: is not there"),
         (["device=tpu"], "device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto"),
         (["-m"], "-m: studies are not swept; give a grid: study=grid"),
     ],
@@ -404,7 +404,7 @@ def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
 
 
 def test_losses_are_means_over_contexts():
-    record = execute(small("language=hidden_markov"))
+    record = execute(small("task=hidden_markov"))
     found, metrics = losses(record), record.metrics
     assert found["loss_1x"] == pytest.approx(metrics["loss"][:8].mean())
     assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())

@@ -39,7 +39,7 @@ def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
     for bins in ([[4, 8]], [[7, 6]], [5], [[5.5, 6]]):
         with pytest.raises(InputError, match="^bins="):
             planned(fixed={"bins": bins})
-    with pytest.raises(InputError, match=r"^problem=\[\[1, 2\]\]: must be a name"):
+    with pytest.raises(InputError, match=r"^task=\[\[1, 2\]\]: must be a name"):
         Composed(compose([], name="sequences"), name="sequences").with_settings({"problem": [[1, 2]]})
 
 
