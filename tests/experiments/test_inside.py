@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
+from experiments.output_alignment import inside
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides
 from synthlab.regression.heads import heads_of
 from synthlab.storage.store import Store
-from synthlab.studies.presentation import inside
 
 OWN = """
 heads:
@@ -25,16 +25,17 @@ SHORT = [*as_overrides(QUICK | {"test_length": 4}), "train_length=2"]
 @pytest.fixture
 def own(tmp_path, monkeypatch) -> list[str]:
     monkeypatch.setattr(inside, "_measured", {})
-    (tmp_path / "own" / "figure").mkdir(parents=True)
-    (tmp_path / "own" / "figure" / "heads.yaml").write_text(OWN)
-    return ["--config-dir", str(tmp_path / "own"), *SHORT, "figure=heads", "workers=1", "seeds=2"]
+    folder = tmp_path / "own" / "study" / "output_alignment"
+    folder.mkdir(parents=True)
+    (folder / "heads.yaml").write_text(OWN)
+    return ["--config-dir", str(tmp_path / "own"), *SHORT, "output_alignment/heads", "workers=1", "seeds=2"]
 
 
 @pytest.mark.slow
 def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, tmp_path):
     outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
-    drawn = pd.read_csv(tmp_path / "figures" / "headsmain.csv")
+    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "headsmain.csv")
     assert drawn[["outrep", "task"]].values.tolist() == [
         ["identity", "length"],
         ["identity", "sum"],
@@ -62,7 +63,7 @@ def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, 
 )
 def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_path, plot, message):
     text = OWN.replace("{name: inside, rows: outrep, columns: task, measure: lost}", plot)
-    (tmp_path / "own" / "figure" / "heads.yaml").write_text(text)
+    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(text)
     outcome = invoke("experiments", *own, f"results={tmp_path}")
     assert outcome.status == 2
     assert message in outcome.err
@@ -70,7 +71,7 @@ def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_pat
 
 
 def test_models_without_heads_are_told_in_one_line_and_their_runs_kept(invoke, own, tmp_path):
-    (tmp_path / "own" / "figure" / "heads.yaml").write_text(
+    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(
         OWN.replace("model.heads: 2", "model: linear, model.head_dim: 2")
     )
     outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
