@@ -26,6 +26,7 @@ from synthlab.studies.presentation.pages import template
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 FIRST = "output_alignment"  # the paper whose verdicts are those of one command for all its figures
+THE_LABS = (FIRST, "long_short_alignment")  # those whose claims the README lists
 OURS = "(Ours.)"  # how a claim begins that is not the paper's
 
 
@@ -58,7 +59,7 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
             tables = sorted(folder.glob("*_claims.csv"))
             found |= {name: study_verdicts(tables)} if tables else {}
             found |= load().blocks(folder)
-    rows = [row for block in ("claims", "language") for row in found[block]]
+    rows = [row for block in THE_LABS for row in found[block]]
     return found | {"verdicts": [row for row in rows if not row["says"].startswith(OURS)]}
 
 

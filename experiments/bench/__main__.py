@@ -57,7 +57,9 @@ class Effort(NamedTuple):
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("output_alignment/5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8)
+QUICK = Effort(
+    0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("output_alignment/5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8
+)
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:

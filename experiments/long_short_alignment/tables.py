@@ -12,6 +12,6 @@ def blocks(folder: Path) -> dict[str, Rows]:
     rows = study_verdicts(sorted(folder.glob("*_claims.csv")))
     extensions = {f"long_short_alignment.{id}" for id in EXTENSIONS}
     return {
-        "language": [row for row in rows if row["id"] not in extensions],
+        "long_short_alignment": [row for row in rows if row["id"] not in extensions],
         "extension": [row for row in rows if row["id"] in extensions],
     }

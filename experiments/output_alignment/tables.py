@@ -18,7 +18,7 @@ def blocks(folder: Path) -> dict[str, Rows]:
         {"id": names[id], "says": claim.statement, **inside[names[id]]} for id, claim in mechanism.CLAIMS.items()
     ]
     return {
-        "claims": [row | {"recipe": recipe.get(row["id"])} for row in rows],
+        "output_alignment": [row | {"recipe": recipe.get(row["id"])} for row in rows],
         "mechanism": inside_rows,
         "deviations": [dict(row) for row in deviations(Path(__file__).parent / "deviations.yaml")],
     }

@@ -1,4 +1,4 @@
-"""Suites of tasks whose answers are tokens: ranges of lengths, horizon, runs that fit."""
+"""Sequence tasks: ranges of lengths, horizon, runs that fit."""
 
 from dataclasses import replace
 
@@ -8,9 +8,9 @@ import pytest
 import torch
 from sequences.small import SMALL, small
 
-from experiments.sequences.paper import PAPER
+from experiments.crasp.paper import PAPER
+from experiments.sequences.bins import bins_of
 from experiments.sequences.published import RANGE
-from experiments.sequences.suites import bins_of
 from synthlab.config.composition import Composed, as_overrides, compose
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig
@@ -23,24 +23,23 @@ from synthlab.training.execution import execute
 
 
 def planned(**grid) -> Plan:
+    """A study of one task under one encoding."""
     given = [each for each in SMALL if each.split("=")[0] not in grid.get("fixed", {})]
-    raw = compose(["suite=grid", *given], name="sequences")
-    study = PAPER.studies({"s": {"title": "t"} | grid})["s"]
-    return study.plan(
-        "s", Overrides("suite", SequencesConfig, raw, {each.split("=")[0]: each for each in given}), seeds=2
-    )
+    task = {"title": "t", "fixed": {"task": "majority"} | grid.pop("fixed", {})} | grid
+    study = PAPER.studies({"s": {"title": "t", "arms": {"nope": {"encoding": "nope"}}, "tasks": {"a": task}}})["s"]
+    return study.plan("s", Overrides(given), seeds=2)
 
 
 def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
-    for plan in (planned(fixed={"bins": [[5, 6], [7, 8]]}), planned(vary={"bins": [[[5, 6], [7, 8]]]})):
+    for plan in (planned(fixed={"bins": [[5, 6], [7, 8]]}), planned(arms={"nope": {"bins": [[5, 6], [7, 8]]}})):
         assert [SequencesConfig.checked(run.model_dump()).bins for run in plan.configs] == [[[5, 6], [7, 8]]] * 2
     assert list(as_overrides({"bins": [[5, 6], [7, 8]]})) == ["bins=[[5, 6], [7, 8]]"]
-    assert compose(list(as_overrides({"bins": [[5, 6]]})), name="sequences")["bins"] == [[5, 6]]
+    assert compose(["task=majority", *as_overrides({"bins": [[5, 6]]})])["bins"] == [[5, 6]]
     for bins in ([[4, 8]], [[7, 6]], [5], [[5.5, 6]]):
         with pytest.raises(InputError, match="^bins="):
             planned(fixed={"bins": bins})
     with pytest.raises(InputError, match=r"^task=\[\[1, 2\]\]: must be a name"):
-        Composed(compose([], name="sequences"), name="sequences").with_settings({"problem": [[1, 2]]})
+        Composed(compose(["task=majority"])).with_settings({"task": [[1, 2]]})
 
 
 OUTPUTS = Outputs(range(1, 9), torch.eye(8), torch.eye(8))
@@ -79,13 +78,13 @@ def test_a_run_of_two_series_is_counted_once():
     records = {config.id: execute(config) for config in plan.configs}
     lost = plan.configs[1].id
     records[lost] = replace(records[lost], diverged_at=3)
-    for cells in (plan.cells[""], plan.cells[""] * 2):
-        twice = plan._replace(cells={"": cells})
-        found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))[""]
+    for cells in (plan.cells["a"], plan.cells["a"] * 2):
+        twice = plan._replace(cells={"a": cells})
+        found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))["a"]
         assert (found.runs, found.finished) == (2, 1)
 
 
-def test_a_suite_of_which_every_run_diverged_has_failed():
+def test_a_study_of_which_every_run_diverged_has_failed():
     plan = planned()
     records = {config.id: replace(execute(config), diverged_at=3, outputs=None) for config in plan.configs}
     with pytest.raises(RunsFailed, match="every run diverged"):
