@@ -43,15 +43,6 @@ def plain(config: Any, resolve: bool = True) -> dict[str, Any]:
     return without_families(cast(dict[str, Any], values))
 
 
-def typed_overrides() -> dict[str, str]:
-    """The overrides of the command line that Hydra runs, as they were typed, by key."""
-    from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf
-
-    as_typed = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
-    return {override.lstrip("+~").split("=")[0]: override for override in as_typed}
-
-
 @contextmanager
 def hydra_initialized() -> Generator[None]:
     """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""

@@ -253,7 +253,7 @@ def test_a_sweep_keeps_the_checkpoints_of_all_its_runs(invoke, quick, tmp_path, 
 
 @pytest.mark.slow
 def test_a_figure_keeps_the_checkpoints_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "figure='5'", "seeds=1", "save=checkpoints")
+    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=checkpoints")
     assert outcome.status == 0, outcome.err
     runs = list((tmp_path / "runs").iterdir())
     assert len(list(tmp_path.glob("runs/*/weights-2.safetensors"))) == len(runs) > 1

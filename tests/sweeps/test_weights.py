@@ -246,7 +246,7 @@ def test_the_jobs_of_a_launcher_keep_weights(invoke, quick, tmp_path, launcher):
 
 @pytest.mark.slow
 def test_a_figure_keeps_the_weights_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "figure='5'", "seeds=1", "save=weights")
+    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=weights")
     assert outcome.status == 0, outcome.err
     runs = list((tmp_path / "runs").iterdir())
     assert len(list(tmp_path.glob(f"runs/*/{WEIGHTS}"))) == len(runs) > 1
