@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "synthlab.commands"
-REPLACED = {"language": "synthlab study long_short_alignment", "sequences": "synthlab task=NAME, or synthlab sweep task=NAME"}
+REPLACED = {
+    "language": "synthlab study long_short_alignment",
+    "sequences": "synthlab task=NAME, or synthlab sweep task=NAME",
+}
 PACKAGES = Path(__file__).parents[1] / "packages"  # where a wheel has the packages that lie beside synthlab otherwise
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from synthlab.cli.commands import GROUP, commands, description
-from synthlab.config.composition import conf_dir
 
 BIN = Path(sys.executable).parent
 NAMES = list(commands())
@@ -155,19 +154,19 @@ def test_a_subcommand_that_cannot_be_imported_is_refused_in_one_line(invoke, tmp
     assert ("  broken       (not installed: there is no module" in done.stdout) == ("no_such_" in value.split(":")[0])
 
 
-FIGURES = {f"figure={path.stem}" for path in (conf_dir() / "figure").glob("*.yaml")}
 COMPLETIONS = {
     "task=": {"task=mean", "task=length", "task=sum"},
     "model.wi": {"model.width="},
     "-m task=m": {"task=mean"},
     "run model.wi": {"model.width="},
     "sweep task=m": {"task=mean"},
-    "figures figure=": FIGURES,
+    "study cras": {"crasp", "crasp/tasks", "crasp/quick"},
+    "study output_alignment/h": {"output_alignment/horizon"},
+    "study crasp see": {"seeds="},
     "figures  repl": {"replot="},
     "theory train_": {"train_length="},
     "theory trained.linear.protocol.n": {"trained.linear.protocol.name="},
     "demo po": {"port="},
-    "language alignment.al": {"alignment.alpha="},
     "walkthrough st": {"steps=", "story="},
     "evaluate tex": {"texts="},
     "fig": {"figures"},
