@@ -77,6 +77,8 @@ def test_the_help_of_each_subcommand_shows_how_it_is_called(invoke, name):
         ("colect", "colect: unknown command, did you mean collect?; choose from run, "),
         ("q", "q: unknown command; choose from run, "),
         ("task", "task: unknown command; choose from run, "),
+        ("language", "language: is no command now; give synthlab study long_short_alignment"),
+        ("sequences", "sequences: is no command now; give synthlab task=NAME"),
     ],
 )
 def test_an_unknown_word_is_refused_in_one_line(invoke, word, line):
