@@ -77,14 +77,20 @@ def test_the_help_of_each_subcommand_shows_how_it_is_called(invoke, name):
         ("colect", "colect: unknown command, did you mean collect?; choose from run, "),
         ("q", "q: unknown command; choose from run, "),
         ("task", "task: unknown command; choose from run, "),
-        ("language", "language: is no command now; give synthlab study long_short_alignment"),
-        ("sequences", "sequences: is no command now; give synthlab task=NAME"),
     ],
 )
 def test_an_unknown_word_is_refused_in_one_line(invoke, word, line):
     outcome = invoke("synthlab", word, "seed=1")
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err == f"error: {line}{', '.join(NAMES[1:])}, or give settings as key=value\n"
+
+
+@pytest.mark.parametrize(("word", "instead"), [("language", "study long_short_alignment"), ("sequences", "task=NAME")])
+def test_a_command_that_is_gone_says_what_replaces_it(invoke, word, instead):
+    outcome = invoke("synthlab", word, "seeds=1")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {word}: is no command now; give synthlab {instead}")
+    assert len(outcome.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("first", ["task=sum", "+tracker.folder=a", "~task", "-m", "--config-dir"])
