@@ -1,5 +1,6 @@
 """``synthlab study``: list papers and their studies, or train, draw and judge those of a paper."""
 
+import os
 import re
 import shlex
 import sys
@@ -36,12 +37,14 @@ def main(papers: Papers) -> None:
     if len(sys.argv) == 1:
         with refusing():
             say(*overview(papers))
-        return
-    chosen = ""
+        sys.exit(0)
+    chosen, word = "", os.environ.get("COMP_LINE", "").split(" ")[-1]
+    if args.shell_completion:
+        _complete(word, papers)
     if not (args.help or args.hydra_help or args.shell_completion):
         with refusing():
             chosen = _chosen(args, papers)
-        of_runs = [word for word in args.overrides if word not in _named(args) and _key(word) not in OF_THE_COMMAND]
+        of_runs = [word for word in args.overrides if word not in _named(args) and key_of(word) not in OF_THE_COMMAND]
         for word in (*_named(args), *of_runs):
             sys.argv.remove(word)
         sys.argv.append(f"study={chosen}")
@@ -57,6 +60,16 @@ def main(papers: Papers) -> None:
     hydra_app.main(task, "study", NO_SWEEPS)
 
 
+def _complete(word: str, papers: Papers) -> None:
+    """Print the papers and studies that begin with ``word``, and leave the keys to Hydra, which takes nothing else."""
+    names = [*papers, *(f"{paper}/{study}" for paper in papers for study in studies_of(paper))]
+    if "=" not in word:
+        say(*(name for name in names if name.startswith(word)))
+    program, *words = os.environ.get("COMP_LINE", "").split(" ")
+    kept = [each for each in words[:-1] if "=" in each or each.startswith("-")]
+    os.environ["COMP_LINE"] = " ".join([program, *kept, word])
+
+
 def _parsed(words: Sequence[str]) -> Namespace:
     from hydra._internal.utils import get_args_parser
 
@@ -70,7 +83,8 @@ def _named(args: Namespace) -> list[str]:
     return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
 
 
-def _key(override: str) -> str:
+def key_of(override: str) -> str:
+    """Return the first part of an override's key."""
     return re.split(r"[./@=]", override.lstrip("+~"))[0]
 
 

@@ -98,7 +98,7 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("name", ["experiments", "papers", "language", "sequences", "theory", "walkthrough"])
+@pytest.mark.parametrize("name", ["study", "theory", "walkthrough"])
 def test_no_command_takes_an_empty_results_folder(monkeypatch, capsys, name):
     GlobalHydra.instance().clear()
     monkeypatch.setattr(sys, "argv", ["synthlab", "results="])
