@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import horizon_of, table
+from synthlab.analysis.tables import horizon_of, joined, table
 from synthlab.config.base import identity_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.metrics import METRICS
@@ -17,8 +17,9 @@ from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
-FIRST, LAST = ("id", "status", "weights"), ("error", "diverged_at", "length")  # around settings; metrics are the last
-TYPES = dict.fromkeys(("id", "status", "error"), "string") | {"weights": "boolean"}
+# Columns around settings; metrics are the last.
+FIRST, LAST = ("id", "status", "weights", "tag"), ("error", "diverged_at", "length")
+TYPES = dict.fromkeys(("id", "status", "tag", "error"), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
 MEASURED = dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}  # where no run has finished
 
@@ -50,7 +51,7 @@ class Collection:
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
             for identity, config in self._configs(folder):
-                known = {"id": identity, **flat(config)}
+                known = {"id": identity, "tag": joined(self.store.tags.get(identity, ())), **flat(config)}
                 for name, value in known.items():
                     settings.setdefault(name, set()).add(type(value))
                 if folder == "runs":
@@ -136,7 +137,8 @@ class Collection:
         failure = self._tried(identity, lambda: self.store.read_failure(identity))
         if failure is not None:
             settings = flat(failure.config.model_dump())
-            yield {"id": identity, "status": "failed", "weights": False, **settings, "error": failure.error}
+            known = {"status": "failed", "weights": False, "tag": joined(self.store.tags.get(identity, ()))}
+            yield {"id": identity, **known, **settings, "error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         if rows.empty:

@@ -6,13 +6,13 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import as_text
-from synthlab.metrics import METRICS, horizon
 from synthlab.config.base import Config
+from synthlab.metrics import METRICS, horizon
 from synthlab.storage.records import Record
 
 GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
 NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
-NOT_SETTINGS = ("id", "status", "seed", "weights", "diverged_at", "length", "horizon", *METRICS)
+NOT_SETTINGS = ("id", "status", "tag", "seed", "weights", "diverged_at", "length", "horizon", *METRICS)
 
 
 def table(records: Sequence[Record]) -> pd.DataFrame:
@@ -191,10 +191,16 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
-    run = {"id": record.config.id, "status": record.status, "weights": bool(record.weights)} | record.settings()
+    run = {"id": record.config.id, "status": record.status, "weights": bool(record.weights), "tag": joined(record.tags)}
+    run |= record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})
+
+
+def joined(tags: Sequence[str]) -> str | None:
+    """The tags of a run as tables have them, with commas; None without any."""
+    return ",".join(tags) or None
 
 
 def horizon_of(record: Record) -> dict[str, int]:

@@ -1,16 +1,17 @@
 """The store: records below one folder, each under the identity of its run, and what else a sweep keeps beside them.
 
 ``runs/ID`` holds a finished or diverged run, ``failed/ID`` why one failed, ``damaged/`` records that were found damaged
-and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep.
+and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep, ``tags/NAME/ID`` an empty
+file for each run that has a tag.
 """
 
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from synthlab.storage.records import (
     status_of,
     status_with,
 )
+from synthlab.storage.tags import checked_tag, read_tags, write_tag
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 RESUMED = "finished runs are kept, the same command goes on from there"
@@ -48,11 +50,12 @@ class Store:
 
     With a ``save`` (``checkpoints.py``) weights are to be kept, too: a finished run without them is then not recorded
     yet, and reading a record checks them. Without one they are read when they are asked for.
-    Raises InputError for a root that cannot be, and for another ``save``.
+    With a ``tag`` (``tags.py``) every record that is written is marked, and those that ``mark`` is given.
+    Raises InputError for a root that cannot be, and for another ``save`` or ``tag``.
     """
 
-    def __init__(self, root: Any, save: Any = None):
-        self.save = checked_save(save)
+    def __init__(self, root: Any, save: Any = None, tag: Any = None):
+        self.save, self.tag = checked_save(save), checked_tag(tag)
         self.files = files_at(root)
         self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
 
@@ -139,7 +142,25 @@ class Store:
         asked = {*self.save, record.config.steps} if isinstance(self.save, list) else set(self.steps(record.config))
         for step in kept.keys() & asked:
             kept[step]()
-        return replace(record, weights=kept)
+        return replace(record, weights=kept, tags=self.tags.get(identity, ()))
+
+    @cached_property
+    def tags(self) -> dict[str, tuple[str, ...]]:
+        """The tags of each run that has any, by identity: those that there were when this store was first asked, and
+        those that it has written itself."""
+        with listing(self.files):
+            return read_tags(self.files)
+
+    def mark(self, identities: Iterable[str]) -> None:
+        """Mark runs with the tag of this store, if it has one. Raises StoreError where that cannot be written."""
+        if self.tag is None:
+            return
+        for identity in identities:
+            before = self.tags.get(identity, ())
+            if self.tag not in before:
+                with self.writing():
+                    write_tag(self.files, self.tag, identity)
+                self.tags[identity] = tuple(sorted((*before, self.tag)))
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
@@ -157,9 +178,10 @@ class Store:
         if self._has_record(identity):
             if not self._is_whole(identity, record.config):
                 self._add_weights(identity, files_of(record))
-            return
-        with self.writing():
-            self.files.write_group(f"runs/{identity}", files_of(record))
+        else:
+            with self.writing():
+                self.files.write_group(f"runs/{identity}", files_of(record))
+        self.mark([identity])
 
     def write_failure(self, failure: Failure) -> None:
         """Keep why a run failed, in place of what was known before. Raises StoreError where it cannot be written, or
@@ -170,6 +192,7 @@ class Store:
         with self.writing():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
+        self.mark([failure.config.id])
 
     def failure(self, config: Config) -> Failure | None:
         """Why this run failed, or None if it did not, or if nobody can tell any more."""

@@ -15,6 +15,7 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
+from synthlab.storage.tags import checked_tag
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Folder
 from synthlab.studies.presentation.report import (
@@ -44,6 +45,7 @@ class Settings(BaseModel):
     results: str
     device: str
     save: Any
+    tag: Any
     seeds: Seeds | None
     first_seed: Seed
 
@@ -63,8 +65,8 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_heeded({study.kind for study in studies.values()})
 
-    tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
-    runs = Runs(own.results, own.replot, workers, device, tracker, own.save)
+    tracker = tracker_of(raw["tracker"], checked_tag(own.tag)) if "tracker" in raw else UNTRACKED
+    runs = Runs(own.results, own.replot, workers, device, tracker, own.save, checked_tag(own.tag))
     store = runs.store(paper.kind)
     root = store.root  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)

@@ -24,11 +24,12 @@ class Runs(NamedTuple):
     device: str
     tracker: Followed
     save: Any
+    tag: str | None = None
 
     def store(self, kind: type[Config]) -> Store:
         """The records of one kind of runs."""
         root = self.results if kind.folder == "." else f"{self.results}/{kind.folder}"
-        return Store(root, None if self.replot else self.save)
+        return Store(root, None if self.replot else self.save, self.tag)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept

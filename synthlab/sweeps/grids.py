@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import ceil, prod
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
 from synthlab.config.complaints import input_errors

@@ -64,7 +64,9 @@ class Sweep(Generic[Kept]):
             raise InputError(unknown("retry", retry, RETRIES))
         for config in self.asked.values():
             self.store.steps(config)
-        for identity in self._there():
+        there = self._there()
+        self.store.mark(there)
+        for identity in there:
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
@@ -132,11 +134,14 @@ class Sweep(Generic[Kept]):
 
     def end(self) -> Outcome[Kept]:
         """How the runs stand now."""
-        for identity in self._there() - self.outcome.kept.keys():
+        there = self._there()
+        self.store.mark(there)  # what others trained, and what a worker marked
+        for identity in there - self.outcome.kept.keys():
             self._look_at(identity)
         kept = self.outcome.kept
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
         failed = self._there("failed") - kept.keys()
+        self.store.mark(failed)
         self.outcome.failures = {
             identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
         }
