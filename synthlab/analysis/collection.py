@@ -10,8 +10,8 @@ import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import horizon_of, joined, table
-from synthlab.config.base import identity_of, kind_of
-from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
+from synthlab.config.base import Config, identity_of, kind_of
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, UnknownKind
 from synthlab.metrics import METRICS
 from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
@@ -107,8 +107,13 @@ class Collection:
     def _config(self, identity: str, folder: str) -> dict[str, Any]:
         """The config of a run."""
         config = self.store.config(identity, folder)
-        with suppress(UnknownKind):
-            if identity_of(config, kind_of(config).results_version) == identity:
+        with suppress(InputError):  # `read` says what is wrong
+            kind = kind_of(config)
+            if kind.identifying is not Config.identifying:  # fields have been renamed
+                present = kind.checked(config)
+                if present.id == identity:
+                    return present.model_dump()
+            elif identity_of(config, kind.results_version) == identity:
                 return config
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
