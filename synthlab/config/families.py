@@ -32,7 +32,9 @@ def families() -> dict[str, dict[str, Any]]:
     """Return what each file of ``conf/family/`` holds, by the family's name; the first is the default."""
     import yaml
 
-    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (conf_dir() / "family").glob("*.yaml")}
+    found = {
+        path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (conf_dir() / "family").glob("*.yaml")
+    }
     return dict(sorted(found.items(), key=lambda item: (item[0] != "numbers", item[0])))
 
 
@@ -79,7 +81,9 @@ def family_of(task: str) -> str:
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
         bases = {family: kind_of_family(family).tasks().base for family in families()}
-        return next((name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers")
+        return next(
+            (name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers"
+        )
     for path in (folder / "task" / f"{task}.yaml" for folder in folders):
         if path.is_file():
             return _family_in(path)
@@ -141,5 +145,3 @@ def of_other_families(given: str, overrides: Iterable[str]) -> str | None:
     answers = " or ".join(kind_of_family(each).answer for each in homes)
     here = kind_of_family(family).answer
     return f"{given}: only tasks with {answers} for an answer have it ({names}); task={task} answers with {here}"
-
-
