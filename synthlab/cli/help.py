@@ -1,5 +1,6 @@
 """``synthlab task=copy --help``: what applies to a run on this task, and nothing else."""
 
+import json
 import shutil
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
         config = plain(composed(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
     family = next(name for name, file in families().items() if file["kind"] == config["kind"])
     task = str(config["task"]["name"])
-    yield "synthlab [run] [key=value ...]    train one model and print its error by length"
-    yield "synthlab sweep [key=a,b ...]      train every combination, and rank them; synthlab -m is the same\n"
+    yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
+    yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
     answer, _, score = read_comments(conf_dir() / "family" / f"{family}.yaml").title.partition(": ")
     title = comments_of_member("task", task).title
     yield f"task={task}: {title}" if title else f"task={task}"
@@ -49,10 +50,8 @@ def _first_values(overrides: Sequence[str]) -> list[str]:
 
 
 def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]:
-    shared = {**read_comments(conf_dir() / "config.yaml").keys, **read_comments(conf_dir() / "run.yaml").keys}
-    shared |= (
-        read_comments(conf_dir() / "common.yaml").keys | read_comments(conf_dir() / "family" / f"{family}.yaml").keys
-    )
+    files = ("config", "run", "common", f"family/{family}")
+    shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
     groups = groups_of(family)
     of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
     of_commands = [key for key in BOOKKEEPING if key in config and (sweeps or key not in OPTIONAL)]
@@ -63,9 +62,8 @@ def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]
         else:
             yield from _entries(key, value, shared)
     if sweeps:
-        yield from _wrapped(
-            "  hydra/launcher=basic", "joblib, submitit_slurm, submitit_local or ray: sweeps in jobs", COLUMN
-        )
+        launchers = "joblib, submitit_slurm, submitit_local, ray: train in jobs"
+        yield from _wrapped("  hydra/launcher=basic", launchers, COLUMN)
 
 
 def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> Iterator[str]:
@@ -97,11 +95,7 @@ def _text(value: Any) -> str:
     """A value as it is written on the command line."""
     if isinstance(value, list):
         return f"[{','.join(map(_text, cast(list[Any], value)))}]"
-    return (
-        {None: "null", True: "true", False: "false"}[value]
-        if value is None or value is True or value is False
-        else str(value)
-    )
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _wrapped(head: str, text: str, column: int) -> Iterator[str]:

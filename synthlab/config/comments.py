@@ -55,7 +55,5 @@ def comments_of_member(group: str, name: str) -> Comments:
     """Return the comments of a group's member; keys that its file does not explain, another file of the group does."""
     files = list(files_of(group))
     found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
-    own = any(path.stem == name for path in files)
-    return Comments(
-        found[0].title if own else "", {key: text for each in reversed(found) for key, text in each.keys.items()}
-    )
+    title = found[0].title if any(path.stem == name for path in files) else ""
+    return Comments(title, {key: text for each in reversed(found) for key, text in each.keys.items()})
