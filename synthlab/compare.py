@@ -100,7 +100,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
                 table = pd.read_parquet(source)
             else:
                 _check_last_line(source)
-                table = pd.read_csv(source, dtype={"id": str}, low_memory=False)
+                table = pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False)
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None

@@ -1,10 +1,8 @@
 """Printing: results to standard output, everything else to standard error, even if nobody reads them."""
 
-import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import suppress
 from typing import Any
 
 
@@ -16,18 +14,6 @@ def say(*lines: Any) -> None:
 def tell(*lines: Any) -> None:
     """Print lines to standard error, likewise."""
     _print(lines, sys.stderr)
-
-
-@contextmanager
-def said() -> Iterator[None]:
-    """Capture what other code prints to standard output, and print it with ``say`` at the end."""
-    text = io.StringIO()
-    try:
-        with redirect_stdout(text):
-            yield
-    finally:
-        if text.getvalue():
-            say(text.getvalue().rstrip("\n"))
 
 
 def open_streams() -> None:

@@ -9,18 +9,16 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import horizon_of, table
+from synthlab.analysis.tables import horizon_of, joined, table
 from synthlab.config.base import config_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
-FIRST, LAST = (
-    ("id", "kind", "status", "weights"),
-    ("error", "diverged_at", "length"),
-)  # around settings; metrics are the last
-TYPES = dict.fromkeys(("id", "kind", "status", "error"), "string") | {"weights": "boolean"}
+# Columns around settings; metrics are the last.
+FIRST, LAST = ("id", "kind", "status", "weights", "tag"), ("error", "diverged_at", "length")
+TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error"), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
 
 
@@ -51,7 +49,8 @@ class Collection:
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
             for identity, config in self._configs(folder):
-                known = {"id": identity, "kind": config["kind"], **flat(config)}
+                tag = joined(self.store.tags.get(identity, ()))
+                known = {"id": identity, "kind": config["kind"], "tag": tag, **flat(config)}
                 for name, value in known.items():
                     settings.setdefault(name, set()).add(type(value))
                 by_kind.setdefault(config["kind"], []).extend([identity] * (folder == "runs"))
@@ -139,6 +138,7 @@ class Collection:
         if failure is not None:
             settings = flat(failure.config.model_dump())
             about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
+            about["tag"] = joined(self.store.tags.get(identity, ()))
             yield about | settings | {"error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:

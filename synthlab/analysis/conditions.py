@@ -30,13 +30,20 @@ class Condition(NamedTuple):
         return f"{self.column}{self.operator}{','.join(self.values)}"
 
     def holds(self, value: Any) -> bool:
-        """Whether one value fulfils it; a missing one is ``null``."""
+        """Whether one value fulfils it; a missing one is ``null``. Of several tags, any."""
+        if self.column == "tag" and isinstance(value, str) and "," in value:
+            return self._any_tag(value.split(","))
         number = None if isinstance(value, str) else _number(value)  # an identity such as 12e45 is no number
         if self.operator in ("=", "!="):
             numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
             equal = as_text(value) in self.values or number in numbers
             return equal == (self.operator == "=")
         return number is not None and COMPARED[self.operator](number, float(self.values[0]))
+
+    def _any_tag(self, tags: list[str]) -> bool:
+        if self.operator == "!=":
+            return all(map(self.holds, tags))
+        return any(map(self.holds, tags))
 
     def mask(self, column: pd.Series) -> np.ndarray:
         """Where ``column`` fulfils it, a truth value for each row."""

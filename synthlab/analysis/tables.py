@@ -115,10 +115,16 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
     run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
+    run["tag"] = joined(record.tags)
     run |= record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})
+
+
+def joined(tags: Sequence[str]) -> str | None:
+    """The tags of a run as tables have them, with commas; None without any."""
+    return ",".join(tags) or None
 
 
 def horizon_of(record: Record) -> dict[str, int]:

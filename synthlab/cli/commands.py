@@ -99,7 +99,8 @@ def _overview() -> Iterator[str]:
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
     for name, entry in known.items():
         yield f"  {name:<{width}}  {description(entry)}"
-    yield "\nsynthlab run --help                    the keys of a run, their choices and defaults"
+    yield "\nsynthlab task=copy --help              what applies to a run on this task: keys, choices, defaults"
+    yield "synthlab run --help                    the same for task=mean"
     yield "synthlab COMMAND --help                what another command takes"
     yield 'eval "$(synthlab -sc install=bash)"    in bash: <TAB> completes commands and keys'
 
@@ -112,15 +113,30 @@ def _completed(line: str) -> Callable[[], None]:
     program, _, rest = line.lstrip().partition(" ")
     first, space, behind = rest.lstrip().partition(" ")
     if _belongs_to_run(first):
+        os.environ["COMP_LINE"] = f"{program} {_with_family(rest)}"
         return _run()
     known = commands()
     if not space:
         say(*(name for name in known if name.startswith(first)))
     elif first in known:
-        os.environ["COMP_LINE"] = f"{program} {behind}"
+        os.environ["COMP_LINE"] = f"{program} {_with_family(behind) if first in ('run', 'sweep') else behind}"
         # Behind the other commands the shell completes names of files.
         return known[first].load() if _takes_keys(known[first]) else sys.exit
     return _run()
+
+
+def _with_family(line: str) -> str:
+    """The words of a run as Hydra takes them, so that it completes keys of the task's family."""
+    from synthlab.config.families import expanded
+
+    done, space, last = line.rpartition(" ")
+    words = done.split()
+    keys = [word for word in words if "=" in word and not word.startswith("-")]
+    try:
+        words = [*(word for word in words if word not in keys), *expanded(keys)]
+    except InputError:  # a class of the user's own that cannot be imported
+        return line
+    return " ".join([*words, last]) if space else last
 
 
 def _takes_keys(entry: "EntryPoint") -> bool:

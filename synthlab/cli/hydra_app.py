@@ -9,7 +9,7 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from synthlab.config.complaints import input_errors
 from synthlab.config.composition import plain
 from synthlab.config.families import conf_dir, expanded, folders
 from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
-from synthlab.output import open_streams, said, tell
+from synthlab.output import open_streams, say, tell
 
+FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
 # Overrides that say how a sweep is run.
 OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
 
@@ -49,6 +50,9 @@ def main(
         with _sigterm_as_ctrl_c(), report.noting():
             _check_flags(args, no_sweeps)
             folders[:] = [Path(args.config_dir)] if args.config_dir else []
+            if config_name == "config" and args.help:
+                _print_help(args)
+                sys.exit(0)
             if config_name == "config":
                 sys.argv[len(sys.argv) - len(args.overrides) :] = expanded(args.overrides)
             with _printing(args.package) if _only_prints(args) else nullcontext():
@@ -92,6 +96,15 @@ class _Report:
     def _fail(self, *lines: str) -> None:
         self.failed = True
         tell(*lines)
+
+
+def _print_help(args: Namespace) -> None:
+    """Print what applies to the run, or the sweep, that the command line describes."""
+    with quick_imports():
+        from synthlab.cli.help import describe_run
+        from synthlab.config.composition import quoted
+    own = [f"hydra.searchpath=[{quoted(Path(args.config_dir).absolute())}]"] if args.config_dir else []
+    say(*describe_run([*args.overrides, *own], args.sweeps))
 
 
 def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report: _Report, folder: str) -> None:
@@ -169,6 +182,7 @@ def _arrange_arguments() -> Namespace:
     args = parser.parse_intermixed_args(words)
     for override in args.overrides:
         words.remove(override)
+    args.sweeps = args.multirun
     if args.multirun and _only_prints(args):
         args.multirun, words = False, [word for word in words if word not in ("-m", "--multirun")]
     sys.argv[1:] = [*words, *args.overrides]
@@ -198,12 +212,16 @@ def _only_prints(args: Namespace) -> bool:
 
 @contextmanager
 def _printing(package: str | None) -> Iterator[None]:
-    """Print what Hydra says of a config. A ``package`` that is not there is refused, for which Hydra has status 1."""
-    complaint = StringIO()
+    """Print what Hydra says of a config, without the family that a task's file names: ``kind`` says it. A ``package``
+    that is not there is refused, for which Hydra has status 1."""
+    complaint, text = StringIO(), StringIO()
     try:
-        with said(), redirect_stderr(complaint) if package else nullcontext():
+        with redirect_stdout(text), redirect_stderr(complaint) if package else nullcontext():
             yield
     except SystemExit as left:
         if left.code and package:
             raise InputError(f"--package {package}: there is no such key in the config") from None
         raise
+    finally:
+        if text.getvalue():
+            say(re.sub(FAMILY_OF_TASK, r"\1", text.getvalue().rstrip("\n"), flags=re.MULTILINE))

@@ -15,7 +15,8 @@ def task(raw: dict[str, Any]) -> bool:
         from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
-    store, tracker = Store(given["results"], given["save"]), tracker_of(given["tracker"])
+    store = Store(given["results"], given["save"], given["tag"])
+    tracker = tracker_of(given["tracker"], store.tag)
     checked_workers(given["workers"])  # of which one run needs one
     retry = given["retry"] or "failed"
     records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)

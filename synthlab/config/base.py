@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from synthlab.training.family import Family
 
 # Keys of the config that decide no number, but for rounding.
-BOOKKEEPING = ("results", "device", "workers", "retry", "save", "tracker", "batches")
+BOOKKEEPING = ("results", "tag", "device", "workers", "retry", "save", "tracker", "batches")
 OPTIONAL = ("batches",)  # of these, what only sweeps have
 
 

@@ -32,9 +32,8 @@ def families() -> dict[str, dict[str, Any]]:
     """Return what each file of ``conf/family/`` holds, by the family's name; the first is the default."""
     import yaml
 
-    found = {
-        path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in (conf_dir() / "family").glob("*.yaml")
-    }
+    paths = (conf_dir() / "family").glob("*.yaml")
+    found = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in paths}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "numbers", item[0])))
 
 

@@ -68,9 +68,8 @@ class SequencesConfig(Config):
 
     @property
     def identifying(self) -> dict[str, Any]:
-        return without_followers(
-            {"problem" if key == "task" else key: value for key, value in self.model_dump().items()}
-        )
+        named = {"problem" if key == "task" else key: value for key, value in self.model_dump().items()}
+        return without_followers(named)
 
     @property
     def shape(self) -> str:

@@ -61,6 +61,7 @@ class Record:
             the matrix M, a row for each last symbol, a column for each symbol attended to.
         weights: The steps after which the model's weights were kept, in order, each with a function that reads their
             file. Empty where none were. ``list(record.weights)`` are the steps; nothing is read until it is asked for.
+        tags: The tags that the run was asked for under, in order of their names; they are no part of its identity.
 
     Example:
         >>> import synthlab
@@ -79,6 +80,7 @@ class Record:
     environment: dict[str, Any] = field(default_factory=dict)
     outputs: pd.DataFrame | None = None
     weights: Mapping[int, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    tags: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:

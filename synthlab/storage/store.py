@@ -1,16 +1,20 @@
 """The store: records below one folder, each under the identity of its run, and what else a sweep keeps beside them.
 
 ``runs/ID`` holds a finished or diverged run, ``failed/ID`` why one failed, ``damaged/`` records that were found damaged
-and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep.
+and trained anew, ``leases/`` who trains what right now, ``sweeps/`` a folder for each sweep, ``tags/NAME/ID`` an empty
+file for each run that has a tag.
+
+Earlier versions kept the records of some kinds in folders of their own (``OLDER``). They are read there, and copied to
+``runs/`` where their runs are asked for.
 """
 
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +38,10 @@ from synthlab.storage.records import (
     status_of,
     status_with,
 )
+from synthlab.storage.tags import checked_tag, read_tags, write_tag
 
 IDENTITY = re.compile("[0-9a-f]{16}")
+OLDER = ("language", "scalar", "sequences")
 RESUMED = "finished runs are kept, the same command goes on from there"
 ANEW = "a sweep that asks for it trains it anew"
 WEIGHTS_ANEW = "a sweep that keeps weights, by save, trains it anew"
@@ -48,11 +54,12 @@ class Store:
 
     With a ``save`` (``checkpoints.py``) weights are to be kept, too: a finished run without them is then not recorded
     yet, and reading a record checks them. Without one they are read when they are asked for.
-    Raises InputError for a root that cannot be, and for another ``save``.
+    With a ``tag`` (``tags.py``) every record that is written is marked, and those that ``mark`` is given.
+    Raises InputError for a root that cannot be, and for another ``save`` or ``tag``.
     """
 
-    def __init__(self, root: Any, save: Any = None):
-        self.save = checked_save(save)
+    def __init__(self, root: Any, save: Any = None, tag: Any = None):
+        self.save, self.tag = checked_save(save), checked_tag(tag)
         self.files = files_at(root)
         self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
 
@@ -70,7 +77,7 @@ class Store:
 
     def path(self, identity: str) -> str:
         """Where the record called ``identity`` lies, for people."""
-        return self.files.path(f"runs/{identity}")
+        return self.files.path(self._place(identity))
 
     def make_writable(self, folder: str = "runs") -> None:
         """Make ``folder`` below the root, and try to write to it; raises InputError if that fails."""
@@ -97,9 +104,12 @@ class Store:
 
     def ids(self, folder: str = "runs") -> Iterator[str]:
         """The identities of all records (or of the failed runs: ``failed``), in order; other files are passed over."""
+        yield from self._ids([folder, *self._older] if folder == "runs" else [folder])
+
+    def _ids(self, folders: Iterable[str]) -> list[str]:
         with listing(self.files):
-            names = self.files.groups(folder, STATUS)
-        yield from (name for name in names if IDENTITY.fullmatch(name))
+            names = {name for folder in folders for name in self.files.groups(folder, STATUS)}
+        return [name for name in sorted(names) if IDENTITY.fullmatch(name)]
 
     def __iter__(self) -> Iterator[Record]:
         for identity in self.ids():
@@ -107,12 +117,32 @@ class Store:
                 yield self.read(identity)
 
     def holds(self, config: Config) -> bool:
-        """Whether this run has been recorded, with all that is to be kept of it; its numbers are not read."""
-        return self._has_record(config.id) and self._is_whole(config.id, config)
+        """Whether this run has been recorded, with all that is to be kept of it; its numbers are not read. One in a
+        folder of an earlier version does not count until ``adopt`` has copied it."""
+        return self._is_here(config.id) and self._is_whole(config.id, config)
 
     def recorded(self, asked: Mapping[str, Config]) -> set[str]:
         """The identities of those of many runs, by identity, that have been recorded, as ``holds`` says it of one."""
-        return {identity for identity in asked.keys() & set(self.ids()) if self._is_whole(identity, asked[identity])}
+        here = asked.keys() & self._ids(["runs"])
+        return {identity for identity in here if self._is_whole(identity, asked[identity])}
+
+    def adopt(self, identities: Iterable[str]) -> dict[str, int]:
+        """Copy to ``runs/`` those of the records that lie only in folders of earlier versions. Returns how many were
+        copied from each folder. Raises StoreError where they cannot be written."""
+        copied: dict[str, int] = {}
+        asked = {*identities} if self._older else set[str]()
+        for older in self._older:
+            with listing(self.files):
+                found = [each for each in self.files.groups(older, STATUS) if each in asked and not self._is_here(each)]
+            with self.writing():
+                for identity in found:
+                    place = f"{older}/{identity}"
+                    names = sorted(self.files.names(place), key=lambda name: name == STATUS)  # the status is the last
+                    files = {name: self.files.read(f"{place}/{name}") for name in names}
+                    self.files.write_group(f"runs/{identity}", files)
+                    where = self.files.path(older.removesuffix("/runs"))
+                    copied[where] = copied.get(where, 0) + 1
+        return copied
 
     def steps(self, config: Config) -> list[int]:
         """The steps after which weights of this run are to be kept. Raises InputError if they cannot be."""
@@ -125,28 +155,48 @@ class Store:
     def read(self, identity: str) -> Record:
         """The record called ``identity``. Raises an InputError that names it, DamagedRecord, OlderRecord or one that
         says that there is none; and UnknownKind, which names its kind."""
-        with self._named(identity):
+        place = self._place(identity)
+        with self._named(place):
             try:
-                status = status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+                status = status_of(self.files.read(f"{place}/{STATUS}"))
             except FileNotFoundError:
                 if self._has_record(identity):
                     raise Damaged(f"{STATUS} is missing") from None
                 raise InputError(f"{self.path(identity)}: there is no such record") from None
-            record = record_of(identity, status, lambda name: self.files.read(f"runs/{identity}/{name}"))
+            record = record_of(identity, status, lambda name: self.files.read(f"{place}/{name}"))
         names = sorted((step_of(name, record.config), name) for name in status["sha256"] if is_weights(name))
         kept = {step: partial(self._weights, identity, name, status["sha256"][name]) for step, name in names}
         # Of steps that this run's curve lacks no weights are kept: `steps` refuses them, reading passes them over.
         asked = {*self.save, record.config.steps} if isinstance(self.save, list) else set(self.steps(record.config))
         for step in kept.keys() & asked:
             kept[step]()
-        return replace(record, weights=kept)
+        return replace(record, weights=kept, tags=self.tags.get(identity, ()))
+
+    @cached_property
+    def tags(self) -> dict[str, tuple[str, ...]]:
+        """The tags of each run that has any, by identity: those that there were when this store was first asked, and
+        those that it has written itself."""
+        with listing(self.files):
+            return read_tags(self.files)
+
+    def mark(self, identities: Iterable[str]) -> None:
+        """Mark runs with the tag of this store, if it has one. Raises StoreError where that cannot be written."""
+        if self.tag is None:
+            return
+        for identity in identities:
+            before = self.tags.get(identity, ())
+            if self.tag not in before:
+                with self.writing():
+                    write_tag(self.files, self.tag, identity)
+                self.tags[identity] = tuple(sorted((*before, self.tag)))
 
     def config(self, identity: str, folder: str = "runs") -> dict[str, Any]:
         """The config of a recorded (or failed) run as plain values, unchecked. Raises InputError for one that cannot be
         read."""
         name = "config.json" if folder == "runs" else STATUS
-        with self._named(identity, folder), damage_told():
-            found = parse_json(self.files.read(f"{folder}/{identity}/{name}"))
+        place = self._place(identity) if folder == "runs" else f"{folder}/{identity}"
+        with self._named(place), damage_told():
+            found = parse_json(self.files.read(f"{place}/{name}"))
             return dict(found if folder == "runs" else found["config"])
 
     def write(self, record: Record) -> None:
@@ -154,12 +204,13 @@ class Store:
         are to be kept, they are put beside it. Raises StoreError where it cannot be written, or where it has other
         numbers, or another outcome, than the one that lacks weights."""
         identity = record.config.id
-        if self._has_record(identity):
+        if self._is_here(identity):
             if not self._is_whole(identity, record.config):
                 self._add_weights(identity, files_of(record))
-            return
-        with self.writing():
-            self.files.write_group(f"runs/{identity}", files_of(record))
+        else:
+            with self.writing():
+                self.files.write_group(f"runs/{identity}", files_of(record))
+        self.mark([identity])
 
     def write_failure(self, failure: Failure) -> None:
         """Keep why a run failed, in place of what was known before. Raises StoreError where it cannot be written, or
@@ -170,6 +221,7 @@ class Store:
         with self.writing():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
+        self.mark([failure.config.id])
 
     def failure(self, config: Config) -> Failure | None:
         """Why this run failed, or None if it did not, or if nobody can tell any more."""
@@ -180,7 +232,7 @@ class Store:
 
     def read_failure(self, identity: str) -> Failure:
         """Why the run called ``identity`` failed. Raises as ``read`` does."""
-        with self._named(identity, "failed"), damage_told():
+        with self._named(f"failed/{identity}"), damage_told():
             names = ("traceback.txt", STATUS)
             files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
             return failure_of(identity, files)
@@ -203,9 +255,29 @@ class Store:
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
 
-    def _has_record(self, identity: str) -> bool:
+    @cached_property
+    def _older(self) -> list[str]:
+        """The folders of records that an earlier version left here."""
+        with listing(self.files):
+            there = {*self.files.names("")} & {*OLDER}
+            return [f"{name}/runs" for name in OLDER if name in there]
+
+    def _place(self, identity: str) -> str:
+        """The folder of a record: below ``runs/``, unless only an earlier version's folder has it."""
+        if self._older and not self._is_here(identity):
+            with listing(self.files):
+                for older in self._older:
+                    if self.files.holds_group(f"{older}/{identity}", STATUS):
+                        return f"{older}/{identity}"
+        return f"runs/{identity}"
+
+    def _is_here(self, identity: str) -> bool:
         with listing(self.files):
             return self.files.holds_group(f"runs/{identity}", STATUS)
+
+    def _has_record(self, identity: str) -> bool:
+        with listing(self.files):
+            return self.files.holds_group(self._place(identity), STATUS)
 
     def _is_whole(self, identity: str, config: Config) -> bool:
         """Whether a record has the weights, if they are to be kept. A diverged run has none; what is damaged passes,
@@ -226,8 +298,9 @@ class Store:
         return False
 
     def _status(self, identity: str) -> dict[str, Any]:
-        with self._named(identity):
-            return status_of(self.files.read(f"runs/{identity}/{STATUS}"))
+        place = self._place(identity)
+        with self._named(place):
+            return status_of(self.files.read(f"{place}/{STATUS}"))
 
     def _add_weights(self, identity: str, files: dict[str, bytes]) -> None:
         """Put the weights among ``files``, those of a run trained again, beside its record. The status is written last,
@@ -252,9 +325,10 @@ class Store:
 
     def _weights(self, identity: str, name: str, digest: str) -> bytes:
         """A file of weights of a record. Raises DamagedRecord, and InputError where the whole record is gone."""
-        with self._named(identity, anew=WEIGHTS_ANEW):
+        place = self._place(identity)
+        with self._named(place, anew=WEIGHTS_ANEW):
             try:
-                data = self.files.read(f"runs/{identity}/{name}")
+                data = self.files.read(f"{place}/{name}")
             except GONE as error:
                 if self._has_record(identity):
                     raise Damaged(in_one_line(error)) from None
@@ -262,9 +336,9 @@ class Store:
             return checked(name, data, digest)
 
     @contextmanager
-    def _named(self, identity: str, folder: str = "runs", anew: str = ANEW) -> Iterator[None]:
+    def _named(self, place: str, anew: str = ANEW) -> Iterator[None]:
         """Name the record that cannot be read."""
-        where = self.files.path(f"{folder}/{identity}")
+        where = self.files.path(place)
         try:
             yield
         except OlderRecord as error:

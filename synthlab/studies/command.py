@@ -14,6 +14,7 @@ from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
+from synthlab.storage.tags import checked_tag
 from synthlab.studies.overrides import NOT_RUNS, Overrides
 from synthlab.studies.presentation.figure_files import Folder
 from synthlab.studies.presentation.report import (
@@ -43,6 +44,7 @@ class Settings(BaseModel):
     results: str
     device: str
     save: Any
+    tag: Any
     seeds: Seeds | None
     first_seed: Seed
     quick: bool
@@ -62,8 +64,9 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_taken(config for plan in plans for config in plan.configs)
 
-    tracker = tracker_of(raw["tracker"]) if "tracker" in raw else UNTRACKED
-    runs = Runs(own.results, own.replot, workers, device, tracker, own.save)
+    tag = checked_tag(own.tag)
+    tracker = tracker_of(raw["tracker"], tag) if "tracker" in raw else UNTRACKED
+    runs = Runs(own.results, own.replot, workers, device, tracker, own.save, tag)
     root = runs.store.root / paper.name  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)
     runs.store.make_writable(f"{paper.name}/figures")

@@ -24,11 +24,12 @@ class Runs(NamedTuple):
     device: str
     tracker: Followed
     save: Any
+    tag: str | None = None
 
     @property
     def store(self) -> Store:
         """Where all records lie."""
-        return Store(self.results, None if self.replot else self.save)
+        return Store(self.results, None if self.replot else self.save, self.tag)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept

@@ -38,8 +38,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -
     asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
     settings = asked.settings
     workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
-    tracker = tracker_of(settings["tracker"])
-    store = Store(settings["results"], settings["save"])
+    store = Store(settings["results"], settings["save"], settings["tag"])
+    tracker = tracker_of(settings["tracker"], store.tag)
     runs = Sweep(asked.configs, store, keep=row)
     runs.prepare(settings["retry"] or "none")
     folder, began, lost = _folder(store, launcher), time.time(), []

@@ -28,6 +28,7 @@ def run(
     device: str = "cpu",
     retry: str = "failed",
     save: str | Sequence[int] | None = None,
+    tag: str | None = None,
     **settings: Any,
 ) -> Records:
     """Train one model for each seed, or read what is recorded, and return the records.
@@ -45,6 +46,8 @@ def run(
             ``checkpoints``: those after the first, second, fourth, eighth, ... point of the training curve, too.
             Steps, such as ``[100, 1000]``: those after these points of the curve, too. A run that is recorded without
             is trained again, and must give the same numbers. None: they are not kept.
+        tag: A name for the runs, such as ``pilot``, by which ``load_records(where="tag=pilot")`` finds them. It is no
+            part of a run's identity: a run that is recorded is marked, not trained again, and can have several tags.
         **settings: The config's keys, as on the command line: ``task="length"``, ``model={"width": 64}``,
             ``train_length=20``. A dotted key is given as ``**{"model.width": 64}``.
 
@@ -74,11 +77,12 @@ def run(
         why = "only sweeps on the command line have launchers; leave it out"
         raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
     raw = compose(list(as_overrides(settings)))
-    config, tracker = resolve(raw), tracker_of(raw["tracker"])
+    config, store = resolve(raw), Store(results, save, tag)
+    tracker = tracker_of(raw["tracker"], store.tag)
     if seeds is not None:
         config.check_follows(raw, f"seeds={in_short(seeds)}")
     configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
-    return ensure(configs, Store(results, save), workers, progress, device, tracker, retry)
+    return ensure(configs, store, workers, progress, device, tracker, retry)
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:

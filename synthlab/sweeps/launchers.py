@@ -80,6 +80,7 @@ class Launcher:
         shared = {
             "results": root if "://" in root else os.path.abspath(root),
             "save": sweep.store.save,
+            "tag": sweep.store.tag,
             "device": device,
             "tracker": {key: os.path.abspath(value) if key == "folder" else value for key, value in tracker.items()},
             "path": os.getcwd(),
@@ -104,9 +105,10 @@ def job(config: Any) -> None:
     if given["parent"] == os.getppid():
         leave_with(given["parent"])
     configs = [config_of(run) for run in given["runs"]]
-    sweep = Sweep(configs, Store(given["results"], given["save"]), keep=lambda record: None)
+    sweep = Sweep(configs, Store(given["results"], given["save"], given["tag"]), keep=lambda record: None)
     sweep.prepare()
-    sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker_of(given["tracker"]))
+    tracker = tracker_of(given["tracker"], given["tag"])
+    sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker)
 
 
 def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:

@@ -20,7 +20,7 @@ def train(**settings: Any) -> TrainedModel:
 
     Args:
         **settings: Those of ``synthlab.run``, but for ``seeds``: the keys of a run, such as ``task="length"`` and
-            ``seed=3``, and ``results``, ``progress``, ``device``, ``retry`` and ``save``.
+            ``seed=3``, and ``results``, ``progress``, ``device``, ``retry``, ``save`` and ``tag``.
 
     Returns:
         The trained model, with its record (``model.record``).

@@ -13,6 +13,7 @@ from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
 from synthlab.config.registry import shown, unknown
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
+from synthlab.output import tell
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
@@ -64,7 +65,10 @@ class Sweep(Generic[Kept]):
             raise InputError(unknown("retry", retry, RETRIES))
         for config in self.asked.values():
             self.store.steps(config)
-        for identity in self._there():
+        _adopt(self.asked, self.store)
+        there = self._there()
+        self.store.mark(there)
+        for identity in there:
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
@@ -132,11 +136,14 @@ class Sweep(Generic[Kept]):
 
     def end(self) -> Outcome[Kept]:
         """How the runs stand now."""
-        for identity in self._there() - self.outcome.kept.keys():
+        there = self._there()
+        self.store.mark(there)  # what others trained, and what a worker marked
+        for identity in there - self.outcome.kept.keys():
             self._look_at(identity)
         kept = self.outcome.kept
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
         failed = self._there("failed") - kept.keys()
+        self.store.mark(failed)
         self.outcome.failures = {
             identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
         }
@@ -195,6 +202,13 @@ class Sweep(Generic[Kept]):
                 self.outcome.damaged.append(self.store.set_aside(identity))
 
 
+def _adopt(asked: Iterable[str], store: Store) -> None:
+    """Copy those of the runs asked for that an earlier version recorded elsewhere, and say so."""
+    for where, number in store.adopt(asked).items():
+        what = "1 record of an earlier version was" if number == 1 else f"{number} records of an earlier version were"
+        tell(f"{what} copied from {where}")
+
+
 def _pause(began: float) -> None:
     """Wait before looking again: looking, which took since ``began``, is to be a small part of the time."""
     time.sleep(max(POLL, 10 * (time.monotonic() - began)))
@@ -212,6 +226,7 @@ def checked_workers(workers: Any) -> int:
 def all_recorded(configs: Iterable[Config], store: Store) -> None:
     """Raise InputError unless ``store`` holds every run: nothing is to be trained."""
     asked = {config.id: config for config in configs}
+    _adopt(asked, store)
     missing = sum(not store.holds(config) for config in asked.values())
     if missing:
         raise InputError(f"replot=true: {missing} of {len(asked)} runs are not recorded below {store.root}; train them")

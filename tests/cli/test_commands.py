@@ -54,7 +54,7 @@ def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
         assert len(line) <= 120
         assert len(description(entry).split()) > 3
         assert "not installed" not in line
-    assert "synthlab run --help" in done.stdout
+    assert "synthlab task=copy --help" in done.stdout
     assert "-sc install=bash" in done.stdout
 
 
@@ -167,6 +167,8 @@ COMPLETIONS = {
     "model.wi": {"model.width="},
     "-m task=m": {"task=mean"},
     "run model.wi": {"model.width="},
+    "task=copy curriculum.st": {"curriculum.start="},
+    "sweep task=text alignment.al": {"alignment.alpha="},
     "sweep task=m": {"task=mean"},
     "study cras": {"crasp", "crasp/tasks", "crasp/quick"},
     "study output_alignment/h": {"output_alignment/horizon"},
@@ -195,6 +197,13 @@ def test_tab_completes_subcommands_and_keys(invoke, monkeypatch, line):
     assert set(completed) >= COMPLETIONS[line]
     assert all(word.startswith(line.split(" ")[-1]) for word in completed)
     assert bool(completed) == bool(COMPLETIONS[line])
+
+
+def test_the_help_of_a_task_imports_nothing_heavy():
+    for words in (["task=copy", "--help"], ["sweep", "task=text", "--help"]):
+        done = shell(sys.executable, "-c", LIGHT, *words, LINES="none")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Keys, with the defaults of this task" in done.stdout
 
 
 @pytest.mark.slow

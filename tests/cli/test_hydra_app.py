@@ -226,20 +226,54 @@ def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
     assert re.search(r"seed 0 diverged: the loss was not finite at step \d+", outcome.out)
 
 
-def test_help_names_every_group_and_shows_examples(invoke):
-    outcome = invoke("synthlab", "run", "--help")
-    assert outcome.status == 0
+@pytest.mark.parametrize("words", [["run", "task=copy", "--help"], ["--help", "task=copy"]])
+def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words):
+    outcome = invoke("synthlab", *words)
+    assert (outcome.status, outcome.err) == (0, "")
     for text in (
-        "encoding: alibi, clex, dual_chunk, dynamic_ntk, eabf, leaky_rerope, learned",
-        "train_length: 10",
-        "synthlab task=length encoding=rope",
+        "task=copy: the prompt again, with symbols that repeat\n",
+        "Score: exact match at every length.\n",
+        "positions   clex, contiguous, cream",
+        "  task.symbols=2                letters\n",
+        "  train_length=20               longest training length, l_train; lengths are uniform\n",
+        "  protocol.lr=0.003             highest learning rate\n",
+        "  seed=0                        of all that is drawn",
+        "synthlab task=copy encoding=alibi",
     ):
         assert text in outcome.out
+    for text in ("outrep", "extension=", "batches", "kind", "family", "study"):
+        assert text not in outcome.out
+
+
+def test_help_of_a_sweep_has_its_keys_and_takes_several_values(invoke):
+    outcome = invoke("synthlab", "sweep", "task=text,copy", "extension=clex", "--help")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "batches.minutes=20" in outcome.out
+    assert re.search(r"extension\.hidden=1 +hidden units", outcome.out)
+
+
+@pytest.mark.parametrize("task", ["mean", "copy", "text"])
+def test_help_explains_every_key(invoke, task):
+    out = invoke("synthlab", f"task={task}", "--help").out
+    keys = out.partition("Keys, with")[2].partition("Examples")[0].partition(f"task={task}\n")[2]
+    assert re.findall(r"^  [\w.]+=\S*\n(?! {32})", keys, re.MULTILINE) == []
+
+
+def test_help_refuses_what_a_run_refuses(invoke):
+    outcome = invoke("synthlab", "task=copi", "--help")
+    assert outcome.status == 2
+    assert outcome.err.startswith("error: task=copi: unknown, did you mean copy?")
+
+
+def test_cfg_job_does_not_show_the_family_of_the_tasks_file(invoke):
+    outcome = invoke("synthlab", "task=copy", "--cfg", "job")
+    assert "task:\n  name: copy\n  symbols: 2\n" in outcome.out
+    assert "family" not in invoke("synthlab", "task=copy", "--cfg", "job", "--package", "task").out
 
 
 def test_cfg_job_shows_the_whole_config(invoke):
     outcome = invoke("synthlab", "--cfg", "job", "task=sum")
-    assert outcome.out.startswith("task:\n  name: sum\n")
+    assert "task:\n  name: sum\n" in outcome.out
     assert "hydra" not in outcome.out
 
 

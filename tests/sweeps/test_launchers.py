@@ -116,9 +116,11 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
     results = tmp_path / "re sults, odd=name"  # jobs find their files whatever the folder is called
     results = tmp_path / "results" if launcher in ("basic", "submitit_slurm") else results  # sbatch takes no spaces
     given = f"results='{results}'"
-    done = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, "batches.minutes=0.001", **slurm)
+    how = ["tag=pilot", "batches.minutes=0.001"]
+    done = sweep(tmp_path / "x", f"hydra/launcher={launcher}", given, *how, **slurm)
     assert done.returncode == 0, done.stderr
     assert numbers(results) == serial
+    assert Store(results).tags == dict.fromkeys(serial, ("pilot",))
     assert f"{RUNS} done, 0 failed, 0 skipped, 0 left" in done.stderr
     assert "Traceback" not in done.stderr
     if launcher != "basic":

@@ -460,3 +460,16 @@ def test_threads_may_compose_and_train_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert sorted(each.seed for each in made) == [0, 1, 2, 3]
+
+
+def test_a_sweep_marks_what_it_trains_and_what_is_recorded(invoke, quick, tmp_path):
+    invoke("synthlab", *quick, "seed=0")
+    assert invoke("synthlab", "sweep", *quick, "seed=0,1", "tag=pilot").status == 0
+    assert sorted(path.name for path in (tmp_path / "tags" / "pilot").iterdir()) == list(Store(tmp_path).ids())
+
+
+def test_a_failed_run_has_its_tag(tmp_path, flag):
+    store, bad = Store(tmp_path, tag="pilot"), config("task.name=support.user_classes:Broken")
+    with pytest.raises(RunsFailed):
+        ensure([bad], store, progress=False)
+    assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]

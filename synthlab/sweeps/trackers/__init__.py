@@ -15,8 +15,9 @@ from synthlab.sweeps.trackers.wandb_tracker import WandB
 TRACKERS = Registry("tracker", Tracker, {"none": NoTracker, "wandb": WandB, "tensorboard": TensorBoard})
 
 
-def tracker_of(config: Mapping[str, Any]) -> Followed:
-    """The tracker that ``config`` names. Raises InputError, before anything is trained, for one that is not known, for
-    its keys, and where its package is missing."""
+def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Followed:
+    """The tracker that ``config`` names, of runs with a ``tag`` or none. Raises InputError, before anything is trained,
+    for one that is not known, for its keys, and where its package is missing."""
     tracker = TRACKERS.build(config)
+    tracker.tag = tag
     return Followed(config["name"], tracker)

@@ -40,6 +40,7 @@ class Tracker(ABC):
 
     Attributes:
         at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
+        tag: The tag that the runs are asked for under; None without one. Set after the constructor.
 
     Example:
         >>> import synthlab
@@ -63,6 +64,7 @@ class Tracker(ABC):
     """
 
     at_once = 1
+    tag: str | None = None
 
     @abstractmethod
     def begin(self, config: Config) -> Track:

@@ -28,16 +28,16 @@ class TensorBoard(Tracker):
         folder.mkdir(parents=True, exist_ok=True)
         for older in folder.glob("events.out.tfevents.*"):
             older.unlink()
-        return _TensorBoardTrack(folder / f"events.out.tfevents.{time.time():.6f}", config)
+        return _TensorBoardTrack(folder / f"events.out.tfevents.{time.time():.6f}", config, self.tag)
 
 
 class _TensorBoardTrack(Track):
     """An event file. Not by a SummaryWriter, whose thread (one a run) prints a traceback where the disk is full."""
 
-    def __init__(self, path: Path, config: Config):
+    def __init__(self, path: Path, config: Config, tag: str | None):
         from torch.utils.tensorboard.summary import hparams
 
-        settings = flat(config.model_dump())
+        settings = flat(config.model_dump()) | ({"tag": tag} if tag else {})
         plain = {key: value if isinstance(value, int | float) else shown(value) for key, value in settings.items()}
         _, start, self.success = hparams(plain, {})
         self.path = path

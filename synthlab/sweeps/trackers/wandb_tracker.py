@@ -63,6 +63,7 @@ class WandB(Tracker):
             dir=str(folder),
             reinit="create_new",
             resume="allow",
+            tags=[self.tag] if self.tag else None,
             **self.about,
         )
         for axis, drawn in {"step": "train/*", "length": "test/*"}.items():

@@ -1,0 +1,121 @@
+"""``synthlab task=copy --help``: what applies to a run on this task, and nothing else."""
+
+import json
+import shutil
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from synthlab.config.base import BOOKKEEPING, OPTIONAL, Config
+from synthlab.config.comments import comments_of_member, files_of, read_comments
+from synthlab.config.complaints import input_errors
+from synthlab.config.composition import composed, plain
+from synthlab.config.families import conf_dir, families, groups_of, tasks_of
+
+COMPLETION = 'eval "$(synthlab -sc install=bash)"'
+WIDEST, COLUMN = 120, 32  # letters of a line, and of keys with their values before the comments
+
+
+def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str]:
+    """Yield the lines of help on the run that ``overrides`` describe; with ``sweeps`` on a sweep of such runs, the keys
+    of sweeps included. Raises InputError for overrides that describe none."""
+    with input_errors(list(overrides)):
+        config = plain(composed(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
+    family = next(name for name, file in families().items() if file["kind"] == config["kind"])
+    task = str(config["task"]["name"])
+    yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
+    yield "synthlab sweep [key=a,b ...]    train every combination, and rank them\n"
+    answer, _, score = read_comments(conf_dir() / "family" / f"{family}.yaml").title.partition(": ")
+    title = comments_of_member("task", task).title
+    yield f"task={task}: {title}" if title else f"task={task}"
+    yield f"{answer}. Score: {score}\n"
+    yield "Groups: a name takes a file of conf/GROUP/, whose keys follow as GROUP.key=value"
+    for group in (*groups_of(family), "tracker"):
+        members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in files_of(group))
+        yield from _wrapped(f"  {group}", ", ".join(members), 14)
+        if group == "task":
+            others = [each for other in families() if other != family for each in tasks_of(other)]
+            yield from _wrapped("", f"and, with other keys: {', '.join(others)}", 14)
+    yield "\nKeys, with the defaults of this task"
+    yield from _keys(config, family, sweeps)
+    yield ""
+    yield from _examples(task, family)
+
+
+def _first_values(overrides: Sequence[str]) -> list[str]:
+    """The overrides of the first run of a sweep."""
+    from synthlab.sweeps.grids import parts_of
+
+    return [part.choices[0] for part in parts_of(overrides) if part.choices]
+
+
+def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]:
+    files = ("config", "run", "common", f"family/{family}")
+    shared = {key: text for name in files for key, text in read_comments(conf_dir() / f"{name}.yaml").keys.items()}
+    groups = groups_of(family)
+    of_runs = [key for key in config if key not in (*groups, *BOOKKEEPING, *Config.SEEDS, "kind")]
+    of_commands = [key for key in BOOKKEEPING if key in config and (sweeps or key not in OPTIONAL)]
+    for key in (*groups, *of_runs, *Config.SEEDS, *of_commands):
+        value = config[key]
+        if key in groups or key == "tracker":
+            yield from _member(key, cast(Mapping[str, Any], value), shared)
+        else:
+            yield from _entries(key, value, shared)
+    if sweeps:
+        launchers = "joblib, submitit_slurm, submitit_local, ray: train in jobs"
+        yield from _wrapped("  hydra/launcher=basic", launchers, COLUMN)
+
+
+def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> Iterator[str]:
+    name = str(value["name"])
+    about = comments_of_member(group, name)
+    if any("encoding@_here_" in path.read_text(encoding="utf-8") for path in files_of(group) if path.stem == name):
+        inner = comments_of_member("encoding", name)  # a file made of that of an encoding
+        about = about._replace(keys={**inner.keys, **about.keys})
+    comment = "; ".join(filter(None, [about.title, shared.get(group)])) if group != "model" else about.title
+    yield from _wrapped(f"  {group}={name}", comment if group != "task" else "", COLUMN)
+    own = {f"{group}.{key}": text for key, text in about.keys.items()}
+    for key, item in value.items():
+        if key != "name":
+            yield from _entries(f"{group}.{key}", item, {**own, **shared})
+
+
+def _entries(key: str, value: Any, comments: Mapping[str, str]) -> Iterator[str]:
+    comment = comments.get(key, "")
+    if not isinstance(value, Mapping):
+        yield from _wrapped(f"  {key}={_text(value)}", comment, COLUMN)
+        return
+    if comment:
+        yield from _wrapped(f"  {key}", comment, COLUMN)
+    for inner, item in cast(Mapping[str, Any], value).items():
+        yield from _entries(f"{key}.{inner}", item, comments)
+
+
+def _text(value: Any) -> str:
+    """A value as it is written on the command line."""
+    if isinstance(value, list):
+        return f"[{','.join(map(_text, cast(list[Any], value)))}]"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _wrapped(head: str, text: str, column: int) -> Iterator[str]:
+    """A key, and beside it what is said of it, in lines that fit the terminal."""
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - column
+    first, *more = textwrap.wrap(text, max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]
+    if len(head) >= column:
+        yield head
+        head = ""
+    yield f"{head:<{column}}{first}".rstrip()
+    for line in more:
+        yield " " * column + line
+
+
+def _examples(task: str, family: str) -> Iterator[str]:
+    other = next((each for each in tasks_of(family) if each != task), task)
+    yield "Examples"
+    yield f"  synthlab task={task} encoding=alibi seed=3"
+    yield f"  synthlab task={task} model.width=64 model.depth=2 protocol.steps=500"
+    yield f"  synthlab sweep task={task},{other} encoding=nope,alibi 'seed=range(5)' tag=pilot"
+    yield f"  {f'synthlab task={task} --cfg job':<40}the whole config, nothing trained"
+    yield f"  {f'synthlab task={other} --help':<40}what applies to another task"
+    yield f"  {COMPLETION:<40}then: synthlab task=<TAB>"

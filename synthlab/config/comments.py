@@ -1,0 +1,59 @@
+"""The comments of the files of ``conf/``, which explain each key where its default is set."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from synthlab.config.families import conf_dir, folders
+
+KEY = re.compile(r"(?P<indent> *)(?P<item>- )?(?P<key>[\w/@]+):(?P<value>.*?)(?: +# (?P<comment>.*))?")
+
+
+class Comments(NamedTuple):
+    """The comments of one file: of the file itself, and of its keys by dotted name."""
+
+    title: str
+    keys: dict[str, str]
+
+
+@cache
+def read_comments(path: Path) -> Comments:
+    """Return the comments of a YAML file. A comment goes on in lines that have nothing else, at the same column."""
+    title: list[str] = []
+    keys: dict[str, list[str]] = {}
+    parents: list[tuple[int, str]] = []
+    column, last = -1, title
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.lstrip().startswith("# "):
+            if (not keys and not parents) or line.index("#") == column:
+                last.append(line.strip()[2:])
+            continue
+        match = KEY.fullmatch(line)
+        if not match:
+            continue
+        indent = len(match["indent"])
+        parents = [(depth, key) for depth, key in parents if depth < indent]
+        name = match["key"].lstrip("/")
+        inside = [] if match["item"] else [key for _, key in parents]  # the defaults name groups
+        parents.append((indent, name))
+        last, column = keys.setdefault(".".join([*inside, name]), []), -1
+        if match["comment"]:
+            last.append(match["comment"])
+            column = match.start("comment") - 2
+    return Comments(" ".join(title), {key: " ".join(words) for key, words in keys.items() if words})
+
+
+def files_of(group: str) -> Iterator[Path]:
+    """Yield the files of a config group, those of the user's own first."""
+    for folder in (*folders, conf_dir()):
+        yield from sorted((folder / group).glob("*.yaml"))
+
+
+def comments_of_member(group: str, name: str) -> Comments:
+    """Return the comments of a group's member; keys that its file does not explain, another file of the group does."""
+    files = list(files_of(group))
+    found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
+    title = found[0].title if any(path.stem == name for path in files) else ""
+    return Comments(title, {key: text for each in reversed(found) for key, text in each.keys.items()})

@@ -1,0 +1,38 @@
+"""Tags: names of runs that are no part of a run's identity. An empty file ``tags/NAME/ID`` marks a run, so that records
+themselves never change, and a run can have several tags."""
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from synthlab.config.registry import shown
+from synthlab.errors import InputError
+from synthlab.storage.files_base import Files
+
+FOLDER = "tags"
+TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
+
+
+def checked_tag(tag: Any) -> str | None:
+    """Return the tag that ``tag`` stands for: text, or a whole number, as a command line reads ``tag=2024``. Raises
+    InputError for anything that cannot name a folder everywhere."""
+    if tag is None:
+        return None
+    text = str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else ""
+    if not TAG.fullmatch(text):
+        raise InputError(f"tag={shown(tag)}: must be a name of letters, digits, _, - and ., and not begin with a dot")
+    return text
+
+
+def read_tags(files: Files) -> dict[str, tuple[str, ...]]:
+    """Return the tags of each run that has any, by identity, in order of their names."""
+    tags: dict[str, list[str]] = defaultdict(list)
+    for tag in filter(TAG.fullmatch, files.names(FOLDER)):
+        for identity in files.names(f"{FOLDER}/{tag}"):
+            tags[identity].append(tag)
+    return {identity: tuple(names) for identity, names in tags.items()}
+
+
+def write_tag(files: Files, tag: str, identity: str) -> None:
+    """Mark a run with a tag."""
+    files.write(f"{FOLDER}/{tag}/{identity}", b"")
