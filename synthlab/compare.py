@@ -14,6 +14,7 @@ from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw
 from synthlab.cli.arguments import Parser, refusing
+from synthlab.collect import ROWS
 from synthlab.config.arguments import checked
 from synthlab.config.pictures import check_picture, save_picture
 from synthlab.errors import InputError, require
@@ -100,7 +101,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
                 table = pd.read_parquet(source)
             else:
                 _check_last_line(source)
-                table = pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False)
+                table = _without_count(pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False))
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
@@ -117,6 +118,19 @@ def _check_last_line(source: str) -> None:
         file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
         if file.read() not in (b"", b"\n"):
             raise ValueError("its last line is cut off: no newline at the end")
+
+
+def _without_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of ``collect`` without the column that says how many rows it has, if there is one. Raises
+    ValueError where that is another number, or missing in the last row."""
+    if ROWS not in table or table.empty:
+        return table.drop(columns=ROWS, errors="ignore")
+    written = pd.to_numeric(table[ROWS], errors="coerce").iloc[-1]
+    if pd.isna(written):
+        raise ValueError(f"its last rows are missing: its column {ROWS} is empty at the end")
+    if written != len(table):
+        raise ValueError(f"has {len(table)} of {written:.0f} rows, as its column {ROWS} says")
+    return table.drop(columns=ROWS)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -37,7 +37,7 @@ def grid(overrides: Sequence[str]) -> Grid:
 
     Raises InputError with a line for each problem, of whichever combination.
     """
-    parts = parts_of(overrides)
+    parts = parts_of(list(overrides))
     for part in parts:
         if not part.choices:
             raise InputError(f"{part.given}: stands for no value")
