@@ -5,12 +5,13 @@ of, with defaults. So ``task=copy`` decides what else can be set.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from synthlab.config.registry import find_class
+from synthlab.errors import InputError
 
 if TYPE_CHECKING:
     from synthlab.config.base import Config
@@ -46,7 +47,8 @@ def kind_of_family(family: str) -> "type[Config]":
 
 def groups_of(family: str) -> list[str]:
     """Return the config groups of which a family's runs have a member each, ``task`` first."""
-    named = [str(key) for each in families()[family]["defaults"] if isinstance(each, dict) for key in each]
+    defaults: list[Any] = families()[family]["defaults"]
+    named = [str(key) for each in defaults if isinstance(each, dict) for key in cast(dict[str, Any], each)]
     return ["task", *(key.lstrip("/") for key in named)]
 
 
@@ -72,17 +74,19 @@ def tasks_of(family: str) -> list[str]:
 
 
 def family_of(task: str) -> str:
-    """Return the family of a task of ``conf/task/``, of a file of the user's own, or of a class ``package.module:Class``.
+    """Return the family of a task: of a file in ``conf/task/`` or a folder of the user's own, or of a class.
 
     A task that is not known counts to the first family, which refuses it. Raises InputError for a class that cannot be
-    imported.
+    imported, or is of no family.
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
         bases = {family: kind_of_family(family).tasks().base for family in families()}
-        return next(
-            (name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers"
-        )
+        for family, base in bases.items():
+            if isinstance(made, type) and issubclass(made, base):
+                return family
+        names = [f"{base.__module__}.{base.__name__}" for base in bases.values()]
+        raise InputError(f"task={task}: must be a subclass of {', '.join(names[:-1])} or {names[-1]}")
     for path in (folder / "task" / f"{task}.yaml" for folder in folders):
         if path.is_file():
             return _family_in(path)
@@ -98,7 +102,7 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     given = list(overrides)
     values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
-    found = []
+    found: list[str] = []
     for each in given:
         key = each.partition("=")[0]
         if key in own:
@@ -118,16 +122,17 @@ def _is_group(key: str) -> bool:
 
 def without_families(config: Any) -> Any:
     """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
-    if not isinstance(config, Mapping):
+    if not isinstance(config, dict):
         return config
-    task = config.get("task")
-    return {**config, "task": _without_family(task)} if isinstance(task, Mapping) else config
+    values = cast(dict[str, Any], config)
+    return values | ({"task": _without_family(values["task"])} if "task" in values else {})
 
 
 def _without_family(member: Any) -> Any:
-    if not isinstance(member, Mapping):
+    if not isinstance(member, dict):
         return member
-    return {key: _without_family(value) for key, value in member.items() if key != "family"}
+    values = cast(dict[str, Any], member)
+    return {key: _without_family(value) for key, value in values.items() if key != "family"}
 
 
 def of_other_families(given: str, overrides: Iterable[str]) -> str | None:

@@ -103,9 +103,11 @@ class LanguageConfig(Config):
             return raw
         evaluation = dict(raw["evaluation"])
         test_seed = evaluation.pop("seed", None)
-        return {"task": raw["language"], "test_seed": test_seed} | {
-            key: value for key, value in raw.items() if key != "language"
-        } | {"evaluation": evaluation}
+        return (
+            {"task": raw["language"], "test_seed": test_seed}
+            | {key: value for key, value in raw.items() if key != "language"}
+            | {"evaluation": evaluation}
+        )
 
     @property
     def identifying(self) -> dict[str, Any]:

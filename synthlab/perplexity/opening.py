@@ -123,9 +123,7 @@ def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
     if name is None and run is not None:
         language = cast(LanguageConfig, run.record.config).task["name"]
         if language != "text":
-            raise InputError(
-                f"model={settings.model}: was trained on task={language}; only models of text read texts"
-            )
+            raise InputError(f"model={settings.model}: was trained on task={language}; only models of text read texts")
         name = BYTES
     if name == BYTES:
         return byte_tokenizer()

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -> None:
+def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", command: list[str]) -> None:
     """Train every combination that ``overrides`` stand for, unless it is recorded; print the best and the worst.
 
     ``config`` and ``context`` are Hydra's, which names the launcher there: with its basic one the sweep's own workers
-    train, on all cores, with any other its jobs. Raises InputError before anything is trained, and RunsFailed in the
-    end if a run failed, diverged or is missing.
+    train, on all cores, with any other its jobs. ``sweep.json`` records ``command``, the words as typed. Raises
+    InputError before anything is trained, and RunsFailed in the end if a run failed, diverged or is missing.
     """
     launcher = Launcher(config, context)
     asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
@@ -57,7 +56,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -
             runs.wait()
     outcome = runs.end()
     ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
-    files, problems = _written(folder, outcome, ranking, began)
+    files, problems = _written(folder, outcome, ranking, began, shlex.join(command))
     say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
     troubles = [*_damage(outcome), *problems, *lost, *failures]
@@ -78,9 +77,10 @@ def _folder(store: Store, launcher: Launcher) -> Path:
     return root / "sweeps" / time.strftime("%Y-%m-%d") / f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
 
 
-def _written(folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float) -> tuple[list[str], list[str]]:
+def _written(
+    folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float, command: str
+) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
-    command = shlex.join(["synthlab", *sys.argv[1:]])
     about = {
         "command": command,
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
