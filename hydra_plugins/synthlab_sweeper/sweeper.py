@@ -14,9 +14,10 @@ class GridSweeper(Sweeper):
         self.context, self.config = hydra_context, config
 
     def sweep(self, arguments: list[str]) -> None:
-        """Train what ``arguments``, the overrides of a run's keys, stand for. Raises InputError and RunsFailed."""
-        from synthlab.cli.hydra_app import quick_imports
+        """Train what the overrides of the command line stand for; ``arguments`` are those that Hydra has applied.
+        Raises InputError and RunsFailed."""
+        from synthlab.cli.hydra_app import of_runs, quick_imports, typed
 
         with quick_imports():
             from synthlab.sweeps.command import sweep
-        sweep(arguments, self.config, self.context)
+        sweep([*of_runs, *arguments], self.config, self.context, ["synthlab", *typed])

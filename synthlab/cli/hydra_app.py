@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.cli.arguments import refuse
+from synthlab.config.base import BOOKKEEPING
 from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import plain
@@ -25,6 +26,9 @@ from synthlab.output import open_streams, say, tell
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
 # Overrides that say how a sweep is run.
 OF_SWEEPS = r"[+~]*(hydra[./](launcher|sweeper|sweep|mode)|batches)\b"
+OF_COMMANDS = rf"hydra[./]|[+~]*({'|'.join(BOOKKEEPING)})([.=]|$)"
+typed: list[str] = []  # the words of the command line
+of_runs: list[str] = []  # of a sweep the overrides of its runs' keys
 
 
 def main(
@@ -44,6 +48,7 @@ def main(
     problem. 130: interrupted; ``interrupted`` says what that leaves behind.
     """
     _prepare_process()
+    typed[:], of_runs[:] = sys.argv[1:], []
     args = _arrange_arguments()
     report = _Report(args.overrides)
     try:
@@ -54,7 +59,7 @@ def main(
                 _print_help(args)
                 sys.exit(0)
             if config_name == "config":
-                sys.argv[len(sys.argv) - len(args.overrides) :] = expanded(args.overrides)
+                sys.argv[len(sys.argv) - len(args.overrides) :] = _for_hydra(args)
             with _printing(args.package) if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
@@ -96,6 +101,15 @@ class _Report:
     def _fail(self, *lines: str) -> None:
         self.failed = True
         tell(*lines)
+
+
+def _for_hydra(args: Namespace) -> list[str]:
+    """Return the overrides that Hydra is to apply itself. In a sweep these are only the ones that say how it is run:
+    its tasks may be of several families, and the sweeper composes each run by itself."""
+    if not args.multirun or any(given.startswith("hydra/sweeper=") for given in args.overrides):
+        return expanded(args.overrides)
+    of_runs[:] = [given for given in args.overrides if not re.match(OF_COMMANDS, given)]
+    return [given for given in args.overrides if given not in of_runs]
 
 
 def _print_help(args: Namespace) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from synthlab.config.registry import find_class
+from synthlab.errors import InputError
 
 if TYPE_CHECKING:
     from synthlab.config.base import Config
@@ -73,17 +74,19 @@ def tasks_of(family: str) -> list[str]:
 
 
 def family_of(task: str) -> str:
-    """Return the family of a task: of ``conf/task/``, of a file of the user's own, or of ``package.module:Class``.
+    """Return the family of a task: of a file in ``conf/task/`` or a folder of the user's own, or of a class.
 
     A task that is not known counts to the first family, which refuses it. Raises InputError for a class that cannot be
-    imported.
+    imported, or is of no family.
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
         bases = {family: kind_of_family(family).load_family().TASKS.base for family in families()}
-        return next(
-            (name for name, base in bases.items() if isinstance(made, type) and issubclass(made, base)), "numbers"
-        )
+        for family, base in bases.items():
+            if isinstance(made, type) and issubclass(made, base):
+                return family
+        names = [f"{base.__module__}.{base.__name__}" for base in bases.values()]
+        raise InputError(f"task={task}: must be a subclass of {', '.join(names[:-1])} or {names[-1]}")
     for path in (folder / "task" / f"{task}.yaml" for folder in folders):
         if path.is_file():
             return _family_in(path)

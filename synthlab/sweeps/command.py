@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -> None:
+def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", command: list[str]) -> None:
     """Train every combination that ``overrides`` stand for, unless it is recorded; print the best and the worst.
 
     ``config`` and ``context`` are Hydra's, which names the launcher there: with its basic one the sweep's own workers
-    train, on all cores, with any other its jobs. Raises InputError before anything is trained, and RunsFailed in the
-    end if a run failed, diverged or is missing.
+    train, on all cores, with any other its jobs. ``sweep.json`` records ``command``, the words as typed. Raises
+    InputError before anything is trained, and RunsFailed in the end if a run failed, diverged or is missing.
     """
     launcher = Launcher(config, context)
     asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
@@ -58,7 +57,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext") -
             runs.wait()
     outcome = runs.end()
     found = rankings(outcome.kept.values())
-    files, problems = _written(folder, outcome, found, began)
+    files, problems = _written(folder, outcome, found, began, shlex.join(command))
     say(*([render(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
     troubles = [*_damage(outcome), *problems, *lost, *failures]
@@ -80,10 +79,9 @@ def _folder(store: Store, launcher: Launcher) -> Path:
 
 
 def _written(
-    folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float
+    folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float, command: str
 ) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
-    command = shlex.join(["synthlab", *sys.argv[1:]])
     about = {
         "command": command,
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),

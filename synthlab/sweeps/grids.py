@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import Composed, compose, composed, hydra_initialized, plain
+from synthlab.config.families import CLASS
 from synthlab.errors import InputError
 
 MOST = 100_000  # runs of one sweep
@@ -70,9 +71,9 @@ def parts_of(overrides: list[str]) -> list[Swept]:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with input_errors(overrides), hydra_initialized():
+    with input_errors([*overrides]), hydra_initialized():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        parsed = parser.parse_overrides(overrides)
+        parsed = parser.parse_overrides([*overrides])
         runs = prod(map(_length, parsed))
         if runs > MOST:
             widest = max(parsed, key=_length)
@@ -80,10 +81,16 @@ def parts_of(overrides: list[str]) -> list[Swept]:
         parts = []
         for each in parsed:
             batches = BasicSweeper.split_arguments([each], max_batch_size=None)
-            choices = [job[0] for batch in batches for job in batch]
+            choices = [_unescaped(job[0]) for batch in batches for job in batch]
             values = [choice.value() for choice in parser.parse_overrides(choices)]
             parts.append(Swept(str(each.input_line), each.get_key_element().lstrip("+~"), choices, values))
     return parts
+
+
+def _unescaped(choice: str) -> str:
+    """An override as it was typed where its value is a class ``package.module:Class``: Hydra escapes the colon."""
+    typed = choice.replace("\\:", ":")
+    return typed if CLASS.fullmatch(typed.partition("=")[2]) else choice
 
 
 def _length(override: Any) -> int:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import torch
 
+from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
+from synthlab.sequences.problems import PROBLEMS
 from synthlab.sweeps.trackers.base import Track, Tracker
 
 
@@ -37,6 +39,14 @@ class Exits(Task):
         if len(x) > TRIED:
             sys.exit(0)
         return TASKS["length"]().targets(x)
+
+
+class Echo(PROBLEMS["copy"]):
+    """A user's own sequence task."""
+
+
+class Process(LANGUAGES["recall"]):
+    """A user's own language."""
 
 
 class Unmade(Task):

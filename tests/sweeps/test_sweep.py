@@ -24,6 +24,7 @@ from synthlab.storage import leases as leases_module
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Holder, Leases
 from synthlab.storage.store import Store
+from synthlab.sweeps.grids import grid
 from synthlab.sweeps.ranking import ranked, render, row
 from synthlab.sweeps.sweep import Sweep, checked_workers, ensure
 from synthlab.sweeps.trackers import tracker_of
@@ -473,3 +474,14 @@ def test_a_failed_run_has_its_tag(tmp_path, flag):
     with pytest.raises(RunsFailed):
         ensure([bad], store, progress=False)
     assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]
+
+
+def test_tasks_of_three_families_train_on_two_workers(tmp_path):
+    small = ["train_length=8", "test_length=12", "model.width=16", "evaluation.sequences=8"]
+    asked = grid(
+        ["task=length,copy,text", "seed=range(2)", "protocol.steps=2", "protocol.record_every=1", *small]
+    ).configs
+    sweep = Sweep(asked, Store(tmp_path), keep=lambda record: record.status)
+    sweep.prepare()
+    sweep.train(workers=2)
+    assert list(sweep.end().kept.values()) == ["finished"] * 6
