@@ -24,7 +24,6 @@ def figure(panel: object) -> Figure:
 @pytest.mark.parametrize(
     ("panel", "message"),
     [
-        (SUM | {"metric": "msq"}, "metric=msq: unknown, did you mean mse"),
         (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, against, powers, heat"),
         ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
         ({"title": "x"}, "panels.a.vary: missing; must be given"),
@@ -40,6 +39,11 @@ def figure(panel: object) -> Figure:
 def test_a_figure_file_with_a_mistake_is_refused(panel, message):
     with pytest.raises(InputError, match=re.escape(message)):
         figure(panel)
+
+
+def test_a_metric_that_the_runs_do_not_have_is_refused():
+    with pytest.raises(InputError, match=r"panels.a.metric=msq: unknown, did you mean mse\?"):
+        figure(SUM | {"metric": "msq"}).plan("mine", Overrides([]))
 
 
 @pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])

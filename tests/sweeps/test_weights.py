@@ -213,7 +213,7 @@ def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
             match="^save=.*: must be (a text, a list of|weights or checkpoints, or a list of steps)",
         ):
             synthlab.run(results=tmp_path, save=odd)
-    for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("figure='1'",))):
+    for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("output_alignment/1",))):
         outcome = invoke(program, *quick, *more, "save=all")
         assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")
     assert not (tmp_path / "runs").exists()
