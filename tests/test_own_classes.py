@@ -20,11 +20,11 @@ PROBLEM = ("symbols", "vocabulary", "shortest", "longest", "has", "lengths", "wi
 HOOKS = {
     ("config", "task", "UnsoundTask"): ("span", "targets"),
     ("config", "encoding", "UnsoundEncoding"): ENCODING,
-    ("language", "language", "UnsoundLanguage"): ("vocabulary", "draw", "completed"),
+    ("language", "task", "UnsoundLanguage"): ("vocabulary", "draw", "completed"),
     ("language", "encoding", "UnsoundEncoding"): ENCODING,
     ("language", "extension", "UnsoundExtension"): ENCODING,
     ("language", "positions", "UnsoundSampler"): SAMPLER,
-    ("sequences", "problem", "UnsoundProblem"): PROBLEM,
+    ("sequences", "task", "UnsoundProblem"): PROBLEM,
     ("sequences", "encoding", "UnsoundEncoding"): ENCODING,
     ("sequences", "positions", "UnsoundSampler"): SAMPLER,
 }

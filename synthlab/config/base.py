@@ -119,9 +119,11 @@ class Config(BaseModel, ABC):
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
         given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
+        seed = given.get("seed")
+        follower = seed if isinstance(seed, int) and 0 <= seed < MOST_SEEDS else 0  # what is wrong with it is said once
         for name in cls.SEEDS[1:]:
             if name in cls.model_fields and given.get(name) is None:
-                given[name] = given.get("seed")
+                given[name] = follower
         return validated(cls, given, "")
 
     @classmethod

@@ -37,7 +37,7 @@ REFUSED_BY_THE_COMMAND = {
     "a folder of configs that is not there": (["--config-dir", "/nowhere"], "Additional config directory '/nowhere'"),
 }
 REFUSED_AS_A_RUN = {
-    "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from length, mean, sum"),
+    "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from aa_star, addition"),
     "an unknown encoding": (["encoding=rpoe"], "encoding=rpoe: unknown, did you mean rope.; choose from alibi"),
     "an unknown map": (["outrep=cube"], "outrep=cube: unknown; choose from identity, log, power"),
     "an unknown protocol": (["protocol=papr"], "protocol=papr: unknown, did you mean paper."),
