@@ -65,10 +65,10 @@ def run(
         >>> records = synthlab.run(task="length", encoding="nope", seeds=2, protocol=short, progress=False)
         >>> [(record.config.seed, record.status) for record in records]
         [(0, 'finished'), (1, 'finished')]
-        >>> synthlab.run(task="lenght")
+        >>> synthlab.run(train_length=0)
         Traceback (most recent call last):
         ...
-        synthlab.errors.InputError: task=lenght: unknown, did you mean length?; choose from length, mean, sum
+        synthlab.errors.InputError: train_length=0: must be greater than 0
     """
     if seeds is not None and "seed" in settings:
         raise InputError(f"seeds={in_short(seeds)}: give either seed or seeds")
