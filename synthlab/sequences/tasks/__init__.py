@@ -39,7 +39,7 @@ PROBLEMS = Registry(
         "addition": Addition,
         "flip_flop": FlipFlop,
         "mqar": MQAR,
-        # The Chomsky hierarchy. Those that are one of the above in other settings are files of conf/problem.
+        # The Chomsky hierarchy. Those that are one of the above in other settings are files of conf/task.
         "even_pairs": EvenPairs,
         "cycle_navigation": CycleNavigation,
         "modular_arithmetic": ModularArithmetic,
