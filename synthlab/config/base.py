@@ -120,7 +120,8 @@ class Config(BaseModel, ABC):
         """
         given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
         seed = given.get("seed")
-        follower = seed if isinstance(seed, int) and 0 <= seed < MOST_SEEDS else 0  # what is wrong with it is said once
+        is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < MOST_SEEDS
+        follower = seed if is_seed else 0  # what is wrong with it is said once
         for name in cls.SEEDS[1:]:
             if name in cls.model_fields and given.get(name) is None:
                 given[name] = follower

@@ -70,7 +70,7 @@ def test_combinations_are_those_that_hydra_makes_whatever_the_order(overrides):
     ("overrides", "runs"),
     [
         (["seed=range(5)"], 5),
-        (["task=glob(*)"], len(list((conf_dir() / "task").glob("*.yaml"))) - 1),  # parity_check is parity
+        (["task=glob(*)"], len(list((conf_dir() / "task").glob("*.yaml"))) - 1),  # reverse_string is reverse
         (["encoding=glob([no*,ra*])", "seed=range(2)"], 4),
         (["seed=0,1", "seed=2"], 1),  # the last one holds, as on any command line
         (["seed=choice(1,2,1)"], 2),  # each run once
