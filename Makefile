@@ -1,5 +1,5 @@
 # The lab's commands. Each sets up what it needs; `make setup` does that alone.
-#   make figures            the paper's figures, the verdicts on its claims, results/report.html
+#   make figures            the first paper's figures and the verdicts on its claims: results/output_alignment/report.html
 #   make figures-all        the same with the figures beyond the paper
 #   make theory             the paper's appendix B checked by machine, and its optima against trained models
 #   make alignment          long-short misalignment and its regularizer on miniature language models
@@ -52,16 +52,16 @@ $(DOCS_READY): $(READY)
 	@touch $@
 
 figures: $(READY)
-	@$(BIN)/python -m experiments figure=paper $(ARGS)
+	@$(BIN)/python -m experiments output_alignment $(ARGS)
 
 figures-all: $(READY)
-	@$(BIN)/python -m experiments figure=all $(ARGS)
+	@$(BIN)/python -m experiments output_alignment/all $(ARGS)
 
 theory: $(READY)
 	@$(BIN)/python -m theory $(ARGS)
 
 alignment: $(READY)
-	@$(BIN)/python -m experiments.long_short_alignment $(ARGS)
+	@$(BIN)/python -m experiments long_short_alignment $(ARGS)
 
 demo: $(READY)
 	@$(BIN)/python -m classroom $(ARGS)
@@ -69,15 +69,19 @@ demo: $(READY)
 walkthrough: $(READY)
 	@$(BIN)/python -m classroom.lessons.walkthrough $(ARGS)
 
-# The committed reference run: the lab's figures (under an hour) and those of the paper's own recipe (hours).
+# The committed reference run: the lab's figures (under an hour), those of the paper's own recipe (hours), and all papers.
+# The studies of language models are those of one draw of test texts.
+OTHER_PAPERS = $(filter-out output_alignment long_short_alignment,$(patsubst experiments/%/paper.py,%,$(wildcard experiments/*/paper.py)))
 reference: $(READY)
-	@$(BIN)/python -m experiments figure=maps results=results/reference
-	@$(BIN)/python -m experiments figure=all seeds=auto results=results/reference
-	@$(BIN)/python -m experiments figure=mechanism save=weights results=results/reference/mechanism
+	@$(BIN)/python -m experiments output_alignment/maps results=results/reference
+	@$(BIN)/python -m experiments output_alignment/all seeds=auto results=results/reference
+	@$(BIN)/python -m experiments output_alignment/mechanism save=weights results=results/reference/mechanism
 	@$(BIN)/python -m theory results=results/reference
-	@$(BIN)/python -m experiments.long_short_alignment results=results/reference
-	@$(BIN)/python -m experiments figure=ablation seeds=3 results=results/recipe
-	@$(BIN)/python -m experiments figure=recipe seeds=1 results=results/recipe
+	@for study in long_short_alignment long_short_alignment/extensions long_short_alignment/predictors; do \
+		$(BIN)/python -m experiments $$study test_seed=2025 results=results/reference || exit; done
+	@for paper in $(OTHER_PAPERS); do $(BIN)/python -m experiments $$paper results=results/reference || exit; done
+	@$(BIN)/python -m experiments output_alignment/ablation seeds=3 results=results/recipe
+	@$(BIN)/python -m experiments output_alignment/recipe seeds=1 results=results/recipe
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
 	@$(BIN)/python -m experiments.reference results/reference results/recipe
 

@@ -1,1 +1,1 @@
-"""The paper's figures: their grids (``conf/figure/``), their runs, their plots. ``synthlab figures``."""
+"""Papers trained again: their claims, their deviations, what is drawn of their runs. ``synthlab study``."""

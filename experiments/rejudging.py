@@ -10,16 +10,16 @@ from synthlab.studies.presentation.report import stated
 from synthlab.studies.study import Paper
 
 
-def rejudged(paper: Paper, folder: Path, studies: str = "*") -> dict[Path, pd.DataFrame]:
-    """Return the table of claims of each of the ``studies`` of a ``paper`` whose tables lie in ``folder``, by its file.
+def rejudged(paper: Paper, folder: Path) -> dict[Path, pd.DataFrame]:
+    """Return the table of claims of each study of a ``paper`` whose tables lie in ``folder``, by its file.
 
     Left out is a study that keeps no table of what its claims are judged on, and one of which a run diverged, since its
     tables do not have that run.
     """
     found = {}
-    for path in sorted(folder.glob(f"{studies}_claims.csv")):
+    for path in sorted(folder.glob("*_claims.csv")):
         name = path.stem.removesuffix("_claims")
-        file = conf_dir() / paper.group / f"{name}.yaml"
+        file = conf_dir() / "study" / paper.name / f"{name}.yaml"
         if not file.exists() or pd.read_csv(path)["diverged"].fillna(0).any():
             continue
         [study] = paper.studies(OmegaConf.to_container(OmegaConf.load(file))).values()

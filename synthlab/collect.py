@@ -14,6 +14,7 @@ from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
+ROWS = "rows"  # a column of CSVs alone: how many rows there are, in the last of them; a file that was cut lacks it
 TOLD = 10  # records left out that are named one by one
 
 
@@ -22,7 +23,8 @@ def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where:
     """Write one table of all runs below a folder of results.
 
     It is written in parts, so that memory hardly grows with the number of runs, and under another name until it is
-    whole.
+    whole. A CSV says in its last row how many rows it has, in the column ``rows``, which is empty in all others. So a
+    copy that was cut off can be told.
 
     Args:
         results: The folder of the records, or the address of an object store.
@@ -84,8 +86,17 @@ def _writer(path: Path, suffix: str, kinds: dict[str, str]) -> Iterator[Any]:
     empty = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in kinds.items()})
     if suffix == ".csv":
         with open(path, "w", newline="") as file:
-            empty.to_csv(file, index=False)
-            yield lambda part: part.to_csv(file, index=False, header=False)
+            empty.assign(**{ROWS: None}).to_csv(file, index=False)
+            held, rows = empty, 0  # until another part follows, since the last row of all is marked
+
+            def append(part: Any) -> None:
+                nonlocal held, rows
+                held.assign(**{ROWS: None}).to_csv(file, index=False, header=False)
+                held, rows = part, rows + len(part)
+
+            yield append
+            marks = pd.array([None] * (len(held) - 1) + [rows] * bool(rows), dtype="Int64")
+            held.assign(**{ROWS: marks}).to_csv(file, index=False, header=False)
         return
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -12,8 +12,9 @@ import pandas as pd
 
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
-from synthlab.analysis.panels import LABELS, draw
+from synthlab.analysis.panels import draw
 from synthlab.cli.arguments import Parser, refusing
+from synthlab.collect import ROWS
 from synthlab.config.arguments import checked
 from synthlab.config.pictures import check_picture, save_picture
 from synthlab.errors import InputError, require
@@ -28,7 +29,7 @@ METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": 
 @checked
 def compare(
     table: pd.DataFrame,
-    metric: str = "mse",
+    metric: str | None = None,
     x: str = "length",
     by: Names = None,
     facet: Names = None,
@@ -41,8 +42,8 @@ def compare(
 
     Args:
         table: What ``Records.table`` and ``load_records`` return.
-        metric: ``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``, ``horizon``, or any other column of
-            numbers that is no setting.
+        metric: A metric of the runs (such as ``mse``, ``exact``, ``loss``), ``horizon``, or any other column of numbers
+            that is no setting. None for the primary metric, which all of the runs must share.
         x: What it is drawn against: ``length``, or a setting such as ``train_length``.
         by: The settings that make the series, in a list or with commas, empty for none; None for those that differ.
         facet: One or two settings that make the panels.
@@ -54,8 +55,8 @@ def compare(
         The figure.
 
     Raises:
-        InputError: The table does not have the columns or lengths, they do not go together, or the path cannot be
-            written.
+        InputError: The table does not have the columns or lengths, they do not go together, the runs are of families
+            that do not share the metric, or the path cannot be written.
 
     Example:
         >>> import synthlab
@@ -100,7 +101,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
                 table = pd.read_parquet(source)
             else:
                 _check_last_line(source)
-                table = pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False)
+                table = _without_count(pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False))
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
@@ -119,11 +120,24 @@ def _check_last_line(source: str) -> None:
             raise ValueError("its last line is cut off: no newline at the end")
 
 
+def _without_count(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of ``collect`` without the column that says how many rows it has, if there is one. Raises
+    ValueError where that is another number, or missing in the last row."""
+    if ROWS not in table or table.empty:
+        return table.drop(columns=ROWS, errors="ignore")
+    written = pd.to_numeric(table[ROWS], errors="coerce").iloc[-1]
+    if pd.isna(written):
+        raise ValueError(f"its last rows are missing: its column {ROWS} is empty at the end")
+    if written != len(table):
+        raise ValueError(f"has {len(table)} of {written:.0f} rows, as its column {ROWS} says")
+    return table.drop(columns=ROWS)
+
+
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(prog="synthlab compare", description=(__doc__ or "").partition(": ")[2], allow_abbrev=False)
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
-    option("--metric", default="mse", help=f"{', '.join(LABELS)}, or another column of numbers (default mse)")
+    option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
     option("--x", default="length", metavar="SETTING", help="what it is drawn against: length (default), or a setting")
     option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
     option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")

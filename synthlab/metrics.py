@@ -1,19 +1,61 @@
-"""Metrics of regression tasks at each test length."""
+"""What is measured of a run: the meaning of each metric, its direction and scale, chance and the horizon.
 
-import numpy as np
-from jaxtyping import Float
+Every kind of runs has one ``Measures`` (``Config.measures``). It is all that tables, pictures, rankings and ``compare``
+know of a family. Making one loads no torch, so that ``collect`` and ``compare`` start quickly.
+"""
 
-# The metrics recorded for each length, each with its meaning.
-METRICS = {
-    "mse": "mean squared error, original scale",
-    "mse_rep": "mean squared error in representation space",
-    "relative_error": "mean absolute error / mean absolute target",
-    "bias": "mean of prediction - target, original scale",
-    "clipped": "fraction of outputs that were clipped: they decode to no answer up to evaluation.largest",
-}
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) -> int:
-    """The largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
-    above = np.flatnonzero(~(np.asarray(relative_error) < threshold))
-    return int(above[0]) if len(above) else len(relative_error)
+class Metric(NamedTuple):
+    """A number that is measured at each test length.
+
+    Attributes:
+        meaning: What it is, in one line, with its unit. It labels axes.
+        better: Whether ``lower`` or ``higher`` values are better; None if neither is.
+        scale: The scale of its axis. On a ``linear`` one, 0 is a value like any other.
+        format: How a record prints it, as in a format string; None if a record does not print it.
+    """
+
+    meaning: str
+    better: Literal["lower", "higher"] | None = None
+    scale: Literal["linear", "log"] = "linear"
+    format: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The label of an axis: the meaning and the direction."""
+        return f"{self.meaning} ({self.better} is better)" if self.better else self.meaning
+
+    def text(self, value: float) -> str:
+        """Return ``value`` as a record prints it."""
+        return format(value, self.format or ".3g")
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is measured of the runs of a family.
+
+    Attributes:
+        metrics: The metrics by name, as columns of ``Record.metrics``; some may be missing there.
+        primary: The metric that summaries and pictures show unless another is named.
+        ranking: The metrics by which sweeps rank runs at their longest test length. Later ones break ties.
+        criterion: What holds up to a run's horizon: "relative error stays under 5 %". Settings are named by their keys.
+            None for runs that have no horizon.
+        horizon: Returns the horizon of a finished run, from its config and its metrics: the greatest test length up to
+            which the criterion holds, 0 if it never does.
+        chance: Returns the primary metric of a model that ignores its input, for each row of the metrics; None if it is
+            not known.
+    """
+
+    metrics: Mapping[str, Metric]
+    primary: str
+    ranking: tuple[str, ...]
+    criterion: str | None = None
+    horizon: "Callable[[Any, pd.DataFrame], int] | None" = None
+    chance: "Callable[[Any, pd.DataFrame], Sequence[float] | None] | None" = None

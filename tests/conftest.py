@@ -65,8 +65,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from classroom.lessons.walkthrough import main as walkthrough_main
         from experiments.__main__ import main as experiments_main
         from experiments.context_extension.__main__ import main as extension_main
-        from experiments.long_short_alignment.__main__ import main as language_main
-        from experiments.sequences.__main__ import main as sequences_main
+        from experiments.output_alignment.__main__ import main as figures_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
         from synthlab.compare import main as compare_main
@@ -81,8 +80,7 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "experiments": experiments_main,
                 "theory": theory_main,
                 "context_extension": extension_main,
-                "language": language_main,
-                "sequences": sequences_main,
+                "figures": figures_main,
                 "walkthrough": walkthrough_main,
                 "collect": collect_main,
                 "classroom": classroom_main,

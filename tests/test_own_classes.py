@@ -4,29 +4,24 @@ import pytest
 
 from support.configs import composed
 from support.unsound_hooks import GIVEN, KINDS
-from synthlab.config.base import BOOKKEEPING
+from synthlab.config.base import resolve
 from synthlab.config.registry import asking
 from synthlab.errors import InputError
-from synthlab.language.construction import resolve as resolve_language
-from synthlab.regression.construction import resolve as resolve_regression
-from synthlab.sequences.construction import resolve as resolve_sequences
-from synthlab.studies.overrides import NOT_RUNS
 
-RESOLVE = {"config": resolve_regression, "language": resolve_language, "sequences": resolve_sequences}
 SIZES = ("train_length=8", "test_length=16", "model.width=16", "model.heads=2", "model.depth=1")
 ENCODING = ("longest", "alike_up_to", "draws_positions", "depends_on_length")
 SAMPLER = ("reach", "text_length", "window", "positions")
 PROBLEM = ("symbols", "vocabulary", "shortest", "longest", "has", "lengths", "width", "chance")
 HOOKS = {
-    ("config", "task", "UnsoundTask"): ("span", "targets"),
-    ("config", "encoding", "UnsoundEncoding"): ENCODING,
-    ("language", "task", "UnsoundLanguage"): ("vocabulary", "draw", "completed"),
-    ("language", "encoding", "UnsoundEncoding"): ENCODING,
-    ("language", "extension", "UnsoundExtension"): ENCODING,
-    ("language", "positions", "UnsoundSampler"): SAMPLER,
-    ("sequences", "task", "UnsoundProblem"): PROBLEM,
-    ("sequences", "encoding", "UnsoundEncoding"): ENCODING,
-    ("sequences", "positions", "UnsoundSampler"): SAMPLER,
+    ("mean", "task", "UnsoundTask"): ("span", "targets"),
+    ("mean", "encoding", "UnsoundEncoding"): ENCODING,
+    ("text", "task", "UnsoundLanguage"): ("vocabulary", "draw", "completed"),
+    ("text", "encoding", "UnsoundEncoding"): ENCODING,
+    ("text", "extension", "UnsoundExtension"): ENCODING,
+    ("text", "positions", "UnsoundSampler"): SAMPLER,
+    ("majority", "task", "UnsoundProblem"): PROBLEM,
+    ("majority", "encoding", "UnsoundEncoding"): ENCODING,
+    ("majority", "positions", "UnsoundSampler"): SAMPLER,
 }
 SOUND = {("longest", "huge"), ("alike_up_to", "huge"), ("text_length", "none"), ("symbols", "text")}
 CASES = [
@@ -45,13 +40,12 @@ CASES += [
 ]
 
 
-@pytest.mark.parametrize(("config", "field", "name", "hook", "kind"), CASES)
-def test_a_hook_that_raises_or_answers_nonsense_is_refused(config, field, name, hook, kind):
-    raw = dict(composed(*SIZES, name=config))
-    raw = {key: value for key, value in raw.items() if key not in ("suite", "study", *NOT_RUNS, *BOOKKEEPING)}
+@pytest.mark.parametrize(("task", "field", "name", "hook", "kind"), CASES)
+def test_a_hook_that_raises_or_answers_nonsense_is_refused(task, field, name, hook, kind):
+    raw = composed(f"task={task}", *SIZES)
     raw[field] = {"name": f"support.unsound_hooks:{name}", "broken": hook, "kind": kind}
     with pytest.raises(InputError) as refused:
-        RESOLVE[config](raw)
+        resolve(raw)
     (line,) = refused.value.lines
     assert line.startswith(f"{field}=support.unsound_hooks:{name}: ")
     assert "\n" not in line
@@ -63,14 +57,14 @@ def test_ctrl_c_is_nobodys_nonsense():
 
 
 def test_a_protocol_is_no_class():
-    raw = composed(name="config")
+    raw = composed()
     raw["protocol"]["name"] = "subprocess:Popen"
     with pytest.raises(InputError, match=r"^protocol.name=subprocess:Popen: must be the name of a protocol"):
-        resolve_regression(raw)
+        resolve(raw)
 
 
 def test_a_window_of_one_token_predicts_none():
-    raw = {key: value for key, value in composed(name="language").items() if key not in ("study", *NOT_RUNS)}
+    raw = composed("task=text")
     raw["finetune"]["length"] = 1
     with pytest.raises(InputError, match=r"^finetune.length=1: must be greater than or equal to 2"):
-        resolve_language(raw)
+        resolve(raw)

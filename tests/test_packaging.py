@@ -92,11 +92,11 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
     assert run.returncode == 0, run.stderr
     figure = python(installed, "synthlab", "figures", "figure=1", "seeds=1", "workers=2", *quick, cwd=tmp_path)
     assert figure.returncode == 0, figure.stderr
-    assert (tmp_path / "results" / "figures" / "figure1.png").exists()
+    assert (tmp_path / "results" / "output_alignment" / "figures" / "figure1.png").exists()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "language", "sequences"])
+@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "study"])
 def test_an_installed_wheel_has_the_commands_of_all_packages(installed, tmp_path, command):
     run = python(installed, "synthlab", command, "--help", cwd=tmp_path)
     assert run.returncode == 0, run.stderr

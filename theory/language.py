@@ -25,28 +25,33 @@ from synthlab.config.base import Config, Length, Member, Protocol, Seed
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.language.languages.hidden_markov import HiddenMarkov
+from synthlab.metrics import Measures, Metric
 from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 from synthlab.training.trained import Prediction, TrainedModel
 
 if TYPE_CHECKING:
-    from synthlab.training.family import Family
+    pass
 
 ENTRIES = 10**8  # entries of one-hot tokens in memory at once
 # The columns of a run's record, for each test length.
-METRICS = {
-    "error": "squared error at the test length",
-    "misalign": "L_misalign, over all pairs of windows (equation 27)",
-    "train": "training loss, over all windows (equation 29)",
-    "rho": "1 - l_train / (2 l_test)",
-    "c0_printed": "C0 as printed",
-    "c0_corrected": "C0 with a product of norms",
-    "printed": "the bound as printed",
-    "corrected": "the corrected bound",
-    "sharper": "a bound without misalignment",
-    "ratio": "C1 / C2",
-}
+MEASURES = Measures(
+    {
+        "error": Metric("squared error at the test length", "lower", "log", ".3g"),
+        "misalign": Metric("L_misalign, over all pairs of windows (equation 27)", "lower", "log", ".3g"),
+        "train": Metric("training loss, over all windows (equation 29)", "lower", "log", ".3g"),
+        "rho": Metric("1 - l_train / (2 l_test)"),
+        "c0_printed": Metric("C0 as printed", None, "log"),
+        "c0_corrected": Metric("C0 with a product of norms", None, "log"),
+        "printed": Metric("the bound as printed", None, "log", ".3g"),
+        "corrected": Metric("the corrected bound", None, "log", ".3g"),
+        "sharper": Metric("a bound without misalignment", None, "log", ".3g"),
+        "ratio": Metric("C1 / C2", None, "log"),
+    },
+    primary="error",
+    ranking=("error",),
+)
 
 
 class Language(BaseModel):
@@ -124,6 +129,7 @@ class BoundConfig(Config):
     """A run for theorem 1: a model of ``language`` under one seed."""
 
     results_version = 1
+    family_module = measures_module = "theory.language"
     SEEDS = ("seed",)
     default_task = answer = ""  # its language is no task
     folder = "theorem1"
@@ -143,12 +149,6 @@ class BoundConfig(Config):
         named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
         shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
         return cls.checked(named | shared | lengths | {"seed": seed})
-
-    @property
-    def family(self) -> "Family[BoundConfig]":
-        from theory import language
-
-        return language
 
     @property
     def shape(self) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from classroom.charts.views import View
 from synthlab.analysis.curves import RC, Style, draw_curves, style_of
 from synthlab.regression.config import RunConfig
+from synthlab.regression.measures import METRICS
 from synthlab.studies.presentation.pages import containing
 
 WIDTH = 7.0  # inches, of every picture
@@ -52,7 +53,7 @@ def error_figure(
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
         axes = figure.add_subplot()
-        draw_curves(axes, drawn, "mse")
+        draw_curves(axes, drawn, METRICS["mse"])
         lines = dict(zip((names[series] for series in seen), axes.get_lines(), strict=False))  # the rings come after
         if least:
             lengths = range(1, len(least) + 1)

@@ -69,7 +69,7 @@ def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | 
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))
-    series = list(labelled(pd.DataFrame([flat(config.model_dump()) for config in configs])))
+    series = list(labelled(pd.DataFrame([{"kind": config.kind} | flat(config.model_dump()) for config in configs])))
     return [
         Run(key, _name(key, config), command, config)
         for key, command, config in zip(series, commands, configs, strict=True)

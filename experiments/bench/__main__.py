@@ -26,7 +26,7 @@ from synthlab.output import say
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-FIGURES = ("figure=paper", "seeds=5")
+FIGURES = ("output_alignment", "seeds=5")
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 
@@ -57,7 +57,9 @@ class Effort(NamedTuple):
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
-QUICK = Effort(0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("figure=5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8)
+QUICK = Effort(
+    0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("output_alignment/5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8
+)
 
 
 def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:

@@ -11,6 +11,7 @@ from classroom.worker import Worker
 
 Wanted = TypeVar("Wanted")  # one of the replies
 
+PATIENCE = 60.0  # seconds: a slow stop is measured here, where the page would end the process
 RUN = {"task": "length", "encoding": "rope", "protocol": "classroom"}  # the slowest of the lessons' encodings
 
 
@@ -25,7 +26,7 @@ class Reaction(NamedTuple):
 def reaction(seconds: float) -> Reaction:
     """Watch a run for so many seconds, on one core where the system can be told so, and stop it."""
     with _one_core():
-        worker = Worker()
+        worker = Worker(grace=PATIENCE)
         try:
             _next(worker, Ready)
             began = time.perf_counter()

@@ -8,9 +8,9 @@ import torch
 from experiments.bench.probes import seconds_a_call, stacked
 from synthlab.config.composition import compose
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.construction import build_models
+from synthlab.sequences.construction import build_models, resolve
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.ensembles import ensemble_size
 
 
@@ -30,7 +30,7 @@ class Times(NamedTuple):
 
 def config_of(*overrides: str) -> SequencesConfig:
     """The run that overrides describe."""
-    return SequencesConfig.resolved(compose(list(overrides)))
+    return resolve(compose(list(overrides)))
 
 
 def step_times(seconds: float, *overrides: str) -> Times:

@@ -15,10 +15,10 @@ import pandas as pd
 
 from synthlab.collect import collect
 from synthlab.config.composition import compose
-from synthlab.metrics import METRICS
 from synthlab.output import say
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
+from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.sweeps.progress import Progress

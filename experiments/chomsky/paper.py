@@ -1,4 +1,4 @@
-"""Both papers as the machinery of studies takes them: their studies are the files of ``conf/paper/``."""
+"""Both papers as the machinery of studies takes them: their studies are the files of ``conf/study/chomsky/``."""
 
 from functools import cache
 from pathlib import Path
@@ -9,10 +9,10 @@ from pydantic import BaseModel
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
+from experiments.chomsky.tables import blocks
 from experiments.sequences.alignment import with_alignment
 from experiments.sequences.reproduction import Reproduction, in_one, series_of
 from synthlab.config.registry import STRICT, validated
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.presentation.report import About, Numbers
 from synthlab.studies.study import Paper, Results
 
@@ -22,7 +22,7 @@ ABOUT = About(
     "Neural Networks and the Chomsky Hierarchy, and of Randomized Positional Encodings Boost Length Generalization",
     "arXiv 2207.02098 and 2305.16843",
     HERE / "deviations.yaml",
-    "paper=chomsky",
+    "study chomsky",
 )
 
 
@@ -56,6 +56,7 @@ class Chomsky(Reproduction):
     numbers = HERE / "published.yaml"
     level = 1 - LEVEL
     metric = "tokens"
+    further_names = (*Reproduction.further_names, "gain")
 
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task
@@ -94,4 +95,4 @@ def _lines(table: pd.DataFrame) -> list[str]:
     return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
-PAPER = Paper(ABOUT, "paper", Chomsky, SequencesConfig, CLAIMS, report="figures/{study}.html")
+PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=blocks)

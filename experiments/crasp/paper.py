@@ -1,10 +1,10 @@
-"""Huang et al. (2025) as the machinery of studies takes it: its studies are the files of ``conf/paper/``."""
+"""Huang et al. (2025) as the machinery of studies takes it: its studies are the files of ``conf/study/crasp/``."""
 
 from pathlib import Path
 
 from experiments.crasp.claims import CLAIMS, LEVEL
+from experiments.crasp.tables import blocks
 from experiments.sequences.reproduction import Reproduction
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
@@ -14,7 +14,7 @@ ABOUT = About(
     "A Formal Framework for Understanding Length Generalization in Transformers",
     "arXiv 2410.02140",
     HERE / "deviations.yaml",
-    "paper=crasp",
+    "study crasp",
 )
 
 
@@ -25,4 +25,4 @@ class Crasp(Reproduction):
     level = LEVEL
 
 
-PAPER = Paper(ABOUT, "paper", Crasp, SequencesConfig, CLAIMS, report="figures/{study}.html")
+PAPER = Paper("crasp", ABOUT, Crasp, CLAIMS, blocks=blocks)

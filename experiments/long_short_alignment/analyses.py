@@ -35,7 +35,7 @@ Names = Annotated[list[str], Field(min_length=1)]
 class Analysis(ABC):
     """A kind of study. Its constructor's arguments stand in the study's file, beside its ``name``."""
 
-    kind: type[LanguageConfig] | type[ScalarConfig] = LanguageConfig  # of its runs
+    kind: type[ScalarConfig] | None = None  # of its runs; None: that of their tasks' family
     reach = FAR  # training lengths that its runs must be tested up to
     least_arms = 1
     timing: tuple[str, ...] = ()  # the tables that differ each time, since they time something

@@ -1,10 +1,10 @@
-"""Long-Short Alignment as the machinery of studies takes it: its studies are the files of ``conf/study/``."""
+"""Long-Short Alignment as the machinery of studies takes it: see ``conf/study/``."""
 
 from pathlib import Path
 
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.studies import AlignmentStudy
-from synthlab.language.config import LanguageConfig
+from experiments.long_short_alignment.tables import blocks
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
@@ -15,4 +15,4 @@ ABOUT = About(
     Path(__file__).parent / "deviations.yaml",
     "protocol=language",
 )
-PAPER = Paper(ABOUT, "study", AlignmentStudy, LanguageConfig, CLAIMS)
+PAPER = Paper("long_short_alignment", ABOUT, AlignmentStudy, CLAIMS, blocks=blocks)

@@ -39,16 +39,17 @@ from torch import Tensor, nn
 
 from synthlab.alignment.misalignment import last_logits
 from synthlab.models.layers import Member
+from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data, resolve
+from synthlab.regression.construction import data
 from synthlab.regression.evaluation import measured, readouts, test_sequences
-from synthlab.regression.family import METRICS, build_models, make_objective, open_model, train_models
+from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
 
 if TYPE_CHECKING:
-    from synthlab.training.family import Family
+    pass
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 # What is recorded beside the test lengths, and what it means; all in one row.
 OUTPUTS = {
@@ -75,23 +76,19 @@ class ScalarConfig(RunConfig):
     # 3: both suffixes of a sequence under one draw of positions; 4: the kind is part of the config; 5: test sequences
     # follow the seed
     results_version = 5
+    family_module = "experiments.long_short_alignment.scalar"
     folder = "scalar"
     kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
-
-    @property
-    def family(self) -> "Family[RunConfig]":
-        from experiments.long_short_alignment import scalar
-
-        return scalar
-
-    @classmethod
-    def resolved(cls, raw: Mapping[str, Any]) -> "ScalarConfig":
-        return cls.of(resolve(raw))
 
     @classmethod
     def of(cls, run: RunConfig) -> "ScalarConfig":
         """The same run with its misalignment."""
         return cls.checked(run.model_dump(exclude={"kind"}))
+
+
+def resolve(raw: Mapping[str, Any]) -> ScalarConfig:
+    """The complete config of the run that ``raw`` describes. Raises InputError for one that could not be trained."""
+    return ScalarConfig.of(regression.resolve({key: value for key, value in raw.items() if key != "kind"}))
 
 
 @torch.no_grad()

@@ -1,8 +1,9 @@
 """Studies of language models: one grid of models, and an analysis that says what is drawn of them."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
+import pandas as pd
 from pydantic import PositiveFloat
 
 from experiments.long_short_alignment.analyses import Analysis, ByContext, ByDepth, Compute, Effect, Plain
@@ -11,9 +12,9 @@ from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import Named, summary_lines
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError, RunsFailed
+from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import Fitting, NoEvidence
+from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
@@ -39,6 +40,8 @@ class AlignmentStudy(Grid, Study):
     """A grid of models, all of whose runs make one table, and the ``analysis`` of that, which says what ``fit`` asks
     for."""
 
+    task: ClassVar[str] = "text"
+    further_names: ClassVar[tuple[str, ...]] = ("runs",)
     seeds: Seeds = 3
     fit: PositiveFloat | None = None
     analysis: Annotated[dict[str, Any], NameOrMember]
@@ -48,7 +51,7 @@ class AlignmentStudy(Grid, Study):
         return {"": self}
 
     @property
-    def kind(self) -> type[Config]:
+    def kind(self) -> type[Config] | None:
         return self._analysis.kind
 
     @property
@@ -68,19 +71,16 @@ class AlignmentStudy(Grid, Study):
                 self._analysis.check(field, config)
 
     def evidence(self, plan, records):
-        mine = _finished(plan, records)
-        if not mine:
-            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
-        analysis: Analysis = ANALYSES.build(self.analysis)
-        runs = analysis.runs(mine, self._names(plan))
+        mine, analysis = _finished(plan, records), ANALYSES.build(self.analysis)
+        runs = analysis.runs(mine, self._names(plan)) if mine else pd.DataFrame()
+        self.check_finished(plan, {"": runs})
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
 
     def fitting(self, evidence, trained):
-        table = evidence[""]
-        if self.fit is None or "fit" not in table:
+        found = super().fitting(evidence, trained)[""]
+        if self.fit is None or found is None:
             return {"": None}
-        alone = table[table["fit"]]
-        return {"": Fitting(trained[""], len(table), len(alone), ANALYSES.build(self.analysis).alone(alone))}
+        return {"": found._replace(given=ANALYSES.build(self.analysis).alone(found.given))}
 
     def reread(self, table):
         return {"": table("runs")}

@@ -1,10 +1,10 @@
-"""Kazemnejad et al. (2023) as the machinery of studies takes it: its studies are the files of ``conf/paper/``."""
+"""Kazemnejad et al. (2023) as the machinery of studies takes it: its studies are the files of ``conf/study/nope/``."""
 
 from pathlib import Path
 
 from experiments.nope.claims import CLAIMS, LEVEL
+from experiments.nope.tables import blocks
 from experiments.sequences.ranked import Ranked
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
@@ -14,7 +14,7 @@ ABOUT = About(
     "The Impact of Positional Encoding on Length Generalization in Transformers",
     "arXiv 2305.19466",
     HERE / "deviations.yaml",
-    "paper=nope",
+    "study nope",
 )
 
 
@@ -25,4 +25,4 @@ class Nope(Ranked):
     level = LEVEL
 
 
-PAPER = Paper(ABOUT, "paper", Nope, SequencesConfig, CLAIMS, report="figures/{study}.html")
+PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=blocks)

@@ -1,11 +1,13 @@
 """What several claims about the synthetic tasks measure, and when a measure holds."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
 
 from synthlab.analysis.curves import in_words
+from synthlab.regression.config import RunConfig
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
 
@@ -19,7 +21,7 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
     With independent symbols of probability p it is p (1 - p) / l; with K ones, K uniform on 0..l, it is
     Var(K) / l^2 = (l + 2) / (12 l).
     """
-    config = evidence.config(name)
+    config = cast(RunConfig, evidence.config(name))  # figures have no other kind of runs
     l = np.arange(1, config.test_length + 1)  # noqa: E741 the paper's name for the length
     if config.inputs["name"] == "uniform_count":
         return (l + 2) / (12 * l)

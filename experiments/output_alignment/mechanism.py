@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from experiments.output_alignment.inside import Measure, measured
 from synthlab.analysis.curves import in_words
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.presentation.inside import Measure, measured
 from synthlab.studies.verdicts import Claims
 
 CLAIMS = Claims[Evidence]()

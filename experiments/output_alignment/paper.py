@@ -1,11 +1,11 @@
-"""Output Alignment as the machinery of studies takes it: its studies are the figures of ``conf/figure/``."""
+"""Output Alignment as the machinery of studies takes it: see ``conf/study/``."""
 
 from pathlib import Path
 
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
-from synthlab.regression.config import RunConfig
-from synthlab.studies.figures import Figure
+from experiments.output_alignment.figures import NumberFigure
+from experiments.output_alignment.tables import blocks
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper
 
@@ -16,10 +16,4 @@ ABOUT = About(
     Path(__file__).parent / "deviations.yaml",
     "protocol=lab",
 )
-PAPER = Paper(
-    *(ABOUT, "figure", Figure, RunConfig),
-    claims=CLAIMS | mechanism.CLAIMS,
-    report="report.html",
-    verdicts="claims.csv",
-    between="",
-)
+PAPER = Paper("output_alignment", ABOUT, NumberFigure, CLAIMS | mechanism.CLAIMS, between="", blocks=blocks)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from experiments.sequences.bins import by_series
 from experiments.sequences.checks import errs
 from experiments.sequences.published import OURS, RANGE, Published, beside
-from experiments.sequences.suites import by_series
 from synthlab.storage.records import Record
 
 

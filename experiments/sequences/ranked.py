@@ -1,7 +1,7 @@
 """A paper trained again that ranks its encodings over all its tasks."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import pandas as pd
 from pydantic import Field
@@ -9,8 +9,8 @@ from pydantic import Field
 from experiments.sequences.published import published
 from experiments.sequences.ranks import fitted_tasks, ranking, reciprocal_ranks, scores
 from experiments.sequences.reproduction import Reproduction
-from experiments.sequences.suites import fitting_of
 from synthlab.errors import InputError
+from synthlab.studies.evidence import Fitting, fitting_of
 from synthlab.studies.grids import Grid
 from synthlab.studies.study import Plan
 
@@ -22,6 +22,7 @@ class Ranked(Reproduction):
     judged on these. A task's own arms are not ranked, and neither is a run of a task and seed of which an arm diverged.
     """
 
+    further_names: ClassVar[tuple[str, ...]] = (*Reproduction.further_names, "ranking", "scores")
     ranking: list[str] = Field(default_factory=list)
 
     @property
@@ -54,7 +55,7 @@ class Ranked(Reproduction):
     def fitting(self, evidence, trained):
         tasks = {key: evidence[key] for key in self.tasks}
         runs = pd.concat([table[table["arm"].isin(list(self.arms))] for table in tasks.values()])
-        of_all = fitting_of(runs, trained[RANKS])
+        of_all = cast(Fitting, fitting_of(runs, trained[RANKS]))
         return {**super().fitting(tasks, trained), RANKS: of_all._replace(given=self._ranks([of_all.given]))}
 
     def reread(self, table):

@@ -9,13 +9,11 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from experiments.sequences.alignment import ALIGNMENT, with_alignment
+from experiments.sequences.bins import SHOWN, Share, bins_of, shares
 from experiments.sequences.comparison import by_theory, compared, shown
 from experiments.sequences.published import RANGE, published
-from experiments.sequences.suites import SHOWN, Share, bins_of, fitting_of, shares
-from synthlab.config.base import Config
 from synthlab.config.registry import STRICT, unknown
-from synthlab.errors import InputError, RunsFailed
-from synthlab.sequences.config import SequencesConfig
+from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import Fitting
 from synthlab.studies.fitting import left_out
@@ -27,7 +25,6 @@ from synthlab.studies.study import Plan, Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
-RESERVED = (ALIGNMENT, "bins", "table", "claims", "gain", "ranking", "scores")  # whose files are no task's
 OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run", "width", "scale"]
 
 
@@ -56,6 +53,7 @@ class Reproduction(Study):
     level: ClassVar[float]
     metric: ClassVar[str] = "exact"
 
+    further_names: ClassVar[tuple[str, ...]] = (ALIGNMENT, "bins", "table")
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Annotated[Arms, Field(min_length=1)]
@@ -74,30 +72,20 @@ class Reproduction(Study):
         arms = {name: self.arms.get(name, {}) | task.arms.get(name, {}) for name in task.arms or self.arms}
         return Grid(fixed=self.fixed | task.fixed, arms=arms, tune=task.tune, claims=task.claims)
 
-    @property
-    def kind(self) -> type[Config]:
-        return SequencesConfig
-
     def place(self, field, key):
         return f"{field}.tasks.{key}"
 
     def check(self, field):
         for key, task in self.tasks.items():
-            if key in RESERVED:
-                raise InputError(f"{self.place(field, key)}: must be called otherwise")
             check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
                 if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
                     raise InputError(unknown(f"{self.place(field, key)}.arms", arm, self.arms))
 
-    def check_cells(self, field, key, cells):
-        pass
-
     def evidence(self, plan, records):
         """For each task a row for each finished run and range of lengths, the training lengths first."""
         found = {key: self._runs(key, cells, records) for key, cells in plan.cells.items()}
-        if all(table.empty for table in found.values()):
-            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
+        self.check_finished(plan, found)
         return found
 
     def _runs(self, key: str, cells: list[Cell], records: Mapping[str, Record]) -> pd.DataFrame:
@@ -113,9 +101,6 @@ class Reproduction(Study):
     def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
         """Return the ranges, by number, of which the paper's numbers were measured at lengths of their own."""
         return published(self.numbers).own_lengths(task, train_length)
-
-    def fitting(self, evidence, trained):
-        return {key: fitting_of(table, trained[key]) for key, table in evidence.items()}
 
     def reread(self, table):
         bins = table("bins")

@@ -10,18 +10,16 @@ import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import horizon_of, joined, table
-from synthlab.config.base import Config, identity_of, kind_of
-from synthlab.errors import DamagedRecord, InputError, OlderRecord, UnknownKind
-from synthlab.metrics import METRICS
+from synthlab.config.base import config_of, kind_of
+from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
 from synthlab.storage.records import Record, flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
 # Columns around settings; metrics are the last.
-FIRST, LAST = ("id", "status", "weights", "tag"), ("error", "diverged_at", "length")
-TYPES = dict.fromkeys(("id", "status", "tag", "error"), "string") | {"weights": "boolean"}
+FIRST, LAST = ("id", "kind", "status", "weights", "tag"), ("error", "diverged_at", "length")
+TYPES = dict.fromkeys(("id", "kind", "status", "tag", "error"), "string") | {"weights": "boolean"}
 TYPES |= dict.fromkeys(("diverged_at", "length"), "Int64")
-MEASURED = dict.fromkeys(METRICS, "float64") | {"horizon": "Int64"}  # where no run has finished
 
 
 @dataclass
@@ -51,11 +49,11 @@ class Collection:
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
             for identity, config in self._configs(folder):
-                known = {"id": identity, "tag": joined(self.store.tags.get(identity, ())), **flat(config)}
+                tag = joined(self.store.tags.get(identity, ()))
+                known = {"id": identity, "kind": config["kind"], "tag": tag, **flat(config)}
                 for name, value in known.items():
                     settings.setdefault(name, set()).add(type(value))
-                if folder == "runs":
-                    by_kind.setdefault(config["kind"], []).append(identity)
+                by_kind.setdefault(config["kind"], []).extend([identity] * (folder == "runs"))
                 status = ("failed",) if folder == "failed" else ("finished", "diverged")
                 possible = all(any(map(condition.holds, status)) for condition in of_status)
                 if possible and all(c.holds(known[c.column]) for c in of_runs if c.column in known):
@@ -64,9 +62,9 @@ class Collection:
         for found in (self._recorded, self._failed):
             found[:] = [i for i in found if all(c.holds(None) for c in open_conditions[i] if c.column in settings)]
         names = [name for name in settings if name not in FIRST]
-        measured = {name: kind for identities in by_kind.values() for name, kind in self._metrics(identities).items()}
+        measured = {name: of for kind, ids in by_kind.items() for name, of in self._metrics(kind, ids).items()}
         self.kinds = {name: TYPES.get(name) or _kind(settings[name]) for name in (*FIRST, *names)}
-        self.kinds |= {name: TYPES[name] for name in LAST} | (measured or MEASURED)
+        self.kinds |= {name: TYPES[name] for name in LAST} | measured
         if settings:
             for condition in asked:
                 check(condition, self.kinds)
@@ -105,16 +103,12 @@ class Collection:
                 yield identity, config
 
     def _config(self, identity: str, folder: str) -> dict[str, Any]:
-        """The config of a run."""
-        config = self.store.config(identity, folder)
-        with suppress(InputError):  # `read` says what is wrong
-            kind = kind_of(config)
-            if kind.identifying is not Config.identifying:  # fields have been renamed
-                present = kind.checked(config)
-                if present.id == identity:
-                    return present.model_dump()
-            elif identity_of(config, kind.results_version) == identity:
-                return config
+        """The config of a run, under the present names of its settings."""
+        raw = self.store.config(identity, folder)
+        with suppress(AttributeError, KeyError, TypeError, ValueError):  # whatever a damaged config leads to
+            config = config_of(raw)
+            if config.id == identity:
+                return config.model_dump()
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
 
@@ -129,21 +123,23 @@ class Collection:
             self.damaged[identity] = str(error)
         return None
 
-    def _metrics(self, identities: Iterable[str]) -> dict[str, str]:
-        """What runs of one kind are measured by, as the first of them that finished says: pandas' type by name."""
+    def _metrics(self, kind: str, identities: Iterable[str]) -> dict[str, str]:
+        """What runs of one kind are measured by: pandas' type by name. The first of them that finished says so, or the
+        kind where none has."""
         for identity in identities:
             record = self._tried(identity, lambda identity=identity: self.store.read(identity))
             if record is not None and record.diverged_at is None:
                 names = [name for name in record.metrics if name != "length"]
                 return dict.fromkeys(names, "float64") | dict.fromkeys(horizon_of(record), "Int64")
-        return {}
+        return dict.fromkeys(kind_of({"kind": kind}).measures().metrics, "float64")
 
     def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
         failure = self._tried(identity, lambda: self.store.read_failure(identity))
         if failure is not None:
             settings = flat(failure.config.model_dump())
-            known = {"status": "failed", "weights": False, "tag": joined(self.store.tags.get(identity, ()))}
-            yield {"id": identity, **known, **settings, "error": failure.error}
+            about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
+            about["tag"] = joined(self.store.tags.get(identity, ()))
+            yield about | settings | {"error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         if rows.empty:

@@ -9,13 +9,14 @@ from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric
 
 from synthlab.analysis import curves as plots
 from synthlab.analysis.curves import STYLES
-from synthlab.analysis.tables import GROUPS, over_seeds, varying, with_followers
+from synthlab.analysis.measured import HORIZON, groups_of, is_setting, kinds_of, lacking, metric_of, primary_of
+from synthlab.analysis.tables import over_seeds, varying, with_followers
+from synthlab.config.base import Config
 from synthlab.config.registry import shown, unknown
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
-from synthlab.regression.config import RunConfig
+from synthlab.metrics import Metric
 
-NEEDED = ("id", "status", "task", "train_length", "seed", "length")
+NEEDED = ("id", "kind", "status", "train_length", "seed", "length")
 MOST_SERIES, MOST_PANELS = 35, 24  # of series, as many as have looks of their own
 
 Names = str | Sequence[str] | None
@@ -28,6 +29,7 @@ class Comparison(NamedTuple):
 
     points: pd.DataFrame
     metric: str
+    measured: Metric
     x: str
     by: list[str]
     facet: list[str]
@@ -43,37 +45,41 @@ class Comparison(NamedTuple):
         return table.to_csv(index=False)
 
 
-def gather(table: pd.DataFrame, metric: str, x: str, by: Names, facet: Names, length: Lengths) -> Comparison:
+def gather(table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Names, length: Lengths) -> Comparison:
     """The points that ``compare`` draws and what it says of them; raises InputError as it does."""
     if not table.empty:
         check_table("table", table)
     if table.empty or table["length"].isna().all():
-        raise InputError(f"metric={metric}: there is no finished run to draw")
+        raise InputError("table: there is no finished run to draw")
     table = _plain(table.drop_duplicates(["id", "length"], ignore_index=True))
     finished = table.dropna(subset=["length"]).astype({"length": int})
+    kinds = kinds_of(finished)
+    metric = primary_of(kinds) if metric is None else metric
     by, facet = _names(by), _names(facet) or []
-    lengths = _checked(finished, metric, x, by or [], facet, length)
-    rows, left_out = _selected(finished, metric, x, lengths)
+    lengths, measured = _checked(finished, kinds, metric, x, by or [], facet, length), metric_of(kinds, metric)
+    others = finished["kind"].isin(lacking(kinds, metric))
+    rows, left_out = _selected(finished[~others], _is_by_length(finished, kinds, metric), metric, x, lengths)
+    left_out = [f"{_runs(finished['id'][others].nunique())} without {metric}"] * bool(others.any()) + left_out
     unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
     left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
     if rows.empty:
         raise InputError(f"x={x}: no run is left to draw; left out: {', '.join(left_out)}")
 
     # As text, so that a setting which a run does not have is a value like any other.
-    settings = rows[[column for column in rows if _is_setting(column)]].map(text_of)
+    settings = rows[[column for column in rows if is_setting(kinds, column)]].map(text_of)
     differing = [column for column in varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
     by = differing if by is None else by
     unnamed = [column for column in differing if column not in by]
     if len(lengths) > 1 and "length" not in (*by, *facet):
         by = [*by, "length"]
-    tested = rows["length"] if _is_by_length(finished, metric) else finished.groupby("id")["length"].max()
+    tested = rows["length"] if _is_by_length(finished, kinds, metric) else finished.groupby("id")["length"].max()
     tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
 
     texts = [*by, *facet] if is_number(rows[x]) else [*by, *facet, x]
     named = with_followers(rows)
     rows = rows.assign(**{column: named[column].map(text_of) for column in texts})
     rows["pooled"] = _pooled(rows, settings[unnamed], [*by, *facet, x])
-    names = [_series(by, values) for values in zip(*(rows[column] for column in by), strict=True)]
+    names = [_series(by, values, groups_of(kinds)) for values in zip(*(rows[column] for column in by), strict=True)]
     rows["series"] = names or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
     if x == "length" and "train_length" not in keys:  # what is shaded, and ringed: the longest behind a curve
@@ -92,22 +98,29 @@ def gather(table: pd.DataFrame, metric: str, x: str, by: Names, facet: Names, le
     others = [column for column in unnamed if column not in pooled]
     remarks += [f"pooled over {', '.join(pooled)}"] * bool(pooled)
     remarks += [f"not all points agree in {', '.join(others)}"] * bool(others)
-    remarks += [f"tested to length {tested}"] * (metric == "horizon")
-    at = tested if _is_by_length(finished, metric) and "length" not in (x, *by, *facet) else ""
+    remarks += [f"tested to length {tested}"] * (metric == HORIZON)
+    at = tested if _is_by_length(finished, kinds, metric) and "length" not in (x, *by, *facet) else ""
     remarks += ["each run at the longest length it was tested to"] * (" to " in at)
     remarks += [f"left out: {', '.join(left_out)}"] * bool(left_out)
-    return Comparison(points, metric, x, by, facet, at, remarks)
+    return Comparison(points, metric, measured, x, by, facet, at, remarks)
 
 
 def _checked(
-    finished: pd.DataFrame, metric: str, x: str, by: list[str], facet: list[str], length: Lengths
+    finished: pd.DataFrame,
+    kinds: list[type[Config]],
+    metric: str,
+    x: str,
+    by: list[str],
+    facet: list[str],
+    length: Lengths,
 ) -> list[float]:
     """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
     measures = [
-        c for c in map(str, finished) if is_number(finished[c]) and not _is_setting(c) and c not in ("id", "length")
+        c for c in map(str, finished) if is_number(finished[c]) and not is_setting(kinds, c) and c not in NEEDED
     ]
-    measures = [column for column in measures if column in METRICS or finished[column].notna().any()]
-    columns = ["length", *filter(_is_setting, finished)]
+    known = {name for kind in kinds for name in kind.measures().metrics}
+    measures = [column for column in measures if column in known or finished[column].notna().any()]
+    columns = ["length", *(column for column in map(str, finished) if is_setting(kinds, column))]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [unknown("metric", metric, measures)]
     lines += [unknown(field, name, columns) for field, name in fields if name not in columns]
@@ -124,7 +137,7 @@ def _checked(
             lines.append(f"length={shown(part)}: must be a length that was tested, {tested.min()} to {tested.max()}")
     if length is not None and x == "length":
         lines.append(f"length={shown(length)}: must be left out where x is length, which shows every one")
-    if metric in measures and not _is_by_length(finished, metric):
+    if metric in measures and not _is_by_length(finished, kinds, metric):
         lines += [f"{field}=length: {metric} is one number for each run" for field, name in fields if name == "length"]
         lines += [f"length={shown(length)}: {metric} is one number for each run"] * (length is not None)
     if lines:
@@ -132,10 +145,12 @@ def _checked(
     return sorted(set(lengths))
 
 
-def _selected(finished: pd.DataFrame, metric: str, x: str, lengths: list[float]) -> tuple[pd.DataFrame, list[str]]:
+def _selected(
+    finished: pd.DataFrame, by_length: bool, metric: str, x: str, lengths: list[float]
+) -> tuple[pd.DataFrame, list[str]]:
     """The rows with a value to draw, and for each reason how many runs are left out."""
     ids, rows = finished["id"], finished
-    if not _is_by_length(finished, metric):
+    if not by_length:
         rows = finished.drop_duplicates("id")
     elif x != "length":
         longest = finished.groupby("id")["length"].transform("max")
@@ -167,10 +182,10 @@ def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
     return f"{note}; trained on the shaded lengths{ends}"
 
 
-def _series(by: list[str], values: Iterable[str]) -> str:
+def _series(by: list[str], values: Iterable[str], groups: list[str]) -> str:
     """A series' name, as in ``tables.labelled``, but without the settings that its runs do not have."""
     pairs = [(key, value) for key, value in zip(by, values, strict=True) if value]
-    if len(by) == 1 and pairs and by[0] in GROUPS:
+    if len(by) == 1 and pairs and by[0] in groups:
         return pairs[0][1]
     return " ".join(f"{key}={value}" for key, value in pairs) or f"without {', '.join(by)}"
 
@@ -178,7 +193,8 @@ def _series(by: list[str], values: Iterable[str]) -> str:
 def check_table(field: str, table: pd.DataFrame) -> None:
     missing = [column for column in NEEDED if column not in table]
     if missing:
-        raise InputError(f"{field}: must be a table of runs, but has no column {', '.join(missing)}")
+        lacks = f"has no column {', '.join(missing)}; write it with synthlab collect"
+        raise InputError(f"{field}: must be a table of runs, but {lacks}")
     for column in ("length", "train_length"):
         if not (is_number(table[column]) and (table[column].dropna() % 1 == 0).all()):
             raise InputError(f"{field}: must be a table of runs, but {column} holds other than whole numbers")
@@ -199,18 +215,14 @@ def _names(given: Names) -> list[str] | None:
     return [name for name in dict.fromkeys(str(part).strip() for part in parts) if name]
 
 
-def _is_setting(column: Any) -> bool:
-    return str(column).split(".")[0] in RunConfig.model_fields
-
-
 def is_number(column: pd.Series) -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
-def _is_by_length(finished: pd.DataFrame, metric: str) -> bool:
+def _is_by_length(finished: pd.DataFrame, kinds: list[type[Config]], metric: str) -> bool:
     """Whether ``metric`` is another number at each test length, not one for each run."""
-    if metric in METRICS or metric == "horizon":
-        return metric != "horizon"
+    if metric == HORIZON or any(metric in kind.measures().metrics for kind in kinds):
+        return metric != HORIZON
     return bool(finished.groupby("id")[metric].nunique().max() > 1)
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
+from synthlab.analysis.measured import check_metric, kinds_of, lacking, metric_of, primary_of
 from synthlab.analysis.tables import curves
 from synthlab.config.pictures import check_picture, save_picture
-from synthlab.config.registry import unknown
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
+from synthlab.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,8 +124,9 @@ def in_words(name: str) -> str:
     return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
 
 
-def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1) -> None:
-    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``.
+def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1, scale: str = "log") -> None:
+    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``, on a ``linear``
+    or a ``log`` scale.
 
     A marker stands at each ``every``-th point or, for a fraction, each such part of the axes' diagonal, at none for 0;
     those of different series are staggered, so that markers of close curves stay apart.
@@ -144,7 +145,8 @@ def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1
             markersize=4,
             lw=1.4,
         )
-    _scale(axes, drawn)
+    if scale == "log":
+        _scale(axes, drawn)
     axes.legend(fontsize="small", handlelength=3.2, framealpha=0.85)
 
 
@@ -164,8 +166,8 @@ def _markers(order: int, of: int, every: int | float) -> tuple | list:
     return (order % every if isinstance(every, int) else every * order / of), every
 
 
-def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
-    """Lines and bands of ``tables.curves`` on a logarithmic scale, the training lengths shaded.
+def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: Metric) -> None:
+    """Lines and bands of ``tables.curves`` on the metric's scale, the training lengths shaded.
 
     Where series were trained to different lengths, each range is shaded over the others and a ring on the curve marks
     its end.
@@ -173,13 +175,13 @@ def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
     trained = sorted(drawn["train_length"].unique())
     for length in trained:
         axes.axvspan(0.5, length + 0.5, color="0.2", alpha=0.1 if len(trained) == 1 else 0.05, lw=0, zorder=0)
-    draw_lines(axes, drawn, "length", every=7)
+    draw_lines(axes, drawn, "length", every=7, scale=metric.scale)
     if len(trained) > 1:
         ends = drawn[drawn["length"] == drawn["train_length"]]
         axes.plot(ends["length"], ends["median"], "o", markersize=8, mfc="none", mec="black", mew=1, zorder=3)
     axes.set_xlim(0.5, drawn["length"].max() + 0.5)
     axes.set_xlabel("sequence length")
-    axes.set_ylabel(METRICS[metric])
+    axes.set_ylabel(metric.meaning)
 
 
 def seeds_note(drawn: pd.DataFrame) -> str:
@@ -196,18 +198,21 @@ def band_note(drawn: pd.DataFrame) -> str:
     return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
-def plot_table(table: pd.DataFrame, metric: str, path: str | os.PathLike[str] | None) -> "Figure":
+def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[str] | None) -> "Figure":
     """See ``results.Records.plot``."""
     import matplotlib.pyplot as plt
 
     check_picture("path", path)
-    if metric not in METRICS:
-        raise InputError(unknown("metric", metric, METRICS))
     if table.empty or table["length"].isna().all():
-        raise InputError(f"metric={metric}: there is no finished run to draw")
-    drawn = curves(table, metric)
+        raise InputError("records: there is no finished run to draw")
+    kinds = kinds_of(table)
+    metric = primary_of(kinds) if metric is None else metric
+    check_metric(metric, dict.fromkeys(name for kind in kinds for name in kind.measures().metrics))
+    measured = metric_of(kinds, metric)
+    drawn = curves(table[~table["kind"].isin(lacking(kinds, metric))], metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
-    draw_curves(axes, drawn, metric)
+    draw_curves(axes, drawn, measured)
+    axes.set_ylabel(measured.label)
     axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
     save_picture(figure, "path", path)
     return figure

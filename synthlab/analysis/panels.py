@@ -11,14 +11,12 @@ import pandas as pd
 from synthlab.analysis import curves as plots
 from synthlab.analysis.comparison import Comparison, is_number, ordered, text_of
 from synthlab.analysis.curves import RC, STYLES, SYMBOLS, Style
-from synthlab.metrics import METRICS
+from synthlab.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LABELS = METRICS | {"horizon": "length up to which the relative error stays under 5 %"}
-BOUNDED = ("horizon", "clipped")  # 0 is a value like any other there, so the scale is linear
 LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
 
 
@@ -26,7 +24,7 @@ def draw(comparison: Comparison) -> "Figure":
     """The figure of a comparison: a panel for each combination of its facets, the remarks below."""
     import matplotlib.pyplot as plt
 
-    points, metric, x, by, facet, at, remarks = comparison
+    points, _, metric, x, by, facet, at, remarks = comparison
     joined, places = is_number(points[x]), ordered(points[x].map(text_of))
     styles = looks(points, by, joined)
     if not joined:  # series stand side by side, in the legend's order
@@ -56,7 +54,7 @@ def draw(comparison: Comparison) -> "Figure":
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         _arrange_x(grid, points, x, [] if joined else places, len(panels), width)
-        name = _wrapped(LABELS.get(metric, metric), int(12 * height)) + (f"\nat length {at}" if at else "")
+        name = _wrapped(metric.label, int(12 * height)) + (f"\nat length {at}" if at else "")
         figure.supylabel(name, fontsize="medium", multialignment="center")
         figure.supxlabel(note, fontsize="small", color="0.35")
         if entries:
@@ -66,13 +64,12 @@ def draw(comparison: Comparison) -> "Figure":
     return figure
 
 
-def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: str, styles: dict[str, Style]) -> None:
+def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: Metric, styles: dict[str, Style]) -> None:
     """One panel's lines as everywhere in the lab, then each in its own style; single points get bars for bands."""
     if x == "length":
-        known = metric if metric in METRICS else "mse"  # for a label that the figure's replaces
-        plots.draw_curves(axes, drawn.astype({"train_length": int}), known)
+        plots.draw_curves(axes, drawn.astype({"train_length": int}), metric)
     else:
-        plots.draw_lines(axes, drawn, "place" if "place" in drawn else x)
+        plots.draw_lines(axes, drawn, "place" if "place" in drawn else x, scale=metric.scale)
     lines, bands = list(axes.lines), list(axes.collections)
     for name, line, band in zip(dict.fromkeys(drawn["series"]), lines, bands, strict=False):
         style, own = styles[name], drawn[drawn["series"] == name]
@@ -110,23 +107,22 @@ def looks(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]
     return styles
 
 
-def _is_comparable(points: pd.DataFrame, facet: list[str], metric: str) -> bool:
+def _is_comparable(points: pd.DataFrame, facet: list[str], metric: Metric) -> bool:
     """Whether panels share their y-axis: not where values have signs (such a scale has a linear part, each panel's
     own), nor where one logarithmic scale would leave every panel half empty."""
     values = points[["low", "high"]]
-    if not facet or metric in BOUNDED or cast(float, values.min(axis=None)) < 0:
-        return not facet or metric in BOUNDED
+    is_linear = metric.scale == "linear"
+    if not facet or is_linear or cast(float, values.min(axis=None)) < 0:
+        return not facet or is_linear
     panel, positive = [points[column] for column in facet], values.where(values > 0)
     least, greatest = positive.min(axis=1).groupby(panel).min(), positive.max(axis=1).groupby(panel).max()
     return not np.log10(greatest.max() / least.min()) > 2 * max(np.log10(greatest / least).max(), 1)
 
 
-def _show_zero(axes: "Axes", drawn: pd.DataFrame, metric: str) -> None:
+def _show_zero(axes: "Axes", drawn: pd.DataFrame, metric: Metric) -> None:
     """Away from a logarithmic scale where that would hide a 0."""
     values = drawn[["low", "high"]]
-    if metric in BOUNDED:
-        axes.set_yscale("linear")
-    elif values.min(axis=None) == 0 < cast(float, values.max(axis=None)):
+    if metric.scale == "log" and values.min(axis=None) == 0 < cast(float, values.max(axis=None)):
         axes.set_yscale("symlog", linthresh=values.where(values > 0).min(axis=None))
 
 
@@ -173,7 +169,7 @@ def _named(setting: str, value: str) -> str:
 def _wrapped(text: str, width: int) -> str:
     """``text`` in lines of about ``width`` characters, none of which ends within a formula."""
     kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
-    return "\n".join(wrap(kept, width, break_long_words="$" not in text)).replace("\0", " ")
+    return "\n".join(wrap(kept, width, break_long_words="$" not in text, break_on_hyphens=False)).replace("\0", " ")
 
 
 def _inches(label: str) -> float:

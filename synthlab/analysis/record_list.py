@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.analysis import tables
+from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
 from synthlab.config.arguments import checked, in_short
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Records(list[Record]):
-    """A list of ``Record``: it prints as a table of errors by length, and ``plot`` draws it.
+    """A list of ``Record``: it prints as a table of metrics by length, and ``plot`` draws it.
 
     Example:
         >>> import synthlab
@@ -45,9 +45,9 @@ class Records(list[Record]):
 
         Returns:
             A row for each run and test length; a diverged run has a single row, without length. The columns are ``id``,
-            ``status``, ``weights`` (whether they were kept), the config (``task``, ``encoding``, ``model.width``,
-            ``seed``, ...), ``length``, the metrics (``mse``, ``mse_rep``, ``relative_error``, ``bias``, ``clipped``)
-            and ``horizon``.
+            ``kind``, ``status``, ``weights`` (whether they were kept), the config (``task``, ``encoding``,
+            ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for numbers, ``exact`` and
+            others for sequences, ``loss`` and others for languages) and ``horizon``.
         """
         return tables.table(self)
 
@@ -55,34 +55,36 @@ class Records(list[Record]):
         """A short table for people.
 
         Returns:
-            The median over seeds of the mean squared error, in the units of the answer, at a few test lengths (rows)
-            for each config (columns).
+            The median over seeds of the primary metric (``mse``, ``exact`` or ``loss``) at a few test lengths (rows)
+            for each config (columns). Of several families, columns are named by the metric and the config.
         """
-        return tables.summary(self)
+        return printing.summary(self)
 
     @checked
-    def plot(self, metric: str = "mse", path: str | os.PathLike[str] | None = None) -> "Figure":
+    def plot(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw a metric against test length, a curve for each config: median over seeds, band from min to max.
 
         Args:
-            metric: ``mse``, ``mse_rep``, ``relative_error``, ``bias`` or ``clipped``.
+            metric: A metric of the records, such as ``relative_error`` or ``tokens``. None draws the primary one:
+                ``mse``, ``exact`` or ``loss``.
             path: Where to save the picture; the suffix decides the format. None saves none.
 
         Returns:
             The figure.
 
         Raises:
-            InputError: The metric is not known, or no run is finished.
+            InputError: The metric is not known or not that of all records, or no run is finished.
         """
         from synthlab.analysis.curves import plot_table  # matplotlib is loaded when something is drawn
 
         return plot_table(self.table(), metric, path)
 
     def __repr__(self) -> str:
-        return tables.render(self)
+        return printing.render(self)
 
     def _repr_html_(self) -> str:
-        return self.summary().to_html()
+        finished = [record for record in self if record.diverged_at is None]
+        return "\n".join(printing.summary(block).to_html() for block in printing.by_family(finished) or [[]])
 
 
 @checked

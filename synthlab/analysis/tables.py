@@ -1,4 +1,4 @@
-"""Records as short tables: which settings differ, and error at a few lengths."""
+"""Records as tables: settings and metrics, which settings differ, metrics over seeds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,13 +6,9 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import as_text
+from synthlab.analysis.measured import groups_of, is_setting, kinds_of
 from synthlab.config.base import Config
-from synthlab.metrics import METRICS, horizon
 from synthlab.storage.records import Record
-
-GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")
-NO_METRICS = pd.DataFrame([dict.fromkeys(("length", *METRICS), float("nan"))])  # of a diverged run
-NOT_SETTINGS = ("id", "status", "tag", "seed", "weights", "diverged_at", "length", "horizon", *METRICS)
 
 
 def table(records: Sequence[Record]) -> pd.DataFrame:
@@ -20,7 +16,7 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
     if not records:
         return pd.DataFrame()
     runs = pd.DataFrame([run_row(record) for record in records])
-    metrics = [record.metrics if record.diverged_at is None else NO_METRICS for record in records]
+    metrics = [record.metrics if record.diverged_at is None else _no_metrics(record) for record in records]
     repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
     table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
     table["horizon"] = table.pop("horizon")  # to the end
@@ -30,9 +26,10 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
 def varying(table: pd.DataFrame) -> list[str]:
     """The settings in which the runs of ``table`` differ, ``seed`` aside and the seeds that follow it. A group's keys
     count only where they differ under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does
-    a shift that follows from task and map."""
-    settings = [column for column in table.columns if column not in NOT_SETTINGS]
-    differing = [column for column in settings if _distinct(table[column]) > 1]
+    a shift that follows from task and map. A table without ``kind`` has settings alone."""
+    kinds = kinds_of(table) if "kind" in table else None
+    settings = [c for c in table.columns if c != "seed" and (kinds is None or is_setting(kinds, c))]
+    differing = [column for column in settings if distinct(table[column]) > 1]
     return [column for column in differing if not (_follows_from_name(table, column) or follows_seed(table, column))]
 
 
@@ -41,8 +38,8 @@ def labelled(table: pd.DataFrame) -> pd.Series:
     ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
     columns, table = varying(table), with_followers(table)
     if not columns:
-        return table["task"]
-    if len(columns) == 1 and columns[0] in GROUPS:
+        return table["task" if "task" in table else "kind"]
+    if len(columns) == 1 and columns[0] in groups_of(kinds_of(table)):
         return table[columns[0]]
     pairs = [column + "=" + table[column].map(as_text) for column in columns]
     # The stubs of pandas lack lists of columns.
@@ -78,81 +75,7 @@ def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
 
 
-def shown_lengths(train_length: int, test_length: int) -> list[int]:
-    """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
-    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
-    return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
-
-
-def summary(records: Sequence[Record]) -> pd.DataFrame:
-    """Mean squared error at a few lengths, a row for each, a column for each series: the median over seeds."""
-    finished = [record for record in records if record.diverged_at is None]
-    if not finished:
-        return pd.DataFrame()
-    drawn = curves(table(finished), "mse")
-    config = finished[0].config
-    drawn = drawn[drawn["length"].isin(shown_lengths(config.train_length, int(drawn["length"].max())))]
-    columns = list(dict.fromkeys(drawn["series"]))
-    return drawn.pivot(index="length", columns="series", values="median")[columns]
-
-
-def render(records: Sequence[Record]) -> str:
-    """The records in a few lines of text: what was run, error by length, what diverged."""
-    if not records:
-        return "no records"
-    lines = [_headline(records)]
-    diverged = [record for record in records if record.diverged_at is not None]
-    if len(diverged) < len(records):
-        lines.append(_one(records[0]) if len(records) == 1 else _many(records))
-        lines += _not_numbers(records) if len(records) > 1 else []
-    lines += [
-        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
-        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
-        for record in diverged
-    ]
-    return "\n".join(lines)
-
-
-def _headline(records: Sequence[Record]) -> str:
-    flat = with_followers(pd.DataFrame([record.settings() for record in records]))
-    same = [f"{name}={flat[name].iloc[0]}" for name in GROUPS if _distinct(flat[name]) == 1]
-    seeds = [
-        f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
-        for name in Config.SEEDS
-        if name == "seed" or not follows_seed(flat, name)
-    ]
-    runs = f"{len(records)} run{'s' * (len(records) > 1)}"
-    lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
-    return f"{runs}: {' '.join(same)} {lengths} {' '.join(seeds)}"
-
-
-def _one(record: Record) -> str:
-    config, metrics = record.config, table([record])
-    shown = metrics[metrics["length"].isin(shown_lengths(config.train_length, config.test_length))]
-    rows = [f"{'length':>6} {'mse':>10} {'relative error':>15} {'bias':>10} {'clipped':>8}"]
-    rows += [
-        f"{row.length:>6} {row.mse:>10.3g} {row.relative_error:>15.2%} {row.bias:>10.3g} {row.clipped:>8.1%}"
-        for row in shown.itertuples()
-    ]
-    reached = metrics["horizon"].iloc[0]
-    return "\n".join([*rows, f"relative error stays under 5 % up to length {reached} (tested to {config.test_length})"])
-
-
-def _many(records: Sequence[Record]) -> str:
-    shown = summary(records)
-    text = shown.to_string(float_format=lambda value: f"{value:.3g}")
-    return "mean squared error by length (median over seeds)\n" + text
-
-
-def _not_numbers(records: Sequence[Record]) -> list[str]:
-    """A line where errors that are not numbers are left out of medians."""
-    seeds = [str(record.config.seed) for record in records if record.metrics["mse"].isna().any()]
-    if not seeds:
-        return []
-    return [f"errors that are not numbers are left out (seed {', '.join(dict.fromkeys(seeds))})"]
-
-
-def _distinct(column: pd.Series) -> int:
+def distinct(column: pd.Series) -> int:
     return column.map(as_text).nunique()  # what a run does not have differs from any value
 
 
@@ -161,7 +84,7 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     by = ["task", group] if column == "outrep.shift" else [group]
     if column == group or not {*by} <= {*table.columns}:
         return False
-    return all(_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
+    return all(distinct(rows) == 1 for _, rows in table.groupby(by)[column])
 
 
 def follows_seed(table: pd.DataFrame, column: str) -> bool:
@@ -191,7 +114,8 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
-    run = {"id": record.config.id, "status": record.status, "weights": bool(record.weights), "tag": joined(record.tags)}
+    run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
+    run["tag"] = joined(record.tags)
     run |= record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
@@ -204,7 +128,11 @@ def joined(tags: Sequence[str]) -> str | None:
 
 
 def horizon_of(record: Record) -> dict[str, int]:
-    """The ``horizon`` of a finished run; empty for kinds of runs without relative errors, which have none."""
-    if "relative_error" not in record.metrics:
-        return {}
-    return {"horizon": horizon(record.metrics["relative_error"].to_numpy())}
+    """The ``horizon`` of a finished run; empty for kinds of runs that have none."""
+    measures = record.config.measures()
+    return {} if measures.horizon is None else {"horizon": measures.horizon(record.config, record.metrics)}
+
+
+def _no_metrics(record: Record) -> pd.DataFrame:
+    """The metrics of a diverged run."""
+    return pd.DataFrame([dict.fromkeys(("length", *record.config.measures().metrics), float("nan"))])

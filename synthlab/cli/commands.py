@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "synthlab.commands"
+REPLACED = {
+    "language": "synthlab study long_short_alignment",
+    "sequences": "synthlab task=NAME, or synthlab sweep task=NAME",
+}
 PACKAGES = Path(__file__).parents[1] / "packages"  # where a wheel has the packages that lie beside synthlab otherwise
 
 
@@ -74,6 +78,8 @@ def _belongs_to_run(word: str) -> bool:
 def _loaded(name: str) -> Callable[[], None]:
     """What the subcommand ``name`` calls. Raises InputError where there is none, or it cannot be imported."""
     known = commands()
+    if name in REPLACED and name not in known:
+        raise InputError(f"{name}: is no command now; give {REPLACED[name]}")
     if name not in known:
         from synthlab.config.registry import did_you_mean
 

@@ -46,7 +46,7 @@ def _first_values(overrides: Sequence[str]) -> list[str]:
     """The overrides of the first run of a sweep."""
     from synthlab.sweeps.grids import parts_of
 
-    return [part.choices[0] for part in parts_of(overrides) if part.choices]
+    return [part.choices[0] for part in parts_of(list(overrides)) if part.choices]
 
 
 def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]:

@@ -1,40 +1,138 @@
-"""What the commands of papers, such as ``synthlab figures``, share."""
+"""``synthlab study``: list papers and their studies, or train, draw and judge those of a paper."""
 
+import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synthlab.cli import hydra_app
+from synthlab.cli.arguments import refuse, refusing
+from synthlab.config.base import BOOKKEEPING
+from synthlab.config.families import conf_dir
+from synthlab.config.registry import did_you_mean
+from synthlab.errors import InputError
+from synthlab.output import say
 
 if TYPE_CHECKING:
     from synthlab.studies.study import Paper
 
+NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
+DEFAULT, QUICK = "default", "quick"  # files of every paper: its studies where none is named, and one of minutes
+OF_THE_COMMAND = ("study", "seeds", "first_seed", "replot", "quick", "hydra", *BOOKKEEPING)
+Papers = Mapping[str, Callable[[], "Paper"]]
 
-def main(paper: Callable[[], "Paper"], program: str, config_name: str, group: str, no_sweeps: str) -> None:
-    """Run ``synthlab PROGRAM``: train, draw and judge the studies of a paper that the command line names.
 
-    Args:
-        paper: Returns the paper. What it imports is imported when there is something to do.
-        program: The command's name.
-        config_name: The file of ``conf/`` that the command line's settings are of.
-        group: The config group whose files are the paper's studies.
-        no_sweeps: Why ``-m`` is refused.
+def main(papers: Papers) -> None:
+    """Run ``synthlab study``. ``papers`` import each paper when there is something to do for it.
+
+    A paper and its study are given as a word, ``PAPER/STUDY``. Settings of runs are taken from the command line before
+    Hydra sees it, for which of them there are depends on the tasks of the study's runs.
     """
-    command = shlex.join(["synthlab", program, *sys.argv[1:]])
-    sys.argv = [_quoted(word) if word.startswith(f"{group}=") else word for word in sys.argv]
+    command = shlex.join(["synthlab", "study", *sys.argv[1:]])
+    args = _parsed(sys.argv[1:])
+    if len(sys.argv) == 1:
+        with refusing():
+            say(*overview(papers))
+        sys.exit(0)
+    chosen, word = "", os.environ.get("COMP_LINE", "").split(" ")[-1]
+    if args.shell_completion:
+        _complete(word, papers)
+    if not (args.help or args.hydra_help or args.shell_completion):
+        with refusing():
+            chosen = _chosen(args, papers)
+        of_runs = [word for word in args.overrides if word not in _named(args) and key_of(word) not in OF_THE_COMMAND]
+        for word in (*_named(args), *of_runs):
+            sys.argv.remove(word)
+        sys.argv.append(f"study={chosen}")
+    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in _named(args)}
 
     def task(raw: dict[str, Any]) -> bool:
         with hydra_app.quick_imports():
             from synthlab.studies.command import train_and_report
 
-            chosen = paper()
-        return train_and_report(chosen, raw, command)
+            paper = papers[chosen.partition("/")[0]]()
+        return train_and_report(paper, raw, given, command)
 
-    hydra_app.main(task, config_name, no_sweeps)
+    hydra_app.main(task, "study", NO_SWEEPS)
 
 
-def _quoted(override: str) -> str:
-    """``figure=3`` with the 3 in quotes: Hydra takes it for a number and refuses it as the name of a group's file."""
-    return re.sub(r"(?<=[=,])(\d+)(?=,|$)", r"'\1'", override)
+def _complete(word: str, papers: Papers) -> None:
+    """Print the papers and studies that begin with ``word``, and leave the keys to Hydra, which takes nothing else."""
+    names = [*papers, *(f"{paper}/{study}" for paper in papers for study in studies_of(paper))]
+    if "=" not in word:
+        say(*(name for name in names if name.startswith(word)))
+    program, *words = os.environ.get("COMP_LINE", "").split(" ")
+    kept = [each for each in words[:-1] if "=" in each or each.startswith("-")]
+    os.environ["COMP_LINE"] = " ".join([program, *kept, word])
+
+
+def _parsed(words: Sequence[str]) -> Namespace:
+    from hydra._internal.utils import get_args_parser
+
+    parser = get_args_parser()
+    parser.error = lambda message: refuse(message)  # in one line
+    return parser.parse_intermixed_args(words)
+
+
+def _named(args: Namespace) -> list[str]:
+    """Return the words that are no settings."""
+    return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
+
+
+def key_of(override: str) -> str:
+    """Return the first part of an override's key."""
+    return re.split(r"[./@=]", override.lstrip("+~"))[0]
+
+
+def _chosen(args: Namespace, papers: Papers) -> str:
+    """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for what there is none of."""
+    named = _named(args)
+    quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
+    if len(named) != 1:
+        raise InputError(f"{' '.join(named) or 'study'}: must be one paper, as PAPER or PAPER/STUDY; {_papers(papers)}")
+    paper, _, study = named[0].partition("/")
+    if paper not in papers:
+        raise InputError(f"{named[0]}: unknown paper{did_you_mean(paper, papers)}; {_papers(papers)}")
+    if quick and study not in ("", QUICK):
+        raise InputError(f"{QUICK}=true: is a study of its own; give {paper} without /{study}")
+    study = QUICK if quick else study or DEFAULT
+    files = studies_of(paper, args.config_dir)
+    if study not in files:
+        raise InputError(f"{paper}/{study}: unknown study{did_you_mean(study, files)}; choose from {', '.join(files)}")
+    return f"{paper}/{study}"
+
+
+def _papers(papers: Papers) -> str:
+    return f"choose from {', '.join(papers)}"
+
+
+def studies_of(paper: str, more: str | None = None) -> list[str]:
+    """Return the files of ``conf/study/PAPER/``, and of the same place in the folder ``more``."""
+    folders = [conf_dir(), *([Path(more)] if more else [])]
+    return sorted({path.stem for folder in folders for path in (folder / "study" / paper).glob("*.yaml")})
+
+
+def overview(papers: Papers) -> Iterator[str]:
+    """Yield the lines that say what papers there are, with the studies of each and what these cost."""
+    from synthlab.config.composition import compose
+    from synthlab.studies.costs import minutes, runs_of
+    from synthlab.studies.overrides import Overrides
+    from synthlab.sweeps.sweep import checked_workers
+
+    workers, overrides = checked_workers(None), Overrides()
+    yield "synthlab study PAPER[/STUDY] [key=value ...]    synthlab study --help says which keys"
+    yield f"Runs, and minutes on the {workers} cores here, within a factor of about two, if none is recorded:"
+    for name, load in papers.items():
+        paper, known = load(), dict[str, Any]()
+        yield f"\n{name}: {paper.about.part} of {paper.about.title}"
+        for file in studies_of(name):
+            studies = paper.studies(compose([f"study={name}/{file}"], "study")["study"])
+            for each in studies:
+                known[each] = known.get(each) or runs_of(studies[each], overrides)
+            runs = list({id: run for each in studies for id, run in known[each].items()}.values())
+            about = next(iter(studies.values())).title if len(studies) == 1 else ", ".join(studies)
+            yield f"  {file:<14} {len(runs):>5} runs {max(1, round(minutes(runs, workers))):>5} min   {about}"

@@ -6,14 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, Field, PositiveFloat
+from pydantic import AfterValidator, BaseModel, Field, PositiveFloat, ValidationInfo, field_validator
 
-from synthlab.config.registry import STRICT, Registry, validated
+from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError, UnknownKind, in_one_line
 
 if TYPE_CHECKING:
+    from synthlab.metrics import Measures
     from synthlab.training.family import Family
 
 # Keys of the config that decide no number, but for rounding.
@@ -93,6 +94,8 @@ class Config(BaseModel, ABC):
     results_version: ClassVar[int]
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
     answer: ClassVar[str]  # what its tasks answer with, for people
+    family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one
+    measures_module: ClassVar[str]  # the module that has their ``MEASURES``
     folder: ClassVar[str] = "."  # where earlier versions kept the records, below the folder of all results
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
     kind: str
@@ -119,13 +122,12 @@ class Config(BaseModel, ABC):
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
         given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
-        seed = given.get("seed")
-        is_seed = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < MOST_SEEDS
-        follower = seed if is_seed else 0  # what is wrong with it is said once
-        for name in cls.SEEDS[1:]:
-            if name in cls.model_fields and given.get(name) is None:
-                given[name] = follower
-        return validated(cls, given, "")
+        return validated(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
+
+    @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
+    @classmethod
+    def _followed(cls, value: Any, info: ValidationInfo) -> Any:
+        return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
 
     @classmethod
     def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
@@ -140,21 +142,32 @@ class Config(BaseModel, ABC):
 
     @classmethod
     def resolved(cls, raw: Mapping[str, Any]) -> "Config":
-        """The run that ``raw`` describes, complete: a kind whose configs leave something open fills it in here.
+        """The run that ``raw`` describes, complete, as its family fills in what is left open.
 
         Raises InputError for anything that could not be trained or tested, before it is tried.
         """
-        return cls.checked(raw)
+        return cls.load_family().resolve(raw)
 
     @classmethod
-    def tasks(cls) -> Registry[Any]:
-        """The tasks that such runs can have, by name. To be imported here, too."""
-        raise NotImplementedError(f"runs of kind {cls.__name__} have no registry of tasks")
+    def load_family(cls) -> "Family[Any]":  # of runs of its own kind
+        """Return how such runs are built, trained and tested. It is imported when it is asked for: it needs torch."""
+        return cast("Family[Any]", import_module(cls.family_module))
+
+    @classmethod
+    def measures(cls) -> "Measures":
+        """Return what is measured of such runs: metrics, horizon, chance. It needs no torch."""
+        return cast("Measures", import_module(cls.measures_module).MEASURES)
+
+    @classmethod
+    def groups(cls) -> list[str]:
+        """The fields that hold a named member of a config group, the protocol included."""
+        named: tuple[Any, ...] = (Member, Member | None, Protocol)
+        return [name for name, field in cls.model_fields.items() if field.annotation in named]
 
     @property
-    @abstractmethod
-    def family(self) -> "Family[Any]":  # of runs of its own kind
-        """How such runs are built, trained and tested. To be imported here, when something is: it needs torch."""
+    def family(self) -> "Family[Any]":
+        """See ``load_family``."""
+        return self.load_family()
 
     @property
     def id(self) -> str:

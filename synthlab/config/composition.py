@@ -39,16 +39,8 @@ def plain(config: Any, resolve: bool = True) -> dict[str, Any]:
     """A composed config of Hydra's as plain values, with or without references to others resolved."""
     from omegaconf import OmegaConf
 
-    return without_families(OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve))
-
-
-def typed_overrides() -> dict[str, str]:
-    """The overrides of the command line that Hydra runs, as they were typed, by key."""
-    from hydra.core.hydra_config import HydraConfig
-    from omegaconf import OmegaConf
-
-    as_typed = cast(list[str], OmegaConf.to_container(HydraConfig.get().overrides.task, resolve=False))
-    return {override.lstrip("+~").split("=")[0]: override for override in as_typed}
+    values = OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve)
+    return without_families(cast(dict[str, Any], values))
 
 
 @contextmanager

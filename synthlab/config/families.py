@@ -5,7 +5,7 @@ of, with defaults. So ``task=copy`` decides what else can be set.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -47,8 +47,8 @@ def kind_of_family(family: str) -> "type[Config]":
 
 def groups_of(family: str) -> list[str]:
     """Return the config groups of which a family's runs have a member each, ``task`` first."""
-    defaults: list[Any] = families()[family]["defaults"]
-    named = [str(key) for each in defaults if isinstance(each, dict) for key in cast(dict[str, Any], each)]
+    entries: list[Any] = families()[family]["defaults"]
+    named = [str(key) for each in entries if isinstance(each, dict) for key in cast(dict[str, Any], each)]
     return ["task", *(key.lstrip("/") for key in named)]
 
 
@@ -81,7 +81,7 @@ def family_of(task: str) -> str:
     """
     if CLASS.fullmatch(task):
         made = find_class(task, "task")
-        bases = {family: kind_of_family(family).tasks().base for family in families()}
+        bases = {family: kind_of_family(family).load_family().TASKS.base for family in families()}
         for family, base in bases.items():
             if isinstance(made, type) and issubclass(made, base):
                 return family
@@ -100,7 +100,8 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added.
     """
     given = list(overrides)
-    values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
+    # Hydra writes the colon of a value that it swept over as \\:
+    values = {key: value.strip("'\"").replace("\\:", ":") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
     found: list[str] = []
     for each in given:
@@ -117,22 +118,20 @@ def expanded(overrides: Iterable[str]) -> list[str]:
 
 
 def _is_group(key: str) -> bool:
-    return any(key in groups_of(family) for family in families())
+    """Whether the members of a group are classes; a protocol is a file of settings."""
+    return key == "tracker" or (key != "protocol" and any(key in groups_of(family) for family in families()))
 
 
-def without_families(config: Any) -> Any:
+def without_families(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
-    if not isinstance(config, dict):
-        return config
-    values = cast(dict[str, Any], config)
-    return values | ({"task": _without_family(values["task"])} if "task" in values else {})
+    return {key: _without_family(value) if key == "task" else value for key, value in config.items()}
 
 
 def _without_family(member: Any) -> Any:
     if not isinstance(member, dict):
         return member
-    values = cast(dict[str, Any], member)
-    return {key: _without_family(value) for key, value in values.items() if key != "family"}
+    members = cast(dict[str, Any], member)
+    return {key: _without_family(value) for key, value in members.items() if key != "family"}
 
 
 def of_other_families(given: str, overrides: Iterable[str]) -> str | None:

@@ -1,17 +1,13 @@
 """The config of a run on a language: everything that decides its numbers."""
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveFloat, SerializerFunctionWrapHandler, model_serializer
 
 from synthlab.alignment.windows import extra_range, min_context
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
-from synthlab.config.registry import STRICT, Registry
-
-if TYPE_CHECKING:
-    from synthlab.training.family import Family
+from synthlab.config.registry import STRICT
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 # Fields that came later, and the name of the member that each had before: a run with that one has none, and so the
@@ -55,6 +51,7 @@ class LanguageConfig(Config):
 
     # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
     results_version = 4
+    family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
     default_task, answer, folder = "text", "the next token", "language"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
@@ -78,24 +75,6 @@ class LanguageConfig(Config):
     @model_serializer(mode="wrap")
     def _without_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in serialize(self).items() if key not in LATER or value is not None}
-
-    @classmethod
-    def tasks(cls) -> Registry[Any]:
-        from synthlab.language.languages import LANGUAGES
-
-        return LANGUAGES
-
-    @property
-    def family(self) -> "Family[LanguageConfig]":
-        from synthlab.language import family
-
-        return family
-
-    @classmethod
-    def resolved(cls, raw: Mapping[str, Any]) -> "LanguageConfig":
-        from synthlab.language.construction import resolve
-
-        return resolve(raw)
 
     @classmethod
     def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:

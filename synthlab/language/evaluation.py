@@ -20,14 +20,6 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.languages.source import Language
 from synthlab.rng import stream
 
-# The metrics recorded for each context length; the last two for languages whose distribution is known.
-METRICS = {
-    "loss": "cross-entropy of the next token, nats",
-    "calibrated": "the same at the temperature fitted within the training length, nats",
-    "accuracy": "top-1 accuracy of the next token",
-    "perfect": "cross-entropy of the Bayes-optimal predictor, nats",
-    "excess": "KL divergence of the model from the Bayes-optimal predictor, nats",
-}
 ROWS = 32  # texts in one call, which limits the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]

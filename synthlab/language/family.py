@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_adapters, build_extension, build_models
-from synthlab.language.evaluation import METRICS, by_context, doubled, facts, suffixes, temperature_within
+from synthlab.language.construction import build_adapters, build_extension, build_models, resolve
+from synthlab.language.evaluation import by_context, doubled, facts, suffixes, temperature_within
 from synthlab.language.languages import LANGUAGES
+from synthlab.language.languages import LANGUAGES as TASKS
 from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
@@ -20,7 +21,7 @@ from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:

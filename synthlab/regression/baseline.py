@@ -1,11 +1,17 @@
 """The loss of the best constant answer, which a model has without looking at its input."""
 
+import numpy as np
+from jaxtyping import Float
+
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
+from synthlab.regression.inputs import INPUTS
 from synthlab.regression.objective import length_weights
+from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
 
 SEQUENCES = 4096  # whose targets' variance is within about 2 % of that of all
+SYMBOLS = 2**22  # of all sequences together, so that long ones are fewer
 
 
 def constant_loss(config: RunConfig) -> float:
@@ -17,3 +23,15 @@ def constant_loss(config: RunConfig) -> float:
     targets = outrep.forward(task.targets(x)).double()
     mean = (targets.mean(0) * weights).sum()
     return float(((targets - mean).square().mean(0) * weights).sum())
+
+
+def constant_errors(config: RunConfig) -> Float[np.ndarray, " L"]:
+    """Return the mean squared error at each test length of the best constant answer to training sequences, in the units
+    of the answer. The same for all maps and seeds."""
+    task, inputs = TASKS.build(config.task), INPUTS.build(config.inputs)
+    weights = length_weights(config.length_distribution, config.train_length).double()
+    longest = max(config.train_length, config.test_length)
+    x = inputs.draw(min(SEQUENCES, -(-SYMBOLS // longest)), longest, stream(0, "training"))
+    targets = task.targets(x).double()
+    constant = (targets[:, : config.train_length].mean(0) * weights).sum() / weights.sum()  # which are rounded
+    return (targets[:, : config.test_length] - constant).square().mean(0).numpy()

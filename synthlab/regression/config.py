@@ -1,16 +1,12 @@
 """The config of a run on a regression task."""
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, PositiveFloat
 
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT, Registry
-
-if TYPE_CHECKING:
-    from synthlab.training.family import Family
+from synthlab.config.registry import STRICT
 
 
 class Evaluation(BaseModel):
@@ -26,6 +22,7 @@ class RunConfig(Config):
 
     # 2: ensembles of models; 3: the kind is part of the config; 4: test sequences follow the seed
     results_version = 4
+    family_module, measures_module = "synthlab.regression.family", "synthlab.regression.measures"
     default_task, answer = "mean", "a number"
     # Nobody assigns to a field of a config, so that its type may be narrower here: pydantic does not tell checkers.
     kind: Literal["regression"] = "regression"  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -43,24 +40,6 @@ class RunConfig(Config):
     data_seed: Seed
     test_seed: Seed
     evaluation: Evaluation
-
-    @classmethod
-    def tasks(cls) -> Registry[Any]:
-        from synthlab.regression.tasks import TASKS
-
-        return TASKS
-
-    @property
-    def family(self) -> "Family[RunConfig]":
-        from synthlab.regression import family
-
-        return family
-
-    @classmethod
-    def resolved(cls, raw: Mapping[str, Any]) -> "RunConfig":
-        from synthlab.regression.construction import resolve
-
-        return resolve(raw)
 
     @property
     def shape(self) -> str:

@@ -5,18 +5,18 @@ from collections.abc import Sequence
 import pandas as pd
 from torch import nn
 
-from synthlab.metrics import METRICS
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, data
+from synthlab.regression.construction import build_models, data, resolve
 from synthlab.regression.evaluation import evaluate
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
+from synthlab.regression.tasks import TASKS
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:

@@ -1,16 +1,12 @@
 """The config of a run on a task whose answer is tokens: everything that decides its numbers."""
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
-from synthlab.config.registry import STRICT, Registry
-
-if TYPE_CHECKING:
-    from synthlab.training.family import Family
+from synthlab.config.registry import STRICT
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
@@ -46,6 +42,7 @@ class SequencesConfig(Config):
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
     results_version = 3
+    family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
     default_task, answer, folder = "majority", "a sequence", "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
@@ -64,24 +61,6 @@ class SequencesConfig(Config):
     data_seed: Seed
     test_seed: Seed
     evaluation: Evaluation
-
-    @classmethod
-    def tasks(cls) -> Registry[Any]:
-        from synthlab.sequences.problems import PROBLEMS
-
-        return PROBLEMS
-
-    @property
-    def family(self) -> "Family[SequencesConfig]":
-        from synthlab.sequences import family
-
-        return family
-
-    @classmethod
-    def resolved(cls, raw: Mapping[str, Any]) -> "SequencesConfig":
-        from synthlab.sequences.construction import resolve
-
-        return resolve(raw)
 
     @classmethod
     def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:

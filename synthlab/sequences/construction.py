@@ -17,7 +17,7 @@ from synthlab.positions.samplers import SAMPLERS, checked_sampler
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.problem import Problem
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.memory import check_buildable
 
 MOST = 10**6  # tokens of a vocabulary or of an example, beyond any use

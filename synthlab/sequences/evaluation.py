@@ -15,24 +15,12 @@ from torch import Tensor
 from synthlab.models.encodings.base import Encoding
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.measures import METRICS, horizon_of
 from synthlab.sequences.objective import random_positions
 from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, exact, share
-from synthlab.sequences.proportions import horizon, wilson
+from synthlab.sequences.proportions import wilson
 
-# The metrics recorded for each test length.
-METRICS = {
-    "exact": "share of sequences whose answer is right in every token",
-    "exact_low": "lower end of its 95 % interval (Wilson)",
-    "exact_high": "upper end of its 95 % interval",
-    "tokens": "share of answer tokens that are right, mean over sequences",
-    "tokens_low": "lower end of its 95 % interval",
-    "tokens_high": "upper end of its 95 % interval",
-    "loss": "mean loss of answer tokens, nats",
-    "chance": "exact match of the best answer that looks at no prompt",
-    "shift": "total variation between the mean output here and at the longest quarter of training lengths",
-    "target_shift": "the same of the right answers",
-}
 ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
 # From tokens [B, T], and their positions unless they are 0, 1, 2, ..., to logits [B, T, V].
 Model = Callable[[Tensor, Tensor | None], Tensor]
@@ -102,8 +90,6 @@ def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> 
     and the number of ``sequences``; all lengths count alike. And the ``horizon``, counted from ``train_from`` on, the
     same in all rows."""
     ranges = [[config.train_from, min(config.train_length, config.test_length)], *(config.bins or [])]
-    asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter ones are tested, too
-    reached = horizon(asked["length"].tolist(), asked["exact"].tolist(), config.evaluation.horizon)
     rows = []
     for first, last in ranges:
         inside = metrics[metrics["length"].between(first, last)]
@@ -113,7 +99,8 @@ def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> 
         row = _row(means["exact"], means["tokens"], count, means["loss"])
         row |= {"chance": means["chance"], **outputs.shifts(first, last, config)}
         rows.append({"first": first, "last": last, "sequences": count, **row})
-    return pd.DataFrame(rows, columns=["first", "last", "sequences", *METRICS]).assign(horizon=reached)
+    table = pd.DataFrame(rows, columns=["first", "last", "sequences", *METRICS])
+    return table.assign(horizon=horizon_of(config, metrics))
 
 
 def _row(right: float, tokens: float, count: int, loss: float) -> dict[str, float]:

@@ -10,16 +10,17 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.construction import build_models, build_problem
-from synthlab.sequences.evaluation import METRICS, Scorer, by_bin, by_length
+from synthlab.sequences.construction import build_models, build_problem, resolve
+from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.stopping import EarlyStop
+from synthlab.sequences.tasks import PROBLEMS as TASKS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
-__all__ = ["METRICS", "build_models", "evaluate_model", "make_objective", "open_model", "train_models"]
+__all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[SequencesConfig], device: str = "cpu") -> AnswerLoss:

@@ -151,5 +151,5 @@ def integers(high: Int[Tensor, "..."], generator: torch.Generator) -> Int[Tensor
 def bounded(name: str, value: int, low: int, high: int) -> int:
     """``value``; raises InputError unless it lies from ``low`` to ``high``."""
     if not low <= value <= high:
-        raise InputError(f"problem.{name}={value}: must be {low} to {high}")
+        raise InputError(f"task.{name}={value}: must be {low} to {high}")
     return value

@@ -9,14 +9,13 @@ from typing import Any
 import pandas as pd
 from pydantic import BaseModel, PositiveInt
 
-from synthlab.config.base import Seed
-from synthlab.config.composition import typed_overrides
+from synthlab.config.base import BOOKKEEPING, Seed
 from synthlab.config.registry import STRICT, validated
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
 from synthlab.storage.tags import checked_tag
-from synthlab.studies.overrides import Overrides
+from synthlab.studies.overrides import NOT_RUNS, Overrides
 from synthlab.studies.presentation.figure_files import Folder
 from synthlab.studies.presentation.report import (
     Picture,
@@ -37,7 +36,7 @@ from synthlab.training.devices import find_device
 
 
 class Settings(BaseModel):
-    """The keys that are the command's; each is described in its file of ``conf/``."""
+    """The keys that are the command's; each is described in ``conf/study.yaml`` or ``conf/common.yaml``."""
 
     model_config = STRICT
     workers: PositiveInt | None
@@ -48,30 +47,29 @@ class Settings(BaseModel):
     tag: Any
     seeds: Seeds | None
     first_seed: Seed
+    quick: bool
 
 
-def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool:
-    """Do for the studies in ``raw``, the config of a paper's command, what the module says, and name the files written;
-    False if a run diverged. ``command`` is as typed. Raises InputError."""
+def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, str], command: str) -> bool:
+    """Do for the studies in ``raw``, the config of ``conf/study.yaml``, what the module says, and name the files
+    written; False if a run diverged. ``given`` has the settings as they were typed, by key, and ``command`` all that
+    was. Raises InputError."""
     own = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
-    if paper.group not in raw:
-        raise InputError(f"{paper.group}: missing; must be given")
-    given = typed_overrides()
     if "retry" in given:
         raise InputError(f"{given['retry']}: studies always train again what failed; leave it out")
     device, workers = find_device(own.device), checked_workers(own.workers)
-    studies = paper.studies(raw[paper.group])
-    overrides = Overrides(paper.group, paper.kind, raw, given)
+    studies = paper.studies(raw.get("study"))
+    of_the_command = (*NOT_RUNS[1:], *BOOKKEEPING)
+    overrides = Overrides(override for key, override in given.items() if key.split(".")[0] not in of_the_command)
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
-    overrides.check_all_heeded({study.kind for study in studies.values()})
+    overrides.check_all_taken(config for plan in plans for config in plan.configs)
 
-    tracker = tracker_of(raw["tracker"], checked_tag(own.tag)) if "tracker" in raw else UNTRACKED
-    runs = Runs(own.results, own.replot, workers, device, tracker, own.save, checked_tag(own.tag))
-    store = runs.store(paper.kind)
-    root = store.root  # refused for an object store, where only records can lie
+    tag = checked_tag(own.tag)
+    tracker = tracker_of(raw["tracker"], tag) if "tracker" in raw else UNTRACKED
+    runs = Runs(own.results, own.replot, workers, device, tracker, own.save, tag)
+    root = runs.store.root / paper.name  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)
-    for folder in ("figures", str(Path(paper.page(studies)).parent)):
-        store.make_writable(folder)
+    runs.store.make_writable(f"{paper.name}/figures")
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     files, lines = _write_all(paper, plans, records, root, own.replot, command)
@@ -82,7 +80,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], command: str) -> bool
 
 def _kept(folder: Path, paper: Paper, study: str, table: str) -> pd.DataFrame | None:
     """A table as it was written before, if it was."""
-    path = folder / f"{paper.file(study, table)}.csv"
+    path = folder / f"{paper.table_file(study, table)}.csv"
     return pd.read_csv(path) if path.exists() else None
 
 
@@ -90,7 +88,7 @@ def _write_all(
     paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, replot: bool, command: str
 ) -> tuple[list[Path], list[str]]:
     """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
-    folder, page = Folder(root / "figures"), root / paper.page([plan.name for plan in plans])
+    folder = Folder(root / "figures")
     pictures: list[Picture] = []
     verdicts: list[Verdict] = []
     lines: list[str] = []
@@ -102,26 +100,22 @@ def _write_all(
         pictures.append(_write(paper, plan, results, judged, folder))
         verdicts += judged
         lines += results.lines
-    files = [file for picture in pictures for file in picture.files]
+    files = [*(file for picture in pictures for file in picture.files), root / "claims.csv", root / "report.html"]
     with _writing():
-        if paper.verdicts:
-            files.append(root / paper.verdicts)
-            verdict_table(verdicts).to_csv(files[-1], index=False)
-        write_report(page, pictures, verdicts, list(records.values()), command, paper.about)
-    return [*files, page], [*lines, *verdict_lines(verdicts)]
+        verdict_table(verdicts).to_csv(root / "claims.csv", index=False)
+        write_report(root / "report.html", pictures, verdicts, list(records.values()), command, paper.about)
+    return files, [*lines, *verdict_lines(verdicts)]
 
 
 def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Folder) -> Picture:
     """The files of one study."""
-    tables = dict(results.tables)
-    if verdicts and not paper.verdicts:
-        tables["claims"] = stated(verdicts)
+    tables = {**results.tables, **({"claims": stated(verdicts)} if verdicts else {})}
     with _writing():
         files = folder.save_sheet(plan.name, plan.study.title, results.panels)
         for key, panel in results.panels.items():
-            files += folder.save_panel(paper.file(plan.name, key), panel)
+            files += folder.save_panel(paper.panel_file(plan.name, key), panel)
         for key, table in tables.items():
-            files.append(folder.path / f"{paper.file(plan.name, key)}.csv")
+            files.append(folder.path / f"{paper.table_file(plan.name, key)}.csv")
             table.to_csv(files[-1], index=False)
     titles = [panel.title for panel in results.panels.values()]
     return Picture(plan.name, plan.study.title, titles, files, results.numbers)

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from synthlab.metrics import horizon
-from synthlab.regression.config import RunConfig
+from synthlab.analysis.measured import HORIZON
+from synthlab.analysis.tables import horizon_of
+from synthlab.config.base import Config
 from synthlab.storage.records import Record
 from synthlab.studies.fitting import final_loss, fits
 
@@ -21,6 +22,15 @@ class Fitting(NamedTuple):
     finished: int
     fit: int
     given: Any
+
+
+def fitting_of(table: pd.DataFrame, trained: int) -> Fitting | None:
+    """Return the runs that fit of a table of finished runs, of which each may have several rows, by its columns ``fit``
+    and ``run`` or ``id``. None where it does not say which fit."""
+    if "fit" not in table:
+        return None
+    alone, run = table[table["fit"].astype(bool)], "run" if "run" in table else "id"
+    return Fitting(trained, table[run].nunique(), alone[run].nunique(), alone)
 
 
 class NoEvidence(LookupError):
@@ -49,11 +59,11 @@ class Evidence:
         given = Evidence({name: [r for r in runs if fits(r, levels[name])] for name, runs in self.records.items()})
         return Fitting(self.runs, self.finished, given.finished, given)
 
-    def config(self, name: str) -> RunConfig:
+    def config(self, name: str) -> Config:
         """The config of a series, that of one of its runs. Raises NoEvidence where none is finished."""
         if not self.records.get(name):
             raise NoEvidence(f"no finished run of {name}")
-        return cast(RunConfig, self.records[name][0].config)  # figures are made of such runs alone
+        return self.records[name][0].config
 
     def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
         """A row for each seed, a column for each length."""
@@ -91,11 +101,11 @@ class Evidence:
         return pd.concat([first / second, second / third], axis="columns").max(axis="columns", skipna=False).to_numpy()
 
     def horizons(self, name: str, at_least: int) -> Float[np.ndarray, " seeds"]:
-        """The length up to which the relative error stays under 5 %. Raises NoEvidence unless lengths up to
+        """The horizon of each run. Raises NoEvidence unless lengths up to
         ``at_least`` are tested."""
         if self.config(name).test_length < at_least:
             raise NoEvidence(f"{name} is not tested up to length {at_least}")
-        return np.array([horizon(errors) for errors in self.errors(name, "relative_error").to_numpy()], dtype=float)
+        return np.array([horizon_of(record)[HORIZON] for record in self.records[name]], dtype=float)
 
     def loss_ratio(self, name: str, other: str) -> Float[np.ndarray, " seeds"]:
         """Training loss of one series / that of another, averaged over the last tenth of the steps, for each seed that

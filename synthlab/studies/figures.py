@@ -1,22 +1,18 @@
-"""Figures: studies whose panels each draw a grid of runs on tasks with a number for an answer."""
+"""Figures: studies whose panels each draw the errors of a grid of runs."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import Field, PositiveFloat
 
 from synthlab.config.base import Config
-from synthlab.config.registry import unknown
+from synthlab.config.registry import Registry, unknown
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
-from synthlab.regression.baseline import constant_loss
-from synthlab.regression.config import RunConfig
-from synthlab.storage.records import Record
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
-from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.drawing import Plot, Series
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.plots import PLOTS
 from synthlab.studies.study import Results, Study, check_text
@@ -34,9 +30,12 @@ class Panel(Grid):
 
 
 class Figure(Study):
-    """Panels that are drawn side by side, and each alone. A run fits if its training loss is at most ``fit`` times that
-    of the best constant answer."""
+    """Panels that are drawn side by side, and each alone. A run fits if its training loss is at most ``level``.
 
+    A subclass may add to the ``plots`` that a panel can name.
+    """
+
+    plots: ClassVar[Registry[Plot]] = PLOTS
     fit: PositiveFloat | None = None
     panels: Annotated[dict[str, Panel], Field(min_length=1)]
 
@@ -44,22 +43,23 @@ class Figure(Study):
     def grids(self) -> Mapping[str, Grid]:
         return self.panels
 
-    @property
-    def kind(self) -> type[Config]:
-        return RunConfig
+    def level(self, config: Config) -> float | None:
+        """Return the training loss up to which runs like ``config`` fit; None where the figure asks for none."""
+        return self.fit
 
     def check(self, field):
         for key, panel in self.panels.items():
             place = self.place(field, key)
             check_text(place, key, panel.title)
-            if panel.metric not in METRICS:
-                raise InputError(unknown(f"{place}.metric", panel.metric, METRICS))
-            PLOTS.arguments(panel.plot, f"{place}.plot")
+            self.plots.arguments(panel.plot, f"{place}.plot")
 
     def check_cells(self, field, key, cells):
+        metric, known = self.panels[key].metric, cells[0].configs[0].measures().metrics
+        if metric not in known:
+            raise InputError(unknown(f"{field}.metric", metric, known))
         try:
             shortest = min(config.test_length for cell in cells for config in cell.configs)
-            PLOTS.build(self.panels[key].plot).check([cell.settings for cell in cells], shortest)
+            self.plots.build(self.panels[key].plot).check([cell.settings for cell in cells], shortest)
         except InputError as error:
             raise InputError(*(f"{field}.plot.{line}" for line in error.lines)) from None
 
@@ -67,7 +67,7 @@ class Figure(Study):
         found = {}
         for key, cells in plan.cells.items():
             series = {cell.label: cell.best(records)[1] for cell in cells}
-            levels = {name: level for name, runs in series.items() if (level := self._level(runs)) is not None}
+            levels = {name: level for name, runs in series.items() if (level := self.level(runs[0].config)) is not None}
             found[key] = Evidence(series, levels if self.fit else None)
         return found
 
@@ -80,18 +80,14 @@ class Figure(Study):
             best = [(cell, *cell.best(records)) for cell in plan.cells[key]]
             levels = evidence[key].levels or {}
             found = [(tuned, Series(cell.settings, runs, levels.get(cell.label))) for cell, tuned, runs in best]
-            panels[key] = Drawn(panel.title, PLOTS.build(panel.plot), drawn_data(panel, found, plan.overrides))
+            plot = self.plots.build(panel.plot)
+            panels[key] = Drawn(panel.title, plot, drawn_data(panel, plot, found, plan.overrides))
         return Results(panels)
 
-    def _level(self, runs: Sequence[Record]) -> float | None:
-        """The training loss up to which runs of one series fit; None where the figure asks for none."""
-        return self.fit and self.fit * constant_loss(cast(RunConfig, runs[0].config))
 
-
-def drawn_data(panel: Panel, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
-    """What is drawn of ``panel``, and the whole of its CSV; ``found`` has each series after the setting that it was
-    tuned to."""
-    plot = PLOTS.build(panel.plot)
+def drawn_data(panel: Panel, plot: Plot, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
+    """Return what ``plot`` draws of ``panel``, the whole of its CSV; ``found`` has each series after the setting that
+    it was tuned to."""
     drawn = plot.data([series for _, series in found], panel.metric)
     if "train_length" not in drawn:
         drawn["train_length"] = max(record.config.train_length for _, series in found for record in series.records)

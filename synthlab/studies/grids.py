@@ -7,15 +7,15 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from synthlab.analysis.tables import GROUPS
-from synthlab.config.base import BOOKKEEPING, Config
-from synthlab.config.composition import Composed, as_overrides, settings_of
+from synthlab.config.base import BOOKKEEPING, Config, kind_of
+from synthlab.config.composition import as_overrides, settings_of
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
-from synthlab.studies.overrides import NOT_RUNS
+from synthlab.studies.overrides import NOT_RUNS, Overrides
 
+GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")  # whose members name a series alone
 OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
 
 
@@ -128,9 +128,25 @@ class Grid(BaseModel):
             if twice:
                 raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
 
-    def cells(self, field: str, kind: type[Config], base: Composed, seeds: range) -> list[Cell]:
-        """The runs, checked: the grid's settings on top of ``base``, the config of a run of this kind. Each run is
-        there under each of ``seeds``, or under the first if its settings leave nothing to the seed.
+    def cells(
+        self,
+        field: str,
+        overrides: Overrides,
+        seeds: range,
+        task: str = "mean",
+        kind: type[Config] | None = None,
+        rough: bool = False,
+    ) -> list[Cell]:
+        """Return the runs, checked: the grid's settings on top of the command line's ``overrides``. Each run is there
+        under each of ``seeds``, or under the first if its settings leave nothing to the seed.
+
+        Args:
+            field: Where the grid stands in the config.
+            overrides: What the command line asks of runs.
+            seeds: Consecutive numbers.
+            task: That of runs for which neither the grid nor the command line names one.
+            kind: The kind of the runs; None: that of the task's family.
+            rough: Leave open what configs leave open, and whether the runs can be trained: in a tenth of the time.
 
         Raises InputError for an override of what makes the grid what it is, and for runs that would pass for seeds.
         """
@@ -139,11 +155,14 @@ class Grid(BaseModel):
             candidates = {}
             for tuned in combinations(self.tune):
                 settings = dict(settings_of(self.fixed | chosen | self.arms[arm] | tuned))
+                base = overrides.base(settings.get("task"), task)
                 for key, override in base.overrides.items():
                     if key.split("@")[0] in settings:
-                        raise InputError(f"{override}: {field} sets {key} itself; see conf/{field.split('.')[0]}/")
+                        raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
                 raw = base.with_settings(settings)
-                config, runs = kind.resolved(raw), seeds if kind.follows(raw) else seeds[:1]
+                of = kind or kind_of(raw)
+                config = of.checked(raw | {"kind": of.model_fields["kind"].default}) if rough else of.resolved(raw)
+                runs = seeds if of.follows(raw) else seeds[:1]
                 candidates[" ".join(as_overrides(tuned))] = [config.seeded(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]

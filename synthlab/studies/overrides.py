@@ -3,73 +3,94 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from synthlab.config.base import BOOKKEEPING, Config
+from synthlab.config.base import Config
 from synthlab.config.composition import Composed, compose
+from synthlab.config.families import CLASS, families, family_of, keys_of, kind_of_family
+from synthlab.config.registry import unknown_key
 from synthlab.errors import InputError
 
-NOT_RUNS = ("seeds", "first_seed", "replot")  # keys of the command's config, beside its studies, that are not its runs'
+NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not its runs'
 
 
 class Overrides:
-    """The overrides ``given``, by key, on a command line whose config is ``raw`` and whose studies are of the config
-    group ``group``. ``kind`` is of the runs that ``raw`` describes; studies may have runs of other kinds.
+    """Settings (``key=value``) of the runs of studies, and edits ``study.NAME.key=value`` of studies.
 
-    Raises InputError for what no run takes account of.
+    Runs of each family take those that they have. Raises InputError for what no run can take.
     """
 
-    def __init__(self, group: str, kind: type[Config], raw: Mapping[str, Any], given: Mapping[str, str]):
-        if "seed" in given:
-            raise InputError(f"{given['seed']}: the runs of a {group} have the seeds from first_seed on; give seeds=N")
-        self.group, self.kind = group, kind
-        self._raw = {key: value for key, value in raw.items() if key not in (group, *NOT_RUNS)}
-        self._edits = {key: override for key, override in given.items() if key.startswith(f"{group}.")}
-        not_runs = {group, *NOT_RUNS, *BOOKKEEPING}
-        self.of_runs = {key: override for key, override in given.items() if key.split(".")[0] not in not_runs}
+    def __init__(self, given: Iterable[str] = ()):
+        by_key = {override.lstrip("+~").split("=")[0]: override for override in given}
+        if "seed" in by_key:
+            raise InputError(f"{by_key['seed']}: the runs of a study have the seeds from first_seed on; give seeds=N")
+        self._edits = {key: override for key, override in by_key.items() if key.startswith("study.")}
+        self.of_runs = {key: override for key, override in by_key.items() if key not in self._edits}
         for override in self.of_runs.values():
             if override.startswith("~") or "${" in override:
-                raise InputError(f"{override}: the runs of a {group} take plain values; write key=value")
-        self._bases: dict[type[Config], Composed] = {}
+                raise InputError(f"{override}: the runs of a study take plain values; write key=value")
+        self._values = {key: override.partition("=")[2].strip("'\"") for key, override in self.of_runs.items()}
+        self._bases: dict[str, Composed] = {}
+        self._known: dict[str, dict[str, str]] = {}
 
-    def base(self, kind: type[Config]) -> Composed:
-        """The config that grids of this kind of runs start from."""
-        if kind not in self._bases:
-            heeded = self._heeded(kind)
-            config = self._raw if kind is self.kind else compose([*_default(kind), *heeded.values()])
-            self._bases[kind] = Composed(config, heeded)
-        return self._bases[kind]
+    def base(self, task: Any = None, default: str = "mean") -> Composed:
+        """Return the config that runs of ``task`` start from; if a grid names none, that of the command line's task, or
+        else ``default``."""
+        family = family_of(str(task or self._values.get("task", default)))
+        if family not in self._bases:
+            taken = self._taken(family)
+            self._bases[family] = Composed(compose([*self._default(family), *taken.values()]), taken)
+        return self._bases[family]
 
-    def text(self, study: str, kind: type[Config]) -> str:
-        """In one line, all that makes ``study`` another than its file says: what its runs take account of, and edits of
-        the study itself."""
-        place = f"{self.group}.{study}"
-        edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"{place}.")]
-        return " ".join([*self._heeded(kind).values(), *edits])
+    def text(self, study: str, configs: Iterable[Config]) -> str:
+        """Return in one line what makes ``study`` another than its file says: the settings that its runs, ``configs``,
+        take, and edits of the study itself."""
+        taken = {key for family in _families_of(configs) for key in self._taken(family)}
+        edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
+        return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
 
-    def check_all_heeded(self, kinds: Iterable[type[Config]]) -> None:
-        """Raise InputError for an override that no run of these kinds takes account of."""
-        heeded = {key for kind in kinds for key in self._heeded(kind)}
+    def check_all_taken(self, configs: Iterable[Config]) -> None:
+        """Raise InputError for a setting that none of the runs ``configs`` has."""
+        of = _families_of(configs)
+        taken = {key for family in of for key in self._taken(family)}
         for key, override in self.of_runs.items():
-            if key not in heeded:
+            if key not in taken:
+                known = [name for name in compose(self._default(of[0])) if name != "seed"]
+                if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
+                    raise InputError(unknown_key(override, [*NOT_RUNS[1:], *known]))
+                compose([*self._default(of[0]), override])  # says what is close to it
                 raise InputError(f"{override}: no run of these has such a setting; leave it out")
 
-    def _heeded(self, kind: type[Config]) -> dict[str, str]:
-        """The overrides that are about a kind of runs. Those of ``self.kind`` are all; what others do not have, such as
-        a language, is not for them."""
-        if kind is self.kind:
-            return self.of_runs
-        default = compose(_default(kind))
-        groups = {key: given for key, given in self.of_runs.items() if "." not in key and _has(default, key)}
-        chosen = compose([*_default(kind), *groups.values()])
-        return {key: given for key, given in self.of_runs.items() if key in groups or _has(chosen, key)}
+    def _default(self, family: str) -> list[str]:
+        """Return the overrides that describe a run of a family, all else left open."""
+        mine = "task" in self._values and family_of(self._values["task"]) == family
+        return [] if mine else [f"task={kind_of_family(family).default_task}"]
+
+    def _taken(self, family: str) -> dict[str, str]:
+        """Return the settings that runs of a family have. Others, such as an extension of numbers, are not for them."""
+        if family in self._known:
+            return self._known[family]
+        default = self._default(family)
+        without = compose(default or [self.of_runs["task"]])
+        groups = {key: given for key, given in self.of_runs.items() if "." not in key and _has(without, key)}
+        if default:
+            groups.pop("task", None)
+        chosen = compose([*default, *groups.values()])
+        own = [key for key in groups if CLASS.fullmatch(self._values[key])]  # whose arguments no file names
+        self._known[family] = {
+            key: given
+            for key, given in self.of_runs.items()
+            if key in groups or key.split(".")[0] in own or (key != "task" and _has(chosen, key))
+        }
+        return self._known[family]
 
 
-def _default(kind: type[Config]) -> list[str]:
-    """The overrides that describe a run of a kind, all else left open."""
-    return [f"task={kind.default_task}"]
+def _families_of(configs: Iterable[Config]) -> list[str]:
+    """Return the families that the runs belong to."""
+    kinds = dict.fromkeys(type(config) for config in configs)
+    return list(dict.fromkeys(next(of for of in families() if issubclass(kind, kind_of_family(of))) for kind in kinds))
 
 
 def _has(config: Any, key: str) -> bool:
-    """Whether a config has the dotted ``key``."""
+    """Return whether a config has the dotted ``key``."""
     for name in key.split("@")[0].split("."):
         if not isinstance(config, Mapping) or name not in config:
             return False

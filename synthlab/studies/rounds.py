@@ -63,9 +63,9 @@ def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, C
             for check in verdict.open_checks:
                 for name in check.series:
                     if name not in by_label:
-                        raise InputError(unknown(f"claim {verdict.claim.id}: series", name, by_label))
+                        raise InputError(unknown(f"claim {verdict.claim.name}: series", name, by_label))
                 about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
-                yield Open(verdict.claim.id, f"{plan.name}{key}", about)
+                yield Open(verdict.claim.name, f"{plan.name}{key}", about)
 
 
 def next_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
@@ -95,5 +95,5 @@ def _why(checks: Sequence[Open]) -> str:
 
 
 def claims_of(checks: Sequence[Open]) -> str:
-    """The claims of the undecided ``checks``, by id."""
+    """The claims of the undecided ``checks``, by name."""
     return ", ".join(dict.fromkeys(check.claim for check in checks))

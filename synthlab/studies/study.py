@@ -2,8 +2,11 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
 from matplotlib.mathtext import MathTextParser
@@ -11,9 +14,9 @@ from pydantic import BaseModel
 
 from synthlab.config.base import MOST_SEEDS, Config
 from synthlab.config.registry import STRICT, unknown, validated
-from synthlab.errors import InputError
+from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import Fitting
+from synthlab.studies.evidence import Fitting, fitting_of
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
@@ -72,9 +75,15 @@ class Plan(NamedTuple):
 
 
 class Study(BaseModel, ABC):
-    """A member of a config group. A subclass adds what its files of ``conf/`` have to say."""
+    """A file of ``conf/study/``. A subclass adds what its files have to say.
+
+    ``task`` is that of runs for which neither the study nor the command line names one; ``further_names`` are those of
+    the panels and tables in ``results`` that no grid is called by.
+    """
 
     model_config = STRICT
+    task: ClassVar[str] = "mean"
+    further_names: ClassVar[tuple[str, ...]] = ()
     title: str
     seeds: Seeds = 5  # of each run; the command line's go before them
 
@@ -84,15 +93,13 @@ class Study(BaseModel, ABC):
         """Its grids, each by the key of the panel that it is drawn in; or the study itself, by an empty key."""
 
     @property
-    @abstractmethod
-    def kind(self) -> type[Config]:
-        """The kind of its runs."""
+    def kind(self) -> type[Config] | None:
+        """The kind of its runs; None: that of their tasks' family."""
+        return None
 
-    @abstractmethod
     def check(self, field: str) -> None:
         """Raise InputError, with what stands below ``field``, for what could not be drawn of any runs."""
 
-    @abstractmethod
     def check_cells(self, field: str, key: str, cells: Sequence[Cell]) -> None:
         """Raise InputError for runs of the grid ``key``, which stands at ``field``, that could not be drawn."""
 
@@ -100,10 +107,10 @@ class Study(BaseModel, ABC):
     def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
         """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
 
-    @abstractmethod
     def fitting(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> Mapping[str, Fitting | None]:
         """For each grid, the runs that fit of the number ``trained``; None where the study does not say which do.
-        ``evidence`` is what the method of that name returned."""
+        ``evidence`` is what the method of that name returned: here, tables of runs."""
+        return {key: fitting_of(table, trained[key]) for key, table in evidence.items()}
 
     def reread(self, table: Callable[[str], pd.DataFrame]) -> dict[str, Any] | None:
         """Return what ``evidence`` returned, from the tables that ``results`` made, which ``table`` reads by name; None
@@ -143,10 +150,15 @@ class Study(BaseModel, ABC):
         """Where a grid stands in the config."""
         return f"{field}.panels.{key}" if key else field
 
+    def check_finished(self, plan: "Plan", tables: Mapping[str, pd.DataFrame]) -> None:
+        """Raise RunsFailed if the ``tables`` of runs are all empty."""
+        if all(table.empty for table in tables.values()):
+            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
+
     def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
         """The runs under the command line's ``overrides``, with the seeds from ``first_seed`` on; ``seeds`` of None are
         the study's own. Raises InputError for runs that the study could make nothing of."""
-        field, base, cells = f"{overrides.group}.{name}", overrides.base(self.kind), {}
+        field, cells = f"study.{name}", {}
         asked = seeds or self.seeds
         most = LOOKS[-1] if asked == AUTO else asked
         if first_seed + most > MOST_SEEDS:
@@ -154,41 +166,42 @@ class Study(BaseModel, ABC):
         numbers = range(first_seed, first_seed + at_first(asked))
         for key, grid in self.grids.items():
             place = self.place(field, key)
-            cells[key] = grid.cells(place, self.kind, base, numbers)
+            cells[key] = grid.cells(place, overrides, numbers, self.task, self.kind)
             self.check_cells(place, key, cells[key])
-        told = [overrides.text(name, self.kind), f"first_seed={first_seed}" if first_seed else ""]
-        return Plan(name, field, self, cells, " ".join(filter(None, told)), asked == AUTO)
+        plan = Plan(name, field, self, cells, "", asked == AUTO)
+        told = [overrides.text(name, plan.configs), f"first_seed={first_seed}" if first_seed else ""]
+        return plan._replace(overrides=" ".join(filter(None, told)))
 
 
-class Paper(NamedTuple):
-    """A paper: its studies, which are the files of a config group, and its claims.
+Rows = list[dict[str, Any]]
 
-    ``kind`` is of the runs that the settings of its command describe. What is written lies in the folder ``figures``
-    beside the records of that kind, or where ``report`` and ``verdicts`` say; ``report`` may hold ``{study}``, which is
-    the name of the one shown, and without ``verdicts`` each study has a table of its own. A panel's files are called by
-    the study's name and the panel's key, with ``between`` them.
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: the name of its folder in ``experiments/`` and in ``conf/study/``, its kind of studies, and its claims.
+
+    A panel's files are called by the study's name and the panel's key, with ``between`` them. ``blocks`` makes the
+    tables of pages of the committed tables in a folder, by the name of their block.
     """
 
+    name: str
     about: About
-    group: str
     study: type[Study]
-    kind: type[Config]
     claims: Mapping[str, Claim[Any]]
-    report: str = "figures/report.html"
-    verdicts: str | None = None
     between: str = "_"
+    blocks: Callable[[Path], Mapping[str, Rows]] = lambda _: {}
+
+    def __post_init__(self):
+        claims = {id: replace(claim, paper=self.name) for id, claim in self.claims.items()}
+        object.__setattr__(self, "claims", claims)
 
     def studies(self, raw: Any) -> dict[str, Study]:
-        """The studies of the config group, by name. Raises InputError for what is no study."""
+        """The studies of a config ``study``, by name. Raises InputError for what is no study."""
         if not isinstance(raw, Mapping) or not raw:
-            raise InputError(f"{self.group}={raw}: must be a mapping of names, as in the files of conf/{self.group}/")
-        studies = {name: validated(self.study, spec, f"{self.group}.{name}") for name, spec in raw.items()}
-        files = [self.file(name, key) for name, study in studies.items() for key in dict.fromkeys(["", *study.grids])]
-        for name in files:
-            if files.count(name) > 1:
-                raise InputError(f"{self.group}.{name}: two studies or panels would be written to files of this name")
+            raise InputError(f"study={raw}: must be a mapping of names, as in the files of conf/study/{self.name}/")
+        studies = {name: validated(self.study, spec, f"study.{name}") for name, spec in raw.items()}
         for name, study in studies.items():
-            field = f"{self.group}.{name}"
+            field = f"study.{name}"
             check_text(field, name, study.title)
             for claim in study.together:
                 if claim not in self.claims:
@@ -196,15 +209,27 @@ class Paper(NamedTuple):
             for key, grid in study.grids.items():
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)
+        self._check_names(studies)
         return studies
 
-    def page(self, studies: Iterable[str]) -> str:
-        """Where the report of ``studies`` is written."""
-        return self.report.format(study="_".join(studies))
+    def _check_names(self, studies: Mapping[str, Study]) -> None:
+        """Refuse studies of which two files would have one name."""
+        files = Counter(file for name, study in studies.items() for file in self._files(name, study))
+        for file, number in files.items():
+            if number > 1:
+                raise InputError(f"study: two studies, panels or tables would be written to files named {file}")
 
-    def file(self, study: str, key: str) -> str:
-        """The name of the files of a panel or table, or with an empty ``key`` of the study's sheet."""
-        return f"{study}{self.between}{key}" if key else study
+    def _files(self, name: str, study: Study) -> list[str]:
+        panels = [self.panel_file(name, key) for key in study.grids if key]
+        return [name, *panels, *(self.table_file(name, key) for key in ("claims", *study.further_names))]
+
+    def panel_file(self, study: str, key: str) -> str:
+        """The name of a panel's files."""
+        return f"{study}{self.between}{key}"
+
+    def table_file(self, study: str, key: str) -> str:
+        """The name of a table's file."""
+        return f"{study}_{key}"
 
 
 def check_text(field: str, name: Any, title: str) -> None:

@@ -26,24 +26,24 @@ class Runs(NamedTuple):
     save: Any
     tag: str | None = None
 
-    def store(self, kind: type[Config]) -> Store:
-        """The records of one kind of runs."""
-        root = self.results if kind.folder == "." else f"{self.results}/{kind.folder}"
-        return Store(root, None if self.replot else self.save, self.tag)
+    @property
+    def store(self) -> Store:
+        """Where all records lie."""
+        return Store(self.results, None if self.replot else self.save, self.tag)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept
         and cannot be."""
-        for kind, alike in _by_kind(configs).items():
-            store = self.store(kind)
-            if self.replot:
-                all_recorded(alike, store)
-            for config in alike:
-                store.steps(config)
+        every, store = list(configs), self.store
+        if self.replot:
+            all_recorded(every, store)
+        for config in every:
+            store.steps(config)
 
     def missing(self, configs: Iterable[Config]) -> list[Config]:
         """Those that are to be trained."""
-        return [config for config in configs if not self.store(type(config)).holds(config)]
+        store = self.store
+        return [config for config in configs if not store.holds(config)]
 
     def announce(self, why: str, number: int, seconds: float = 0.0) -> None:
         """Say on standard error what a round is for, how many runs it trains, and how long that takes where they take
@@ -54,14 +54,11 @@ class Runs(NamedTuple):
 
     def ensured(self, configs: Iterable[Config]) -> dict[str, Record]:
         """The records of all, by identity. Where none is to be trained, raises InputError for a damaged one."""
-        records: dict[str, Record] = {}
-        for kind, alike in _by_kind(configs).items():
-            if self.replot:
-                records |= {config.id: self.store(kind).read(config.id) for config in alike}
-                continue
-            found = ensure(alike, self.store(kind), self.workers, device=self.device, tracker=self.tracker)
-            records |= {record.config.id: record for record in found}
-        return records
+        store = self.store
+        if self.replot:
+            return {config.id: store.read(config.id) for config in configs}
+        found = ensure(list(configs), store, self.workers, device=self.device, tracker=self.tracker)
+        return {record.config.id: record for record in found}
 
 
 def train_in_rounds(
@@ -94,10 +91,3 @@ def train_in_rounds(
         return plans, records, []
     left = f"still undecided: {claims_of(checks)}" if checks else "no check is undecided"
     return plans, records, [f"seeds={AUTO}: {left}"]
-
-
-def _by_kind(configs: Iterable[Config]) -> dict[type[Config], list[Config]]:
-    found: dict[type[Config], list[Config]] = {}
-    for config in configs:
-        found.setdefault(type(config), []).append(config)
-    return found

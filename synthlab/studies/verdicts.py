@@ -55,6 +55,12 @@ class Claim(Generic[Given]):
     about: Mapping[str, str]  # the member of each group that the runs must have
     series: Sequence[str]  # that must be among them
     judge: Callable[[Given], list[Check]]
+    paper: str = ""  # where it belongs to one, as ``Paper`` says
+
+    @property
+    def name(self) -> str:
+        """``paper.id``, unlike an id the name of no other paper's claim."""
+        return f"{self.paper}.{self.id}" if self.paper else self.id
 
 
 class Claims(dict[str, Claim[Given]]):

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.grids import grid
 from synthlab.sweeps.launchers import Launcher
-from synthlab.sweeps.ranking import failure_lines, ranked, render, row
+from synthlab.sweeps.ranking import failure_lines, rankings, render, row, together
 from synthlab.sweeps.sweep import Outcome, Sweep, checked_workers
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
@@ -55,9 +56,9 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
                 lost = [f"failed: {launcher.name} ended early ({in_one_line(error)[:300]})"]
             runs.wait()
     outcome = runs.end()
-    ranking = ranked(list(outcome.kept.values())) if outcome.kept else pd.DataFrame()
-    files, problems = _written(folder, outcome, ranking, began, shlex.join(command))
-    say(*([render(ranking)] if len(ranking) else []), f"records: {store.files.path('runs')}", *files)
+    found = rankings(outcome.kept.values())
+    files, problems = _written(folder, outcome, found, began, shlex.join(command))
+    say(*([render(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
     troubles = [*_damage(outcome), *problems, *lost, *failures]
     if failures:
@@ -78,7 +79,7 @@ def _folder(store: Store, launcher: Launcher) -> Path:
 
 
 def _written(
-    folder: Path, outcome: Outcome[Any], ranking: pd.DataFrame, began: float, command: str
+    folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float, command: str
 ) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
     about = {
@@ -94,7 +95,7 @@ def _written(
     try:
         write_whole(folder / "sweep.json", json.dumps(about, indent=1) + "\n")
         if outcome.kept:
-            write_whole(folder / "ranking.csv", ranking.to_csv(index=False))
+            write_whole(folder / "ranking.csv", together(found).to_csv(index=False))
             write_whole(folder / "runs.csv", pd.DataFrame(outcome.kept.values()).to_csv(index=False))
     except OSError as error:
         return [], [f"warning: {folder}: cannot be written ({error.strerror}); the records are kept"]

@@ -38,7 +38,7 @@ def grid(overrides: Sequence[str]) -> Grid:
 
     Raises InputError with a line for each problem, of whichever combination.
     """
-    parts = parts_of(overrides)
+    parts = parts_of(list(overrides))
     for part in parts:
         if not part.choices:
             raise InputError(f"{part.given}: stands for no value")
@@ -65,7 +65,7 @@ def grid(overrides: Sequence[str]) -> Grid:
     return Grid(list(configs.values()), settings)
 
 
-def parts_of(overrides: Sequence[str]) -> list[Swept]:
+def parts_of(overrides: list[str]) -> list[Swept]:
     """The overrides, expanded one by one. Raises InputError for more combinations than a sweep can have."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
     from hydra.core.global_hydra import GlobalHydra

@@ -2,61 +2,87 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from synthlab.analysis.conditions import as_text
 from synthlab.analysis.tables import run_row, varying, with_followers
+from synthlab.config.base import kind_of
 from synthlab.storage.records import Failure, Record, flat
 from synthlab.storage.store import Store
 
-MEASURES = ("horizon", "relative_error", "mse", "loss")  # of a run: what ``row`` adds to its settings
-ERRORS = ("relative_error", "mse")
 BEST, WORST, FAILED = 10, 5, 10  # lines of each that are shown; the rest is in the files
 
 
 def row(record: Record) -> dict[str, Any]:
-    """A run in one row: identity, status, settings, horizon, ``relative_error`` and ``mse`` at its longest test length,
-    ``loss`` at the end of training, ``seconds`` it took."""
+    """A run in one row: identity, kind, status, settings, horizon, the metrics that rank it at its longest test length,
+    ``training_loss`` at the end of training, ``seconds`` it took."""
     last = {} if record.metrics.empty else record.metrics.iloc[-1]
     seconds = [record.environment.get(f"{part}_seconds", float("nan")) for part in ("train", "test")]
     return run_row(record) | {
-        "relative_error": float(last["relative_error"]) if len(last) else float("nan"),
-        "mse": float(last["mse"]) if len(last) else float("nan"),
-        "loss": float(record.training["loss"].iloc[-1]) if len(record.training) else float("nan"),
+        **{name: float(last.get(name, math.nan)) for name in record.config.measures().ranking},
+        "training_loss": float(record.training["loss"].iloc[-1]) if len(record.training) else math.nan,
         "seconds": sum(seconds),
     }
 
 
-def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """A row for each combination, best first: the settings that differ, the number of ``seeds`` and how many of them
-    ``diverged``, medians of the measures over the others.
+def rankings(rows: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
+    """Return the ranking of the runs of each kind, by its name."""
+    kinds: dict[str, list[Mapping[str, Any]]] = {}
+    for each in rows:
+        kinds.setdefault(each["kind"], []).append(each)
+    return {kind: ranked(own) for kind, own in kinds.items()}
 
-    Combinations rank by the relative error at the longest test length, which compares where targets differ in size;
-    an error that is not a number counts as infinite, and what diverged comes last.
+
+def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row for each combination of settings of runs of one kind, best first: the settings that differ, the number of
+    ``seeds`` and how many of them ``diverged``, medians of what ``row`` measured over the others.
+
+    Combinations rank by the metrics of ``Measures.ranking`` at the longest test length. A value that is not a number
+    counts as the worst of all, and what diverged comes last.
     """
-    table = pd.DataFrame(rows)
-    measured = table["status"] != "diverged"
-    table.loc[measured, [*ERRORS]] = table.loc[measured, [*ERRORS]].fillna(math.inf)
-    columns = varying(table.drop(columns=["seconds", "loss"])) or ["task"]
+    table, measures = pd.DataFrame(rows), kind_of(rows[0]).measures()
+    measured, order = table["status"] != "diverged", [*measures.ranking]
+    lower = [measures.metrics[name].better != "higher" for name in order]
+    for name, is_lower in zip(order, lower, strict=True):
+        table.loc[measured, name] = table.loc[measured, name].fillna(math.inf if is_lower else -math.inf)
+    columns = varying(table) or ["task" if "task" in table else "kind"]
     named = with_followers(table)
     by = [named[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
+    shown = [*["horizon"] * (measures.criterion is not None), *order, "training_loss"]
     result = groups.agg(
-        seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in MEASURES}
+        seeds=("seed", "count"), diverged=("diverged", "sum"), **{name: (name, "median") for name in shown}
     )
-    return result.sort_values([*ERRORS], kind="stable").reset_index()
+    return result.sort_values(order, ascending=lower, kind="stable").reset_index()
 
 
-def render(ranking: pd.DataFrame) -> str:
-    """The best combinations and the worst, the worst first among these."""
+def together(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return all rankings in one table, one kind below the other, with the columns of all; ``kind`` says which is which
+    where there are several."""
+    if len(found) == 1:
+        return next(iter(found.values()))
+    return pd.concat([table.assign(kind=kind)[["kind", *table]] for kind, table in found.items()], ignore_index=True)
+
+
+def render(found: Mapping[str, pd.DataFrame]) -> str:
+    """Return the best combinations of each kind and the worst, the worst first among these."""
+    blocks = []
+    for kind, table in found.items():
+        answer = kind_of({"kind": kind}).answer
+        blocks.append(_rendered(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", kind))
+    return "\n\n".join(blocks)
+
+
+def _rendered(ranking: pd.DataFrame, title: str, kind: str) -> str:
+    metrics = kind_of({"kind": kind}).measures().metrics
+    formats: dict[str, Any] = {name.replace("_", " "): each.text for name, each in metrics.items()}
+    formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format}
     shown = ranking.drop(columns=["diverged"] if not ranking["diverged"].any() else [])
-    shown = shown.rename(columns={"relative_error": "relative error", "loss": "training loss"})
-    formats: dict[str, Any] = {"relative error": "{:.1%}".format, "horizon": "{:.0f}".format}
-    formats |= dict.fromkeys(("mse", "training loss"), "{:.3g}".format)
-    head = "median over seeds at the longest test length"
+    shown = shown.rename(columns={name: name.replace("_", " ") for name in (*metrics, "training_loss")})
+    head = f"{title}median over seeds at the longest test length"
     if len(shown) <= BEST + WORST:
         return f"{head}, best first\n{shown.to_string(index=False, formatters=formats)}"
     text = shown.iloc[[*range(BEST), *range(len(shown) - 1, len(shown) - 1 - WORST, -1)]]
@@ -68,7 +94,7 @@ def render(ranking: pd.DataFrame) -> str:
 def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
     """How many runs failed, and of each of the first few which and why."""
     lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
-    settings = pd.DataFrame([flat(failure.config.model_dump()) for failure in failures.values() if failure is not None])
+    settings = pd.DataFrame([flat(each.config.model_dump()) for each in failures.values() if each is not None])
     columns = varying(settings)
     for identity, failure in list(failures.items())[:FAILED]:
         if failure is None:

@@ -42,7 +42,7 @@ def execute_together(
         results = [
             family.evaluate_model(ensemble, index, config)
             if training.diverged_at is None
-            else (pd.DataFrame(columns=["length", *family.METRICS]), None)
+            else (pd.DataFrame(columns=["length", *configs[0].measures().metrics]), None)
             for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
         ]
     weights = [

@@ -1,16 +1,18 @@
 """The interface of a family of tasks, by which the training loop, the store and sweeps know it.
 
 A family is a folder with its configs (a subclass of ``synthlab.config.base.Config``) and a module that implements
-``Family``, which the configs' property ``family`` returns.
+``Family``, whose name the configs have as ``family_module``. What tables, pictures and rankings need to know of its
+runs is the ``synthlab.metrics.Measures`` of the module ``measures_module``, which loads no torch.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 from torch import Tensor, nn
 
 from synthlab.config.base import Config
+from synthlab.config.registry import Registry
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training
 from synthlab.training.trained import TrainedModel
@@ -28,8 +30,13 @@ class Family(Protocol[Run]):
     """How the runs of a family, whose configs are ``Run``, are built, trained and tested. A module can be a family."""
 
     @property
-    def METRICS(self) -> Mapping[str, str]:
-        """The metrics recorded for each test length, each with its meaning."""
+    def TASKS(self) -> Registry[Any]:
+        """The tasks of the family, by name."""
+        ...
+
+    def resolve(self, raw: Mapping[str, Any]) -> Config:
+        """The complete config of the run that ``raw`` describes, with defaults filled in. Raises InputError for a run
+        that could not be trained or tested."""
         ...
 
     def build_models(self, configs: Sequence[Run]) -> nn.Module:
@@ -53,8 +60,8 @@ class Family(Protocol[Run]):
     def evaluate_model(
         self, ensemble: nn.Module, /, index: int, config: Run
     ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """Evaluate the model ``index``. Returns ``METRICS`` by test length (column ``length``), and a table of whatever
-        else is recorded for runs of this family, or None."""
+        """Evaluate the model ``index``. Returns the metrics of ``Config.measures`` by test length (column ``length``),
+        and a table of whatever else is recorded for runs of this family, or None."""
         ...
 
     def open_model(self, record: Record, step: int | None = None) -> TrainedModel:

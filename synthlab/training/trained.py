@@ -239,7 +239,7 @@ class TrainedModel(ABC):
         """Draw a metric of the record against length, the training lengths shaded.
 
         Args:
-            metric: One of the record's, the first of them unless given: ``mse`` for tasks, ``loss`` for languages.
+            metric: One of the record's. None draws the primary one: ``mse``, ``exact`` or ``loss``.
             path: Where to save the picture; the suffix decides the format. None saves none.
 
         Returns:
@@ -258,8 +258,9 @@ class TrainedModel(ABC):
         from synthlab.inspection.pictures import by_length
 
         config = self.record.config
-        known = {name: config.family.METRICS.get(name, name) for name in self.record.metrics.columns[1:]}
-        metric = next(iter(known)) if metric is None else metric
+        measures = config.measures()
+        known = {name: each.label for name, each in measures.metrics.items() if name in self.record.metrics}
+        metric = measures.primary if metric is None else metric
         if metric not in known:
             raise InputError(unknown("metric", metric, known))
         return by_length(self.record.metrics, metric, known[metric], config.train_length, path)

@@ -65,7 +65,7 @@ def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config], ste
         name: (values.chunk(len(configs))[index] if name in learned else values).detach().cpu().clone().contiguous()
         for name, values in ensemble.state_dict().items()
     }
-    run: dict[str, Any] = {"results_version": config.results_version, "config": config.model_dump()}
+    run: dict[str, Any] = {"results_version": config.results_version, "config": config.identifying}
     if step not in (None, config.steps):
         run["step"] = step
     return save(tensors, {"run": json.dumps(run)})

@@ -37,7 +37,7 @@ def by_position(tokens: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_equal_windows_have_no_excess_with_any_encoding(name):
     config = small(f"encoding={name}")
-    ensemble, x = build_models([config]), LANGUAGES.build(config.language).draw(20, 8, generator(), held_out=True)
+    ensemble, x = build_models([config]), LANGUAGES.build(config.task).draw(20, 8, generator(), held_out=True)
     draws = ensemble.encoding.draws_positions
     positions = random_positions(ensemble.encoding, x, generator(1)) if draws else None
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_windows_keep_the_positions_of_their_tokens(form):
 
 def test_a_model_that_draws_positions_is_measured_under_one_draw():
     config = small("encoding=randomized", "evaluation.sequences=64")
-    language, encoding = LANGUAGES.build(config.language), build_encoding(config, "encoding")
+    language, encoding = LANGUAGES.build(config.task), build_encoding(config, "encoding")
 
     def decided(tokens, positions=None):
         where = random_positions(encoding, tokens, places) if positions is None else positions
@@ -95,7 +95,7 @@ def test_the_regularizer_compares_under_one_draw():
         ensemble = build_models([each])
         objective = WindowLoss(ensemble, [each], each.train_length)
 
-        objective.model = Decided(ensemble.encoding, LANGUAGES.build(config.language).vocabulary)
+        objective.model = Decided(ensemble.encoding, LANGUAGES.build(config.task).vocabulary)
         losses.append(objective())
     assert torch.equal(*losses)
 

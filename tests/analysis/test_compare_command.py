@@ -89,7 +89,7 @@ def test_failed_runs_are_counted_and_damaged_ones_are_told_of(command, tmp_path)
         ("elsewhere", "source=elsewhere: holds no runs"),
         ("missing.csv", "source=missing.csv: cannot be read (No such file or directory); give a table of runs"),
         ("empty.csv", "source=empty.csv: cannot be read (No columns to parse from file); give a table of runs"),
-        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, status, task,"),
+        ("foreign.csv", "source=foreign.csv: must be a table of runs, but has no column id, kind, status,"),
         ("binary.csv", "source=binary.csv: cannot be read ("),
         ("binary.parquet", "source=binary.parquet: cannot be read ("),
         ("f.points.csv --out f.png", "out=f.png: its points would replace f.points.csv"),
@@ -125,7 +125,28 @@ def test_a_table_that_ends_within_a_line_is_refused(tmp_path):
             break
         with pytest.raises(InputError, match="its last line is cut off"):
             _read(str(cut), None)
-    assert len(_read(str(whole), None)) == content.count(b"\n") - 1
+    table = _read(str(whole), None)
+    assert len(table) == content.count(b"\n") - 1
+    assert "rows" not in table
+
+
+def test_a_table_of_collect_that_lacks_rows_is_refused(tmp_path):
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    store = Store(tmp_path / "results")
+    for run in made(1):
+        store.write(run)
+    collect(tmp_path / "results", whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    for kept in range(2, len(lines)):
+        cut.write_bytes(b"".join(lines[:kept]))
+        with pytest.raises(InputError, match=r"cannot be read \(its last rows are missing: its column rows is empty"):
+            _read(str(cut), None)
+    cut.write_bytes(b"".join([lines[0], *lines[2:]]))
+    with pytest.raises(InputError, match=rf"\(has {len(lines) - 2} of {len(lines) - 1} rows"):
+        _read(str(cut), None)
+    older = pd.read_csv(whole).drop(columns="rows").iloc[:-1]
+    older.to_csv(cut, index=False)
+    assert len(_read(str(cut), None)) == len(older)
 
 
 def test_the_command_tells_every_problem_in_a_line_of_its_own(command):

@@ -15,7 +15,7 @@ from synthlab.analysis.panels import draw, looks
 from synthlab.analysis.record_list import Records
 from synthlab.compare import compare
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
+from synthlab.regression.measures import METRICS
 
 
 def mapped(name: str, shift=0.0, **arguments) -> dict:
@@ -267,12 +267,13 @@ def test_more_than_can_be_told_apart_is_refused():
 
 @pytest.mark.parametrize("runs", [pd.DataFrame(), table([record(0, diverged_at=1)])])
 def test_without_a_finished_run_there_is_nothing_to_draw(runs):
-    assert refusal(runs) == "metric=mse: there is no finished run to draw"
+    assert refusal(runs) == "table: there is no finished run to draw"
 
 
 def test_another_table_is_refused():
     assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})) == (
-        "table: must be a table of runs, but has no column task, train_length, seed, length"
+        "table: must be a table of runs, but has no column kind, train_length, seed, length; "
+        "write it with synthlab collect"
     )
     assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
 

@@ -2,8 +2,9 @@ import pandas as pd
 import pytest
 
 from support.records import record
+from synthlab.analysis.printing import shown_lengths
 from synthlab.analysis.record_list import Records
-from synthlab.analysis.tables import curves, labelled, shown_lengths, varying
+from synthlab.analysis.tables import curves, labelled, varying
 
 
 def table(*records):
@@ -66,7 +67,7 @@ def test_shown_lengths_tell_the_story():
 def test_one_record_prints_its_error_by_length():
     text = repr(Records([record(3)]))
     assert text.splitlines()[0].startswith("1 run: task=length inputs=bernoulli encoding=nope outrep=log")
-    assert text.splitlines()[1].split() == ["length", "mse", "relative", "error", "bias", "clipped"]
+    assert text.splitlines()[1].split() == ["length", "mse", "relative", "error", "bias", "clipped", "chance"]
     assert "relative error stays under 5 % up to length 0 (tested to 12)" in text
 
 
@@ -74,7 +75,8 @@ def test_several_records_print_a_column_for_each_series():
     text = repr(Records([record(0), record(1), record(0, encoding={"name": "alibi"})]))
     assert "3 runs: task=length" in text
     assert "seed=0, 1" in text
-    assert text.splitlines()[2].split() == ["series", "nope", "alibi"]
+    assert text.splitlines()[3].split() == ["series", "nope", "alibi", "chance"]
+    assert text.splitlines()[-1].split() == ["horizon", "6", "12"]
 
 
 def test_a_diverged_record_says_so_and_what_may_help():

@@ -29,7 +29,7 @@ def lm():
 
     # With a cache, without one, and with an encoding that changes with the length of the text.
     models = {"llama": llama(seed=1)} | {
-        name: to_huggingface(opened(small("language=text", f"encoding={name}"))) for name in ("alibi", "dynamic_ntk")
+        name: to_huggingface(opened(small("task=text", f"encoding={name}"))) for name in ("alibi", "dynamic_ntk")
     }
     return SimpleNamespace(evaluate=evaluate_tasks, tokenizer=byte_tokenizer(), models=models)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from synthlab.cli.commands import GROUP, commands, description
-from synthlab.config.composition import conf_dir
 
 BIN = Path(sys.executable).parent
 NAMES = list(commands())
@@ -86,6 +85,14 @@ def test_an_unknown_word_is_refused_in_one_line(invoke, word, line):
     assert outcome.err == f"error: {line}{', '.join(NAMES[1:])}, or give settings as key=value\n"
 
 
+@pytest.mark.parametrize(("word", "instead"), [("language", "study long_short_alignment"), ("sequences", "task=NAME")])
+def test_a_command_that_is_gone_says_what_replaces_it(invoke, word, instead):
+    outcome = invoke("synthlab", word, "seeds=1")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"error: {word}: is no command now; give synthlab {instead}")
+    assert len(outcome.err.splitlines()) == 1
+
+
 @pytest.mark.parametrize("first", ["task=sum", "+tracker.folder=a", "~task", "-m", "--config-dir"])
 def test_settings_and_flags_in_the_place_of_a_subcommand_are_those_of_a_run(monkeypatch, first):
     from synthlab.__main__ import main
@@ -155,7 +162,6 @@ def test_a_subcommand_that_cannot_be_imported_is_refused_in_one_line(invoke, tmp
     assert ("  broken       (not installed: there is no module" in done.stdout) == ("no_such_" in value.split(":")[0])
 
 
-FIGURES = {f"figure={path.stem}" for path in (conf_dir() / "figure").glob("*.yaml")}
 COMPLETIONS = {
     "task=": {"task=mean", "task=length", "task=sum"},
     "model.wi": {"model.width="},
@@ -164,12 +170,13 @@ COMPLETIONS = {
     "task=copy curriculum.st": {"curriculum.start="},
     "sweep task=text alignment.al": {"alignment.alpha="},
     "sweep task=m": {"task=mean"},
-    "figures figure=": FIGURES,
+    "study cras": {"crasp", "crasp/tasks", "crasp/quick"},
+    "study output_alignment/h": {"output_alignment/horizon"},
+    "study crasp see": {"seeds="},
     "figures  repl": {"replot="},
     "theory train_": {"train_length="},
     "theory trained.linear.protocol.n": {"trained.linear.protocol.name="},
     "demo po": {"port="},
-    "language alignment.al": {"alignment.alpha="},
     "walkthrough st": {"steps=", "story="},
     "evaluate tex": {"texts="},
     "fig": {"figures"},

@@ -52,9 +52,9 @@ def test_a_full_disk_costs_no_status(invoke, quick, monkeypatch, arguments):
 def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp_path, monkeypatch):
     with full() as out:
         monkeypatch.setattr(sys, "stdout", out)
-        outcome = invoke("experiments", "figure=5", "seeds=1", "workers=1", *quick)
+        outcome = invoke("experiments", "output_alignment/5", "seeds=1", "workers=1", *quick)
     assert (outcome.status, "Traceback" in outcome.err) == (0, False)
-    assert (tmp_path / "report.html").exists()
+    assert (tmp_path / "output_alignment" / "report.html").exists()
 
 
 @pytest.mark.slow

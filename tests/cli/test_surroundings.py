@@ -24,7 +24,7 @@ def test_commands_without_docstrings_explain_themselves(command, option):
     assert option in done.stdout
 
 
-@pytest.mark.parametrize("command", ["run --help", "figures figure=1", "language", "demo"])
+@pytest.mark.parametrize("command", ["run --help", "figures figure=1", "study crasp", "demo"])
 def test_a_working_folder_that_is_gone_is_said_in_one_line(tmp_path, command):
     words = ["synthlab", *command.split()]
     gone = tmp_path / "gone"

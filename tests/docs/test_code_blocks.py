@@ -24,15 +24,20 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from omegaconf import OmegaConf
 
+from experiments.papers import papers
 from experiments.reference import ROOT, pages
 from support.quick import QUICK
 from support.records import opened
 from support.small import small
 from synthlab import run
+from synthlab.cli import studies
+from synthlab.config.base import resolve
 from synthlab.config.complaints import input_errors
-from synthlab.config.composition import as_overrides, compose, conf_dir, quoted
+from synthlab.config.composition import as_overrides, compose, quoted
+from synthlab.config.families import conf_dir
 from synthlab.perplexity.settings import Settings
-from synthlab.regression.construction import resolve
+from synthlab.studies.costs import runs_of
+from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.grids import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
@@ -41,10 +46,9 @@ LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.ya
 HYDRA = {
     "run": "config",
     "sweep": "config",
-    "figures": "experiments",
+    "figures": "study",
+    "study": "study",
     "theory": "theory",
-    "language": "language",
-    "sequences": "sequences",
     "demo": "classroom",
     "walkthrough": "walkthrough",
     "extension": "context_extension",
@@ -54,11 +58,9 @@ TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
 MODULES = {
     "synthlab": "run",
-    "experiments": "figures",
+    "experiments": "study",
     "theory": "theory",
-    "experiments.long_short_alignment": "language",
     "experiments.context_extension": "extension",
-    "experiments.sequences": "sequences",
     "classroom": "demo",
     "classroom.lessons.walkthrough": "walkthrough",
 }
@@ -207,17 +209,32 @@ def check(command: str, arguments: list[str]) -> None:
         few = [re.sub(r"=range\(\d+\)", "=range(2)", override).replace("glob(*)", "glob(n*)") for override in overrides]
         assert grid([*path, *few]).configs
         return
-    strings = [re.sub(r"^figure=(\d+)$", r"figure='\1'", override) for override in overrides]
+    strings = overrides
+    if HYDRA[command] == "study":
+        check_study([*path, *strings], [word for word in arguments if "=" not in word and word[0] not in "-~"])
+        return
     if command == "evaluate":  # its config has a folder of its own
         with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
             config = hydra_compose("evaluate", strings)
             if overrides:  # a command that is only named gives no texts
                 Settings.checked(OmegaConf.to_container(config, resolve=True))
         return
-    of_a_paper = command == "figures" and any(override.startswith("paper=") for override in strings)
-    raw = compose([*path, *strings], "papers" if of_a_paper else HYDRA[command])
+    raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
         resolve(raw)
+
+
+def check_study(overrides: list[str], named: list[str]) -> None:
+    """Compose a study, and the runs of its first grids; raises InputError."""
+    short = [override.partition("=")[2] for override in overrides if override.startswith("figure=")]
+    name, _, study = (f"output_alignment/{short[0]}" if short else (named or ["output_alignment"])[0]).partition("/")
+    study = study or ("quick" if "quick=true" in overrides else "default")
+    words = [override for override in overrides if not override.startswith("figure=")]
+    own = [word for word in words if studies.key_of(word) in studies.OF_THE_COMMAND]
+    raw = compose([f"study={name}/{study}", *own], "study")
+    first = next(iter(papers()[name]().studies(raw["study"]).values()))
+    of_runs = Overrides(word for word in words if word not in own)
+    of_runs.check_all_taken(runs_of(first, of_runs).values())
 
 
 @pytest.mark.skipif(not entry_points(group="synthlab.commands"), reason="the subcommands are not there yet")

@@ -21,8 +21,9 @@ def block(language: str, beginning: str) -> str:
 
 @pytest.mark.slow
 def test_the_claim_of_the_page_is_decided_by_its_two_files(tmp_path, monkeypatch):
-    (tmp_path / "my-folder" / "figure").mkdir(parents=True)
-    (tmp_path / "my-folder" / "figure" / "mine.yaml").write_text(block("yaml", "mine:"))
+    folder = tmp_path / "my-folder" / "study" / "mine"
+    folder.mkdir(parents=True)
+    (folder / "default.yaml").write_text(block("yaml", "mine:"))
     (tmp_path / "decide.py").write_text(block("python", "# decide.py"))
     (tmp_path / "deviations.yaml").write_text("[]")
     monkeypatch.chdir(tmp_path)
@@ -32,6 +33,6 @@ def test_the_claim_of_the_page_is_decided_by_its_two_files(tmp_path, monkeypatch
     with pytest.raises(SystemExit) as left:
         runpy.run_path("decide.py", run_name="__main__")
     assert not left.value.code
-    [check] = pd.read_csv("results/claims.csv").to_dict("records")
-    assert (check["claim"], check["seeds"] in (5, 10, 15, 20)) == ("log", True)
-    assert "length task, NoPE" in (tmp_path / "results" / "report.html").read_text()
+    [check] = pd.read_csv("results/mine/claims.csv").to_dict("records")
+    assert (check["claim"], check["seeds"] in (5, 10, 15, 20)) == ("mine.log", True)
+    assert "length task, NoPE" in (tmp_path / "results" / "mine" / "report.html").read_text()

@@ -10,27 +10,25 @@ from experiments.chomsky.paper import PAPER, Chomsky, shown, stated
 from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, gain, pairs, scores
 from experiments.sequences.published import OURS, RANGE
 from experiments.sequences.reproduction import Task
-from synthlab.config.composition import compose, conf_dir
+from support.figures import planned, studies
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
-GRIDS = [path.stem for path in sorted((conf_dir() / "paper").glob("chomsky*.yaml"))]
+GRIDS = ("tasks", "quick")
 COUNTED = ("stack_manipulation", "binary_addition", "binary_multiplication")  # whose ends the papers count
 
 
 @cache
 def plan(name: str) -> Plan:
-    raw = compose([f"paper={name}"], name="papers")
-    (study,) = PAPER.studies(raw["paper"]).values()
-    return study.plan(name, Overrides("paper", SequencesConfig, raw, {}), seeds=1)
+    return planned(PAPER, name)
 
 
 def whole_paper() -> Chomsky:
-    (study,) = PAPER.studies(compose(["paper=chomsky"], name="papers")["paper"]).values()
+    (study,) = studies(PAPER).values()
     assert isinstance(study, Chomsky)
     return study
 
@@ -177,7 +175,7 @@ def test_every_claim_belongs_to_the_grid_and_c2_to_all_that_is_not_regular():
     }
     assert {*study.claims, *(claim for claims in stated_of.values() for claim in claims)} == set(CLAIMS)
     assert [number.value for number in stated(Chomsky.numbers).numbers] == [0.12, 0.677]
-    with pytest.raises(InputError, match=r"^paper\.s\.claims=C9: unknown; choose from A1, "):
+    with pytest.raises(InputError, match=r"^study\.s\.claims=C9: unknown; choose from A1, "):
         PAPER.studies({"s": study.model_dump() | {"claims": ["C9"]}})
 
 
@@ -199,16 +197,16 @@ def test_claims_on_all_tasks_are_judged_on_their_runs_together():
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_in_the_papers_settings(name):
-    planned = plan(name)
-    assert len({config.id for config in planned.configs}) == len(planned.configs)
-    for key, cells in planned.cells.items():
-        raw = compose([f"problem={key}"], name="sequences")["problem"]
+    found = plan(name)
+    assert len({config.id for config in found.configs}) == len(found.configs)
+    for key, cells in found.cells.items():
+        raw = compose([f"task={key}"])["task"]
         if key == "modular_arithmetic_brackets":
             raw["products"] = True  # as the authors' code has it
         for cell in cells:
             (config,) = cell.configs
             assert isinstance(config, SequencesConfig)
-            assert config.problem == (raw if key in COUNTED else {"name": "without_end", "of": raw})
+            assert config.task == (raw if key in COUNTED else {"name": "without_end", "of": raw})
             assert (config.bins, config.stop.exact) == ([[16, 30], [31, 45]], None)
             assert config.encoding["name"] == cell.arm.split()[0]
             if cell.arm.startswith("randomized"):
@@ -217,5 +215,5 @@ def test_every_grid_composes_in_the_papers_settings(name):
 
 
 def test_the_quick_runs_are_those_of_the_whole():
-    whole = {config.id for config in plan("chomsky").configs}
-    assert {config.id for config in plan("chomsky_quick").configs} <= whole
+    whole = {config.id for config in plan("tasks").configs}
+    assert {config.id for config in plan("quick").configs} <= whole

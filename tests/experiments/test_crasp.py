@@ -12,23 +12,19 @@ from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.checks import NONE_FITS, fails, generalizes, published_ranges
 from experiments.sequences.comparison import by_theory
 from experiments.sequences.published import RANGE, Entry, beside, published
-from synthlab.config.composition import compose, conf_dir
+from support.figures import planned, studies
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
-GRIDS = [path.stem for path in sorted((conf_dir() / "paper").glob("crasp*.yaml"))]
+GRIDS = ("tasks", "quick")
 NUMBERS = published(Crasp.numbers)
 
 
 @cache
-def plan(name: str, *given: str) -> Plan:
-    raw = compose([f"paper={name}", *given], name="papers")
-    (study,) = PAPER.studies(raw["paper"]).values()
-    overrides = Overrides("paper", SequencesConfig, raw, {each.split("=")[0]: each for each in given})
-    return study.plan(name, overrides, seeds=1)
+def plan(name: str) -> Plan:
+    return planned(PAPER, name)
 
 
 def rows(errors: dict[str, dict[int, list[float]]], task="copy") -> pd.DataFrame:
@@ -240,7 +236,7 @@ def test_without_positions_the_claim_s_direction_is_the_task_s():
 
 
 def test_every_claim_belongs_to_a_task_and_every_task_has_published_numbers():
-    (study,) = PAPER.studies(compose(["paper=crasp"], name="papers")["paper"]).values()
+    (study,) = studies(PAPER).values()
     assert {*study.claims, *(claim for task in study.tasks.values() for claim in task.claims)} == set(CLAIMS)
     stated = {(entry.task, entry.arm) for entry in NUMBERS.entries}
     assert {(key, arm) for key, grid in study.grids.items() for arm in grid.arms if arm in study.arms} <= stated
@@ -248,20 +244,18 @@ def test_every_claim_belongs_to_a_task_and_every_task_has_published_numbers():
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
-    planned = plan(name)
-    assert len({config.id for config in planned.configs}) == len(planned.configs)
-    for key, cells in planned.cells.items():
+    found = plan(name)
+    assert len({config.id for config in found.configs}) == len(found.configs)
+    for key, cells in found.cells.items():
         for cell in cells:
             (config,) = cell.configs
             config = SequencesConfig.checked(config.model_dump())
             step = config.train_length
             assert config.bins == [[step + 1, 2 * step], [2 * step + 1, 3 * step]], key
             languages = ("aa_star", "tomita", "pattern", "bounded_dyck", "dyck", "anbn")
-            assert config.stop.exact == (
-                None if config.problem["name"] in languages else 1.0
-            )  # as in the authors' code
+            assert config.stop.exact == (None if config.task["name"] in languages else 1.0)  # as in the authors' code
             assert config.encoding["name"] == cell.arm.removesuffix(", scale 1")
             assert config.positions["name"] == ("contiguous" if cell.arm == "nope" else "offset")
             assert config.encoding.get("scale", 0.02) == (1.0 if cell.arm.endswith("scale 1") else 0.02)
             assert config.model["width"] <= 64
-    assert {config.seed for config in planned.configs} == {0}
+    assert {config.seed for config in found.configs} == {0}

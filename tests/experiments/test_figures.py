@@ -1,4 +1,4 @@
-"""The figures of conf/figure/, and one of the user's own, from the command line to their files."""
+"""The figures of conf/study/output_alignment/, and one of the user's own, from the command line to their files."""
 
 import re
 from functools import cache
@@ -6,23 +6,21 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
-from omegaconf import OmegaConf
 
+from experiments.output_alignment import inside
 from experiments.output_alignment.paper import PAPER
-from support.figures import FIGURES, loaded, panels_of
+from support.figures import FIGURES, loaded, panels_of, studies
 from support.hasty import hastily
 from support.quick import QUICK
-from synthlab.config.composition import Composed, as_overrides, compose, conf_dir
-from synthlab.regression.config import RunConfig
+from synthlab.config.composition import as_overrides, compose
 from synthlab.regression.construction import resolve
 from synthlab.regression.heads import Heads
 from synthlab.storage.records import Record
 from synthlab.studies.grids import Cell
-from synthlab.studies.presentation import inside
+from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn, Folder
-from synthlab.studies.presentation.plots import PLOTS
 
-ALONE = ("ablation", "maps", "mechanism", "recipe")  # drawn only where asked for by name
+ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
 OWN = """
 widths:
   title: Width and depth
@@ -38,19 +36,15 @@ widths:
 @pytest.fixture
 def own_figure(tmp_path, quick) -> list[str]:
     """Arguments that draw a figure of the user's own: two series."""
-    (tmp_path / "own" / "figure").mkdir(parents=True)
-    (tmp_path / "own" / "figure" / "widths.yaml").write_text(OWN)
-    return ["--config-dir", str(tmp_path / "own"), *quick, "figure=widths", "workers=1"]
-
-
-@cache
-def base(*overrides: str) -> Composed:
-    return Composed(compose(list(overrides)), {given.split("=")[0]: given for given in overrides})
+    folder = tmp_path / "own" / "study" / "output_alignment"
+    folder.mkdir(parents=True)
+    (folder / "widths.yaml").write_text(OWN)
+    return ["--config-dir", str(tmp_path / "own"), *quick, "output_alignment/widths", "workers=1"]
 
 
 @cache
 def cells(name: str, panel: int, *overrides: str, seeds: int = 1) -> list[Cell]:
-    return panels_of(name)[panel].cells(f"figure.{name}", RunConfig, base(*overrides), range(seeds))
+    return panels_of(name)[panel].cells(f"study.{name}", Overrides(overrides), range(seeds))
 
 
 def ids(*names: str) -> set[str]:
@@ -85,14 +79,14 @@ def hasty(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_alone(invoke, hasty, tmp_path, name):
-    outcome = invoke("experiments", f"figure={name}", "seeds=1", f"results={tmp_path}")
+    outcome = invoke("experiments", f"output_alignment/{name}", "seeds=1", f"results={tmp_path}")
     assert outcome.status == 0, outcome.err
     written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
     assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
-    again, drawn = Folder(tmp_path), tmp_path / "figures"
+    again, drawn = Folder(tmp_path), tmp_path / "output_alignment" / "figures"
     for figure, found in PAPER.studies(loaded(name)).items():
         panels = {
-            key: Drawn(panel.title, PLOTS.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
+            key: Drawn(panel.title, found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
             for key, panel in found.panels.items()
         }
         for path in again.save_sheet(figure, found.title, panels):
@@ -115,21 +109,23 @@ def test_cells_are_what_hydra_composes(name):
 
 @pytest.mark.slow
 def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invoke, tmp_path):
-    arguments = [*as_overrides(QUICK), "figure=1", "seeds=2", "workers=1", f"results={tmp_path}"]
+    arguments = [*as_overrides(QUICK), "output_alignment/1", "seeds=2", "workers=1", f"results={tmp_path}"]
     assert invoke("experiments", *arguments).status == 0
-    folder = tmp_path / "figures"
+    folder = tmp_path / "output_alignment" / "figures"
     first = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
-    assert len(first) == 2 + 4 * 3
+    assert len(first) == 2 + 4 * 3 + 1  # the sheet, the panels, the claims
     for path in [*folder.glob("*.png"), *folder.glob("*.pdf")]:
         path.unlink()  # or they would be left alone
     assert invoke("experiments", *arguments, "replot=true").status == 0
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == first
 
 
-def test_paper_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():
-    paper, everything = (OmegaConf.load(conf_dir() / "figure" / f"{n}.yaml")["defaults"] for n in ("paper", "all"))
-    assert sorted(paper) == [name for name in FIGURES if name.isdigit()]
-    assert sorted(everything) == sorted(["paper", *(n for n in FIGURES if not n.isdigit() and n not in ALONE)])
+def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():
+    paper, everything = (
+        [name.removeprefix("figure") for name in studies(PAPER, chosen)] for chosen in ("default", "all")
+    )
+    assert paper == [name for name in FIGURES if name.isdigit()]
+    assert sorted(everything) == [name for name in FIGURES if name not in ALONE]
 
 
 @pytest.mark.slow
@@ -139,7 +135,7 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
     outcome = invoke("experiments", *own_figure, "seeds=2")
     assert "2 skipped, 2 left" in outcome.err
     assert before < set((tmp_path / "runs").iterdir())
-    drawn = pd.read_csv(tmp_path / "figures" / "widthsmain.csv")
+    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
     assert drawn["series"].unique().tolist() == ["model.width=8", "model.width=16"]
     assert set(drawn["seeds"]) == {2}
 
@@ -147,7 +143,7 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["figure=9"], "figure=9: unknown; choose from 1, 3, 4, 5, ablation, all, horizon, maps, mechanism, paper"),
+        (["output_alignment/9"], "output_alignment/9: unknown study; choose from 1, 3, 4, 5, ablation, all, default"),
         (
             ["first_seed=9223372036854775805"],
             "first_seed=9223372036854775805: must be at most 92233720368547758",
@@ -164,24 +160,27 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
         pytest.param(["workers=-1"], "workers=-1: must be greater than 0", marks=pytest.mark.slow),
         pytest.param(["replot=maybe"], "replot=maybe: must be a valid boolean", marks=pytest.mark.slow),
         pytest.param(["results=3"], "results=3: must be a valid string", marks=pytest.mark.slow),
-        (["~figure"], "figure: missing; must be given"),
-        (["++seed=3"], "++seed=3: the runs of a figure have the seeds from first_seed on"),
-        (["task=sum"], "task=sum: figure.figure1.panels.a sets task itself"),
-        pytest.param(["figure=[1,maps]"], "", marks=pytest.mark.slow),
+        (["output_aligment"], "output_aligment: unknown paper, did you mean output_alignment?"),
+        (["crasp", "nope"], "crasp nope: must be one paper, as PAPER or PAPER/STUDY"),
+        (["output_alignment/1", "quick=true"], "quick=true: is a study of its own; give output_alignment without /1"),
+        (["++seed=3"], "++seed=3: the runs of a study have the seeds from first_seed on"),
+        (["task=sum"], "task=sum: study.figure1.panels.a sets task itself"),
+        (["sedes=3"], "sedes=3: unknown key, did you mean seeds?"),
+        (["stop.exact=1"], "stop.exact=1: only tasks with a sequence for an answer have it"),
         (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
-        (["replot=true", "figure=1"], "replot=true: 13 of 13 runs are not recorded below"),
+        (["replot=true", "output_alignment/1"], "replot=true: 13 of 13 runs are not recorded below"),
         pytest.param(["model.width=30"], "model.heads=4: must divide model.width=30", marks=pytest.mark.slow),
-        (["-m", "figure=4,5"], "-m: figures are not swept"),
-        pytest.param(["figure=4", "--multir"], "-m: figures are not swept", marks=pytest.mark.slow),
-        (["figure=4", "~protocol.beta2"], "~protocol.beta2: the runs of a figure take plain values"),
+        (["-m", "output_alignment/4"], "-m: studies are not swept"),
+        pytest.param(["output_alignment/4", "--multir"], "-m: studies are not swept", marks=pytest.mark.slow),
+        (["output_alignment/4", "~protocol.beta2"], "~protocol.beta2: the runs of a study take plain values"),
         pytest.param(
-            ["figure=sizes"],
-            "figure.sizes.panels.mean.plot.lengths=[50]: must be at most test_length=12",
+            ["output_alignment/sizes"],
+            "study.sizes.panels.mean.plot.lengths=[50]: must be at most test_length=12",
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            ["figure=powers"],
-            "figure.powers.panels.length.plot.lengths=[20, 50]: must be at most test_length=12",
+            ["output_alignment/powers"],
+            "study.powers.panels.length.plot.lengths=[20, 50]: must be at most test_length=12",
             marks=pytest.mark.slow,
         ),
         (["retry=failed"], "retry=failed: studies always train again what failed; leave it out"),
@@ -190,12 +189,14 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
             "hydra/launcher=joblib: has a meaning in sweeps alone; leave it out",
             marks=pytest.mark.slow,
         ),
-        (["figure=3"], "test_length=12: figure.figure3.panels.a sets test_length itself"),
+        (["output_alignment/3"], "test_length=12: study.figure3.panels.a sets test_length itself"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
     if "replot=true" in arguments:
         arguments = [*arguments, "seeds=1"]
+    if all("=" in word or word.startswith(("-", "~")) for word in arguments):
+        arguments = ["output_alignment/1", *arguments]
     outcome = invoke("experiments", *quick, *arguments)
     assert outcome.status == 2
     assert outcome.err.startswith(f"error: {message}")
@@ -206,7 +207,7 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
 def test_a_member_whose_file_is_broken_is_refused_by_its_name(invoke, own_figure, tmp_path):
     (tmp_path / "own" / "encoding").mkdir()
     (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed")
-    figure = tmp_path / "own" / "figure" / "widths.yaml"
+    figure = tmp_path / "own" / "study" / "output_alignment" / "widths.yaml"
     figure.write_text(OWN.replace("model.width: [8, 16]", "encoding: [mine]"))
     outcome = invoke("experiments", *own_figure)
     assert outcome.status == 2
@@ -215,7 +216,8 @@ def test_a_member_whose_file_is_broken_is_refused_by_its_name(invoke, own_figure
 
 
 def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invoke, own_figure, tmp_path):
-    (tmp_path / "figures").write_text("in the way")
+    (tmp_path / "output_alignment").mkdir()
+    (tmp_path / "output_alignment" / "figures").write_text("in the way")
     outcome = invoke("experiments", *own_figure, "seeds=1")
     assert outcome.status == 2
     assert len(outcome.err.splitlines()) == 1
@@ -224,18 +226,20 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
 
 @pytest.mark.slow
 def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figure, tmp_path):
-    (tmp_path / "claims.csv").mkdir()
+    (tmp_path / "output_alignment" / "claims.csv").mkdir(parents=True)
     outcome = invoke("experiments", *own_figure, "seeds=1")
     assert outcome.status == 2
-    assert outcome.err.splitlines()[-1].startswith(f"error: {tmp_path / 'claims.csv'}: cannot be written")
+    assert outcome.err.splitlines()[-1].startswith(
+        f"error: {tmp_path / 'output_alignment' / 'claims.csv'}: cannot be written"
+    )
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
 @pytest.mark.slow
 def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_path):
-    changes = ["train_length=6", "figure.widths.panels.main.fixed.task=length"]
+    changes = ["train_length=6", "study.widths.panels.main.fixed.task=length"]
     assert invoke("experiments", *own_figure, "seeds=1", *changes).status == 0
-    drawn = pd.read_csv(tmp_path / "figures" / "widthsmain.csv")
+    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
     assert all(drawn["overrides"].str.contains(change, regex=False).all() for change in changes)
 
 
@@ -244,4 +248,4 @@ def test_a_figure_whose_runs_all_diverge_is_drawn_empty_with_status_1(invoke, ow
     outcome = invoke("experiments", *own_figure, *explosive)
     assert outcome.status == 1
     assert outcome.out.count("left out: run ") == 2
-    assert (tmp_path / "figures" / "widths.png").exists()
+    assert (tmp_path / "output_alignment" / "figures" / "widths.png").exists()

@@ -13,8 +13,6 @@ from experiments.long_short_alignment.run_table import fits, summary_lines
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import record
 from support.small import SMALL
-from synthlab.config.composition import compose
-from synthlab.language.config import LanguageConfig
 from synthlab.regression.baseline import constant_loss
 from synthlab.storage.records import Record
 from synthlab.studies.checks import Witnesses
@@ -23,19 +21,19 @@ from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Fit, Grounds, judge
 from synthlab.training.execution import execute
 
-OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "language=hidden_markov"]}
+OVERRIDES = {override.split("=")[0]: override for override in [*SMALL, "task=hidden_markov"]}
 ARMS = {"alpha 0": {"alignment.alpha": 0.0}, "alpha 0.1": {"alignment.alpha": 0.1, "alignment.windows": 2}}
 
 
 def test_a_run_is_held_against_the_best_of_its_texts():
-    runs = pd.DataFrame({"language": ["text", "text", "code"], "train_length": 8, "loss_1x": [2.0, 2.6, 3.0]})
+    runs = pd.DataFrame({"task": ["text", "text", "code"], "train_length": 8, "loss_1x": [2.0, 2.6, 3.0]})
     assert fits(runs, 0.5).tolist() == [True, False, True]
     assert fits(runs, 0.7).all()
-    assert fits(runs.assign(**{"language.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
+    assert fits(runs.assign(**{"task.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
 
 
 def test_where_the_optimal_predictor_is_known_it_is_what_counts():
-    runs = pd.DataFrame({"language": ["recall", "recall", "text"], "loss_1x": [2.0, 2.6, 3.0]})
+    runs = pd.DataFrame({"task": ["recall", "recall", "text"], "loss_1x": [2.0, 2.6, 3.0]})
     known = runs.assign(perfect_loss_1x=[1.4, 1.4, None])
     assert fits(known, 0.5).tolist() == [False, False, True]
     assert fits(known, 1.0).tolist() == [True, False, True]
@@ -45,10 +43,9 @@ def test_where_the_optimal_predictor_is_known_it_is_what_counts():
 def planned() -> tuple[Plan, dict[str, Record]]:
     """Two arms with two seeds each, of which only the runs of the first seed are as good as can be; and a third seed,
     under which one run diverged."""
-    raw = compose(["study=grid", *OVERRIDES.values()], name="language")
     spec = {"title": "t", "fit": 0.1, "arms": ARMS, "claims": ["A1"], "seeds": 3}
     spec |= {"analysis": {"name": "effect", "label": "x", "quantities": ["loss_4x"]}}
-    plan = PAPER.studies({"s": spec})["s"].plan("s", Overrides("study", LanguageConfig, raw, OVERRIDES))
+    plan = PAPER.studies({"s": spec})["s"].plan("s", Overrides(OVERRIDES.values()))
     records = {config.id: execute(config) for config in plan.configs}
     for key, one in records.items():
         perfect = one.metrics.assign(loss=one.metrics["perfect"] + one.config.seed)

@@ -20,15 +20,15 @@ from experiments.sequences.ranks import (
     reciprocal_ranks,
     scores,
 )
-from synthlab.config.composition import compose, conf_dir
+from support.figures import planned, studies
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.overrides import Overrides
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
-GRIDS = [path.stem for path in sorted((conf_dir() / "paper").glob("nope*.yaml"))]
+GRIDS = ("tasks", "quick")
 NUMBERS = published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
 LASTS = (20, 25, 30, 35, 40)
@@ -36,9 +36,7 @@ LASTS = (20, 25, 30, 35, 40)
 
 @cache
 def plan(name: str) -> Plan:
-    raw = compose([f"paper={name}"], name="papers")
-    (study,) = PAPER.studies(raw["paper"]).values()
-    return study.plan(name, Overrides("paper", SequencesConfig, raw, {}), seeds=1)
+    return planned(PAPER, name)
 
 
 def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
@@ -221,20 +219,20 @@ def test_t5_s_bias_is_not_tested_unless_it_begins_as_the_authors_does():
 
 
 def test_every_claim_belongs_to_a_task_or_to_the_ranks():
-    (study,) = PAPER.studies(compose(["paper=nope"], name="papers")["paper"]).values()
+    (study,) = studies(PAPER).values()
     assert {*study.claims, *(claim for grid in study.grids.values() for claim in grid.claims)} == set(CLAIMS)
     assert set(study.grids[RANKS].claims) == {"R1", "R2"}
 
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_with_the_published_ranges(name):
-    planned = plan(name)
+    found = plan(name)
     tasks = [
-        config.id for key, cells in planned.cells.items() if key != RANKS for cell in cells for config in cell.configs
+        config.id for key, cells in found.cells.items() if key != RANKS for cell in cells for config in cell.configs
     ]
     assert len(set(tasks)) == len(tasks)
-    assert {config.id for cell in planned.cells[RANKS] for config in cell.configs} <= set(tasks)  # trained once
-    for key, cells in planned.cells.items():
+    assert {config.id for cell in found.cells[RANKS] for config in cell.configs} <= set(tasks)  # trained once
+    for key, cells in found.cells.items():
         for cell in cells if key != RANKS else []:
             (config,) = cell.configs
             config = SequencesConfig.checked(config.model_dump())
@@ -243,17 +241,17 @@ def test_every_grid_composes_with_the_published_ranges(name):
             assert config.encoding["name"] == cell.arm.split(",")[0]
             assert config.encoding.get("share", 0.25) == 0.25
             assert (config.model["width"], config.model["depth"]) == (64, 4 if key in ("copy", "reverse") else 2)
-    ranked_arms = {cell.arm.split()[-1] for cell in planned.cells[RANKS]}
+    ranked_arms = {cell.arm.split()[-1] for cell in found.cells[RANKS]}
     assert ranked_arms == set(ARMS)
 
 
 def test_tasks_that_cannot_be_ranked_are_refused():
-    raw = compose(["paper=nope_quick"], name="papers")["paper"]
-    tuned = raw["nope_quick"]["tasks"]["repeat"] | {"tune": {"protocol.lr": [1e-3, 3e-3]}}
+    raw = compose(["study=nope/quick"], "study")["study"]
+    tuned = raw["quick"]["tasks"]["repeat"] | {"tune": {"protocol.lr": [1e-3, 3e-3]}}
     for name, task, line in (
         ("repeat", tuned, "repeat.tune: tasks whose encodings are ranked are not tuned"),
-        (RANKS, raw["nope_quick"]["tasks"]["repeat"], "must be called otherwise"),
+        (RANKS, raw["quick"]["tasks"]["repeat"], "must be called otherwise"),
     ):
-        tasks = raw["nope_quick"]["tasks"] | {name: task}
+        tasks = raw["quick"]["tasks"] | {name: task}
         with pytest.raises(InputError, match=line):
-            PAPER.studies({"nope_quick": raw["nope_quick"] | {"tasks": tasks}})
+            PAPER.studies({"quick": raw["quick"] | {"tasks": tasks}})

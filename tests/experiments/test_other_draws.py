@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWS = pd.read_csv(DOCS / "reference" / "language" / "other_draws.csv")
+DRAWS = pd.read_csv(DOCS / "reference" / "long_short_alignment" / "other_draws.csv")
 SHARED = 2025  # the draw of the studies
 ARMS = {"alpha 0.01": "alpha 0.01", "alpha 0.1, excess": "symmetric KL, alpha 0.1"}
 
@@ -38,7 +38,7 @@ def test_yarn_s_gain_is_that_of_the_shared_draw():
 
 
 def test_the_shared_draw_has_the_losses_of_the_studies():
-    runs = pd.read_csv(DOCS / "reference" / "language" / "finetune_runs.csv")
+    runs = pd.read_csv(DOCS / "reference" / "long_short_alignment" / "finetune_runs.csv")
     runs = runs[(runs["finetune.steps"] == 200) & runs["arm"].isin(["alpha 0", "alpha 0.01"])]
     runs = runs.assign(extension=runs["variant"].str.partition(",")[0])
     both = runs.merge(DRAWS[DRAWS["draw"] == SHARED], on=["extension", "seed", "arm"])

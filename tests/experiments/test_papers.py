@@ -1,4 +1,4 @@
-"""Papers on tasks whose answers are tokens: the command, on a grid of the user's own, and what it refuses."""
+"""Papers on sequence tasks: the command, on a grid of the user's own, and what it refuses."""
 
 import re
 from dataclasses import replace
@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from experiments.__main__ import other_paper
 from experiments.crasp.paper import PAPER
+from experiments.papers import papers
 from support.hasty import hastily
-from synthlab.config.composition import compose, conf_dir
+from synthlab.cli.studies import studies_of
+from synthlab.config.composition import compose
 from synthlab.errors import InputError
 
 OWN = """
@@ -22,17 +23,17 @@ s:
     learned: {encoding: learned, positions: offset}
     nope: {encoding: nope}
   tasks:
-    aa_star: {title: (aa)*, fixed: {problem: aa_star, test_length: 12, bins: [[5, 8], [9, 12]]}, claims: [C1]}
-    copy: {title: copy, fixed: {problem: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [C4]}
+    aa_star: {title: (aa)*, fixed: {task: aa_star, test_length: 12, bins: [[5, 8], [9, 12]]}, claims: [C1]}
+    copy: {title: copy, fixed: {task: copy, test_length: 12}, arms: {nope: {model.depth: 2}}, claims: [C4]}
 """
 
 
 @pytest.fixture
 def own(tmp_path):
     """Arguments of a grid of the user's own, of the paper crasp."""
-    (tmp_path / "own" / "paper").mkdir(parents=True)
-    (tmp_path / "own" / "paper" / "crasp_own.yaml").write_text(OWN)
-    return ["--config-dir", str(tmp_path / "own"), "paper=crasp_own", "workers=1", f"results={tmp_path}/results"]
+    (tmp_path / "own" / "study" / "crasp").mkdir(parents=True)
+    (tmp_path / "own" / "study" / "crasp" / "own.yaml").write_text(OWN)
+    return ["--config-dir", str(tmp_path / "own"), "crasp/own", "workers=1", f"results={tmp_path}/results"]
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def hasty(monkeypatch):
 def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, hasty, own, tmp_path):
     outcome = invoke("experiments", *own)
     assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
-    folder = tmp_path / "results" / "sequences" / "figures"
+    folder = tmp_path / "results" / "crasp" / "figures"
     table = pd.read_csv(folder / "s_table.csv")
     # Of (aa)* the authors test strings of 102 to 148 and of 150 to 194 letters, and train on at most 98. Of our 4
     # that is 4.2 to 6.04 and 6.1 to 7.9, or up to the next length that the language has, 6 to 8 and 8.
@@ -70,9 +71,10 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
     assert (table["runs"] == 2).all()
     assert (table["model"].str.contains("2l 2h 16") == (table["task"] == "copy")).all()
     claims = pd.read_csv(folder / "s_claims.csv")
-    assert set(claims["claim"]) == {"C1", "C4"}
+    assert set(claims["claim"]) == {"crasp.C1", "crasp.C4"}
+    assert set(pd.read_csv(folder.parent / "claims.csv")["claim"]) == {"crasp.C1", "crasp.C4"}
     assert re.search(r"^aa_star +nope +no +0\.000", outcome.out, re.M)
-    report = (folder / "s.html").read_text()
+    report = (folder.parent / "report.html").read_text()
     assert "<td>copy</td>" in report
     assert "over the runs that they kept" in report
     assert (folder / "s.png").stat().st_size > 10_000
@@ -81,22 +83,23 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [path.stem for path in sorted((conf_dir() / "paper").glob("*.yaml"))])
-def test_every_paper_is_trained_drawn_and_judged_in_two_steps(name, invoke, hasty, tmp_path):
-    ((key, paper),) = compose([f"paper={name}"], name="papers")["paper"].items()
+@pytest.mark.parametrize("name", ["crasp", "nope", "chomsky"])
+@pytest.mark.parametrize("study", ["tasks", "quick"])
+def test_every_paper_is_trained_drawn_and_judged_in_two_steps(name, study, invoke, hasty, tmp_path):
+    ((key, paper),) = compose([f"study={name}/{study}"], "study")["study"].items()
     first: dict[str, str] = {}  # the first task of each claim; all of them would take a minute
     for task, about in paper["tasks"].items():
         first |= dict.fromkeys(set(about.get("claims", [])) - set(first), task)
     paper["tasks"] = {task: about for task, about in paper["tasks"].items() if task in first.values()}
-    (tmp_path / "paper").mkdir()
-    OmegaConf.save({key: paper}, tmp_path / "paper" / f"{name}_part.yaml")
-    given = ["--config-dir", str(tmp_path), f"paper={name}_part", "seeds=1", "workers=1", f"results={tmp_path}"]
+    (tmp_path / "study" / name).mkdir(parents=True)
+    OmegaConf.save({key: paper}, tmp_path / "study" / name / "part.yaml")
+    given = ["--config-dir", str(tmp_path), f"{name}/part", "seeds=1", "workers=1", f"results={tmp_path}"]
     outcome = invoke("experiments", *given)
     assert (outcome.status, outcome.err.count("Traceback")) == (0, 0), outcome.err
-    table = pd.read_csv(tmp_path / "sequences" / "figures" / f"{key}_table.csv")
+    table = pd.read_csv(tmp_path / name / "figures" / f"{key}_table.csv")
     assert table["task"].unique().tolist() == list(paper["tasks"])
     for claim in {claim for task in paper["tasks"].values() for claim in task["claims"]}:
-        assert re.search(rf"^{claim} \(", outcome.out, re.M)
+        assert re.search(rf"^{name}\.{claim} \(", outcome.out, re.M)
 
 
 @pytest.mark.slow
@@ -105,28 +108,29 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
 
     def ensure(*given, **how):
         return [
-            replace(each, diverged_at=1) if each.config.problem["name"] == "copy" else each
+            replace(each, diverged_at=1) if each.config.task["name"] == "copy" else each
             for each in train(*given, **how)
         ]
 
     monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
     outcome = invoke("experiments", *own)
     assert outcome.status == 1  # runs diverged
-    assert set(pd.read_csv(tmp_path / "results/sequences/figures/s_table.csv")["task"]) == {"aa_star"}
-    assert re.search(r"^C4 .*not judged", outcome.out, re.M)
+    assert set(pd.read_csv(tmp_path / "results/crasp/figures/s_table.csv")["task"]) == {"aa_star"}
+    assert re.search(r"^crasp\.C4 .*not judged", outcome.out, re.M)
 
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["paper=nonsense"], "paper=nonsense: unknown; choose from "),
-        (["paper=crasp", "figure=all"], "figure=all: unknown key"),
-        (["paper=crasp", "seed=3"], "seed=3: the runs of a paper have the seeds from first_seed on"),
+        (["nonsense"], "nonsense: unknown paper; choose from chomsky, crasp, "),
+        (["crasp/quikc"], "crasp/quikc: unknown study, did you mean quick?; choose from default, quick, tasks"),
+        (["crasp", "figure=all"], "figure=all: unknown key"),
+        (["crasp", "seed=3"], "seed=3: the runs of a study have the seeds from first_seed on"),
         (
-            ["paper=crasp", "problem=copy"],
-            "problem=copy: paper.crasp.tasks.aa_star sets problem itself; see conf/paper/",
+            ["crasp", "task=copy"],
+            "task=copy: study.tasks.tasks.aa_star sets task itself; see conf/study/",
         ),
-        (["paper=crasp", "-m"], "-m: figures are not swept"),
+        (["crasp", "-m"], "-m: studies are not swept"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
@@ -139,10 +143,10 @@ def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
 @pytest.mark.parametrize(
     ("task", "line"),
     [
-        ({"arms": {"t5": {}}}, "paper.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
-        ({"claims": ["none"]}, "paper.s.tasks.copy.claims=none: unknown; choose from A1, "),
-        ({"vary": {}}, "paper.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
-        ({"fixed": {"seed": 1}}, "paper.s.tasks.copy: sets seed, which is the command line's; leave it out"),
+        ({"arms": {"t5": {}}}, "study.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
+        ({"claims": ["none"]}, "study.s.tasks.copy.claims=none: unknown; choose from A1, "),
+        ({"vary": {}}, "study.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
+        ({"fixed": {"seed": 1}}, "study.s.tasks.copy: sets seed, which is the command line's; leave it out"),
     ],
 )
 def test_what_is_no_paper_is_refused_in_a_line(task, line):
@@ -154,8 +158,25 @@ def test_what_is_no_paper_is_refused_in_a_line(task, line):
     assert found.startswith(line)
 
 
-def test_a_file_belongs_to_the_folder_that_it_is_called_after():
-    assert other_paper("crasp") is other_paper("crasp_quick") is other_paper("crasp_of_mine") is PAPER
-    for name in ("nowhere", "cra_sp", "../crasp", "_crasp"):
-        with pytest.raises(InputError, match=f"^paper={re.escape(name)}: must be called as a folder"):
-            other_paper(name)
+def test_papers_are_the_folders_that_have_one():
+    found = papers()
+    assert {"output_alignment", "long_short_alignment", "crasp", "nope", "chomsky"} == set(found)
+    for name, load in found.items():
+        assert load().name == name
+        assert {"default", "quick"} <= set(studies_of(name))
+
+
+def test_names_of_files_that_a_study_writes_are_no_names_of_tasks():
+    paper = OmegaConf.to_container(OmegaConf.create(OWN))
+    paper["s"]["tasks"]["bins"] = paper["s"]["tasks"].pop("copy")
+    with pytest.raises(InputError, match="written to files named s_bins"):
+        PAPER.studies(paper)
+
+
+@pytest.mark.slow
+def test_the_overview_has_every_study_with_its_runs(invoke, monkeypatch):
+    monkeypatch.setattr("experiments.__main__.papers", lambda: {"nope": papers()["nope"]})
+    outcome = invoke("synthlab", "study")
+    assert outcome.status == 0
+    assert re.search(r"^  tasks +230 runs +\d+ min +Kazemnejad", outcome.out, re.M)
+    assert re.search(r"^  quick +30 runs +\d+ min", outcome.out, re.M)

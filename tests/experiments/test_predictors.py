@@ -15,10 +15,9 @@ from experiments.long_short_alignment.predictions import settings_of
 from experiments.long_short_alignment.predictor_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors, answer
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
+from support.figures import studies
 from support.small import small
 from synthlab.analysis.correlations import Correlation, lead
-from synthlab.config.composition import compose
-from synthlab.language.config import LanguageConfig
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
@@ -47,14 +46,14 @@ def analysis() -> Predictors:
 
 
 def test_errors_are_means_over_the_depths_of_one_length():
-    record = execute(small("language=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
+    record = execute(small("task=tracking", "evaluation.depths=[0,1]", "evaluation.lengths=[1,4]"))
     shares = {"accuracy@8@0": 0.5, "accuracy@8@1": 1.0, "accuracy@32@0": 0.25, "accuracy@32@1": 0.25, "needle@8@0": 1.0}
     shares |= {"tracking@80@0": 0.1, "tracking@32@1": 0.3, "tracking_loss@8@0": 7.0, "needle@8@1": 0.0}
     found = errors(replace(record, outputs=pd.DataFrame([shares])))
     wanted = {"recall_error_1x": 0.25, "recall_error_4x": 0.75, "needle_error_1x": 0.5, "tracking_error_4x": 0.7}
     assert found == pytest.approx(wanted)
     assert set(errors(record)) == set(ERRORS)
-    assert errors(execute(small("language=hidden_markov"))) == {}
+    assert errors(execute(small("task=hidden_markov"))) == {}
 
 
 @pytest.mark.slow
@@ -134,9 +133,8 @@ def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
 
 @pytest.mark.slow
 def test_methods_that_are_trained_on_share_the_setting_of_the_others():
-    raw = compose(["study=predictors"], name="language")
-    study = PAPER.studies(raw["study"])["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
-    plan = study.plan("predictors", Overrides("study", LanguageConfig, raw, {}))
+    study = studies(PAPER, "predictors")["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
+    plan = study.plan("predictors", Overrides())
     named = [study.named(cell, config) for cell in plan.cells[""] for config in cell.configs]
     found = settings_of(pd.Series([each.variant for each in named]))
     assert found.value_counts().to_dict() == dict.fromkeys(["model.width=32", "model.width=16"], len(study.arms))

@@ -5,9 +5,12 @@ import pandas as pd
 import pytest
 
 from experiments import reference
+from experiments.chomsky import tables as chomsky_tables
+from experiments.committed import study_verdicts, verdicts
+from experiments.crasp import tables as crasp_tables
+from experiments.nope import tables as nope_tables
 from experiments.output_alignment.claims import CLAIMS
-from experiments.reference import keep_papers, study_verdicts, verdicts
-from experiments.sequences.reference import results
+from experiments.reference import keep
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.presentation.report import verdict_table
@@ -97,7 +100,7 @@ def test_claims_of_several_studies_are_told_in_the_words_of_their_checks(tmp_pat
 def test_a_table_says_what_holds_at_other_thresholds_where_there_are_some():
     row = {"id": "A", "says": "x", "verdict": "holds", "fit": "3 of 4"}
     rows = [row | {"others": {"half": "undecided", "twice": "holds"}}, row | {"others": {}}]
-    text = template("experiments", "readme.md.j2", markup=False).render(block="language", rows=rows)
+    text = template("experiments", "readme.md.j2", markup=False).render(block="long_short_alignment", rows=rows)
     assert text.splitlines()[2:] == [
         "| A | x | holds (half: undecided, twice: holds) | 3 of 4 |",
         "| A | x | holds | 3 of 4 |",
@@ -120,14 +123,16 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
     monkeypatch.setattr(reference.sys, "argv", ["reference"])
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("before\n<!-- verdicts -->\nstale\n<!-- /verdicts -->\nafter\n")
-    (tmp_path / "docs" / "page.md").write_text("<!-- claims -->\n<!-- /claims -->\n<!-- bench -->\n<!-- /bench -->\n")
+    (tmp_path / "docs" / "page.md").write_text(
+        "<!-- output_alignment -->\n<!-- /output_alignment -->\n<!-- bench -->\n<!-- /bench -->\n"
+    )
     (tmp_path / "docs" / "other.md").write_text("nothing of ours\n")
     reference.main()
     readme, page = (tmp_path / "README.md").read_text(), (tmp_path / "docs" / "page.md").read_text()
     assert readme.startswith("before\n<!-- verdicts -->\n| claim |")
     assert readme.endswith("<!-- /verdicts -->\nafter\n")
     assert "stale" not in readme
-    assert "| 1a | " in page
+    assert "| output_alignment.1a | " in page
     assert "| measure | measured |" in page
     assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"
 
@@ -145,23 +150,23 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
         )
         for number, first, last, median in every
     ]
-    figures, kept = tmp_path / "figures", tmp_path / "kept"
-    figures.mkdir()
-    tables = {"crasp": pd.DataFrame(rows), "nope": pd.DataFrame(rows).query("published_range == 0")}
-    for name, ours in tables.items():
-        ours.to_csv(figures / f"{name}_table.csv", index=False)
-        (figures / f"{name}.png").write_bytes(b"sheet")
-        (figures / f"{name}_copy.png").write_bytes(b"panel")
-    (figures / "crasp_quick_table.csv").write_text("of another study")
-    (figures / "crasp_quick_copy.csv").write_text("of another study")
-    keep_papers(figures, kept)
+    figures, kept = tmp_path / "crasp" / "figures", tmp_path / "kept"
+    figures.mkdir(parents=True)
+    pd.DataFrame(rows).to_csv(figures / "tasks_table.csv", index=False)
+    pd.DataFrame(rows).to_csv(figures / "tasks_copy.csv", index=False)
+    for name in ("tasks", "tasks_copy"):
+        (figures / f"{name}.png").write_bytes(b"sheet or panel")
+    (tmp_path / "crasp" / "claims.csv").write_text("of all")
+    keep(tmp_path / "crasp", kept, "claims.csv")
     assert sorted(path.name for path in kept.iterdir()) == [
-        "crasp.png",
-        "crasp_table.csv",
-        "nope.png",
-        "nope_table.csv",
+        "claims.csv",
+        "tasks.png",
+        "tasks_copy.csv",
+        "tasks_table.csv",
     ]
-    found = results(kept)
+    found = crasp_tables.blocks(kept)
+    pd.DataFrame(rows).query("published_range == 0").to_csv(kept / "tasks_table.csv", index=False)
+    found |= nope_tables.blocks(kept)
     assert list(found) == ["crasp_results", "nope_results"]
     learned, nope = found["crasp_results"]
     here, fit = "0.500 [0.250, 1.000]", "4 of 5"
@@ -181,7 +186,6 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
 
 
 def test_the_gain_of_randomized_positions_has_a_table(tmp_path):
-    pd.DataFrame({"task": ["a"]}).to_csv(tmp_path / "chomsky_table.csv", index=False)
     pd.DataFrame(
         {
             "task": ["parity_check"],
@@ -192,6 +196,6 @@ def test_the_gain_of_randomized_positions_has_a_table(tmp_path):
             "least_gain": [-0.5],
             "greatest_gain": [0.25],
         }
-    ).to_csv(tmp_path / "chomsky_gain.csv", index=False)
-    (row,) = results(tmp_path)["chomsky_results"]
+    ).to_csv(tmp_path / "tasks_gain.csv", index=False)
+    (row,) = chomsky_tables.blocks(tmp_path)["chomsky_results"]
     assert list(row.values()) == ["parity_check", "0.500", "0.750", "+0.250", "+0.125 [-0.500, +0.250]"]

@@ -15,9 +15,9 @@ from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, losses, row
 from experiments.long_short_alignment.step_costs import STEPS, step_costs
 from experiments.long_short_alignment.studies import AlignmentStudy
+from support.figures import studies
 from support.hasty import hastily
 from support.small import SMALL, small
-from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.storage.records import Record
@@ -29,8 +29,8 @@ from synthlab.training.execution import execute
 
 EVERY: dict[str, AlignmentStudy] = {
     name: study
-    for group in ("all", "extensions", "predictors")
-    for name, study in PAPER.studies(compose([f"study={group}"], name="language")["study"]).items()
+    for group in ("default", "extensions", "predictors", "quick")
+    for name, study in studies(PAPER, group).items()
 }
 MANY = ("table1", "scalar", "predictors")  # models
 # Tested up to five training lengths, which the numbers are.
@@ -43,8 +43,7 @@ def study(**changes) -> AlignmentStudy:
 
 @cache
 def asked(*given: str) -> Overrides:
-    raw = compose(["study=grid", *given], name="language")
-    return Overrides("study", LanguageConfig, raw, {override.split("=")[0]: override for override in given})
+    return Overrides(given)
 
 
 def left_open(study: AlignmentStudy) -> list[str]:
@@ -110,15 +109,15 @@ def test_what_is_varied_has_a_name_of_its_own_and_an_extension_switched_on_later
 
 
 def test_settings_of_other_members_reach_the_runs_and_their_figures():
-    given = ["language=recall", "language.keys=8", "encoding=learned", "encoding.table=999"]
+    given = ["task=recall", "task.keys=8", "encoding=learned", "encoding.table=999"]
     planned = study().plan("s", asked(*given), seeds=1)
-    assert planned.configs[0].language["keys"] == 8
+    assert planned.configs[0].task["keys"] == 8
     assert planned.configs[0].encoding["table"] == 999
     assert planned.overrides == " ".join(given)
 
 
 def test_curves_count_runs_not_tokens_as_seeds():
-    planned = study().plan("s", asked(*OVERRIDES.values(), "language=hidden_markov"), seeds=2)
+    planned = study().plan("s", asked(*OVERRIDES.values(), "task=hidden_markov"), seeds=2)
     records = {config.id: execute(config) for config in planned.configs}
     results = shown(planned, records)
     assert set(results.panels["loss"].data["seeds"]) == {2}
@@ -131,7 +130,7 @@ def test_curves_count_runs_not_tokens_as_seeds():
 
 
 def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
-    given = asked(*OVERRIDES.values(), "language=hidden_markov")
+    given = asked(*OVERRIDES.values(), "task=hidden_markov")
     planned = study(tune={"protocol.lr": [1e-3, 2e-3]}).plan("s", given, seeds=1)
     records = {config.id: execute(config) for config in planned.configs}
     results = shown(planned, records)
@@ -153,11 +152,11 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
         ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
         ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
         (
-            {"analysis": "by_context", "arms": {"a": {}, "b": {"evaluation.seed": 1}}},
+            {"analysis": "by_context", "arms": {"a": {}, "b": {"test_seed": 1}}},
             "test_length=16: study.s needs 4 times train_length=8 or more",
         ),
         ({"analysis": "by_context"}, "study.s.arms: has 1; study.s.analysis=by_context compares two or more"),
-        ({"analysis": "by_depth"}, "language=text: study.s asks for facts; choose recall"),
+        ({"analysis": "by_depth"}, "task=text: study.s asks for facts; choose recall"),
     ],
 )
 def test_what_is_no_study_is_refused_in_a_line(changes, line):
@@ -168,24 +167,33 @@ def test_what_is_no_study_is_refused_in_a_line(changes, line):
 
 @pytest.mark.slow
 def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
-    arguments = ["study=finetune", *SMALL, "seeds=1", "workers=1", "language=hidden_markov", f"results={tmp_path}"]
+    arguments = [
+        "long_short_alignment/finetune",
+        *SMALL,
+        "seeds=1",
+        "workers=1",
+        "task=hidden_markov",
+        f"results={tmp_path}",
+    ]
     arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
     arguments += ["study.finetune.analysis.quantities=[loss_4x]"]  # each is a panel to draw
-    first = invoke("language", *arguments)
+    first = invoke("experiments", *arguments)
     assert (first.status, first.err.count("Traceback")) == (0, 0)
-    folder = tmp_path / "language" / "figures"
+    folder = tmp_path / "long_short_alignment" / "figures"
     for name in ("finetune.png", "finetune_loss_4x.pdf", "finetune_loss_4x.csv", "finetune_runs.csv"):
         assert (folder / name).stat().st_size > 0
-    assert set(EVERY["finetune"].claims) == set(pd.read_csv(folder / "finetune_claims.csv")["claim"])
+    assert {f"long_short_alignment.{id}" for id in EVERY["finetune"].claims} == set(
+        pd.read_csv(folder / "finetune_claims.csv")["claim"]
+    )
     runs = pd.read_csv(folder / "finetune_runs.csv")
     assert len(runs) == len(EVERY["finetune"].arms)
     measured = ["loss_1x", "loss_4x", "calibrated_loss_4x", "accuracy_4x", "temperature", "sce"]
     assert np.isfinite(runs[[*measured, "perfect_loss_4x", "excess_loss_4x"]]).all(axis=None)
-    assert "language=hidden_markov" in first.out
-    report = (folder / "report.html").read_text()
+    assert "task=hidden_markov" in first.out
+    report = (folder.parent / "report.html").read_text()
     assert "Regularization with alpha 0.1 to 0.3" in report
     monkeypatch.setattr("synthlab.language.pretraining.train", lambda *_: pytest.fail("it was trained"))
-    again = invoke("language", *arguments, "replot=true")
+    again = invoke("experiments", *arguments, "replot=true")
     assert again.status == 0
     assert again.out == first.out
 
@@ -214,11 +222,11 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
         given += ["study.predictors.vary={model.width:[16]}"]
     if name == "scalar":
         given = [override for override in given if not override.startswith("evaluation.questions=")]  # it asks none
-    found = invoke("language", f"study={name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
+    found = invoke("experiments", f"long_short_alignment/{name}", *given, "seeds=1", "workers=1", f"results={tmp_path}")
     assert (found.status, found.err.count("Traceback")) == (0, 0)
-    folder = tmp_path / "language" / "figures"
+    folder = tmp_path / "long_short_alignment" / "figures"
     assert (folder / f"{name}.png").stat().st_size > 10_000
-    assert all(re.search(rf"^{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
+    assert all(re.search(rf"^long_short_alignment\.{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
     if name == "compute":
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
 
@@ -226,16 +234,17 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["study=table2"], "study=table2: unknown, did you mean table1?"),
+        (["long_short_alignment/table2"], "long_short_alignment/table2: unknown study, did you mean table1?"),
         (["alignment.beta=1"], "alignment.beta=1: unknown key; choose from alpha"),
-        (["language=text", "language.path=/nowhere"], "language.path=/nowhere: is not there"),
+        (["task=text", "task.path=/nowhere"], "path=/nowhere: is not there"),
         (["device=tpu"], "device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto"),
-        (["-m"], "-m: studies are not swept; give a grid: study=grid"),
+        (["-m"], "-m: studies are not swept; vary settings in a file of conf/study/"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
-    given = {"study": ["study=grid"], "": []}["" if any(a.startswith("study") for a in arguments) else "study"]
-    found = invoke("language", *given, *SMALL, f"results={tmp_path}", *arguments)
+    given = [] if arguments[0].startswith("long_short") else ["long_short_alignment/untrained"]
+    small = [override for override in SMALL if not override.startswith(("test_length", "evaluation.seq"))]
+    found = invoke("experiments", *given, *small, f"results={tmp_path}", *arguments)
     assert found.status == 2
     assert line in found.err
     assert "Traceback" not in found.err
@@ -394,7 +403,7 @@ def test_claims_about_ranges_within_and_distances_by_hand():
 
 
 def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
-    assert sorted(CLAIMS) == sorted(claim for study in EVERY.values() for claim in study.claims)
+    assert sorted(CLAIMS) == sorted(claim for name, study in EVERY.items() if name != "quick" for claim in study.claims)
     for claim in CLAIMS.values():
         assert claim.where
         assert claim.quantity
@@ -404,7 +413,7 @@ def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
 
 
 def test_losses_are_means_over_contexts():
-    record = execute(small("language=hidden_markov"))
+    record = execute(small("task=hidden_markov"))
     found, metrics = losses(record), record.metrics
     assert found["loss_1x"] == pytest.approx(metrics["loss"][:8].mean())
     assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())

@@ -36,7 +36,7 @@ def test_looking_inside_leaves_the_answers_as_they_are(name):
 
 
 def test_of_language_models_the_same():
-    for overrides in (["language=hidden_markov"], ["language=recall", "encoding=randomized"]):
+    for overrides in (["task=hidden_markov"], ["task=recall", "encoding=randomized"]):
         model = language(*overrides)
         tokens = torch.tensor([[3, 1, 0, 2, 5]])
         prediction, activations = model.run_with_cache(tokens)
@@ -46,7 +46,7 @@ def test_of_language_models_the_same():
 
 
 def test_text_is_shown_as_it_is_written():
-    model = language("language=text")
+    model = language("task=text")
     assert [model.token_text(byte) for byte in b"a \n"] == ["a", " ", "\\n"]
 
 
@@ -135,7 +135,7 @@ def test_pictures_in_one_line(tmp_path):
         model.plot_error("errors")
     with pytest.raises(InputError, match="sequence: there are 2; must be one"):
         model.plot_attention(torch.tensor([[0, 1], [1, 1]]))
-    assert language("language=hidden_markov").plot_error().axes[0].lines[0].get_ydata().size
+    assert language("task=hidden_markov").plot_error().axes[0].lines[0].get_ydata().size
 
 
 def test_long_sequences_have_labels_that_do_not_run_together():

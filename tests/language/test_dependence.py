@@ -23,7 +23,7 @@ from synthlab.training.execution import execute
 
 TOKENS = 16
 LEAKS = {"rolled"}
-SETTINGS = ["language=hidden_markov", "train_length=16", "language.vocabulary=16", "protocol.batch=1"]
+SETTINGS = ["task=hidden_markov", "train_length=16", "task.vocabulary=16", "protocol.batch=1"]
 
 
 def names(group: str) -> list[str]:

@@ -175,7 +175,7 @@ def changed(folder, target, **settings):
         ({"_attn_implementation": "kernels-community/flash-attn"}, "config._attn_implementation=kernels-.*: unknown k"),
         ({"quantization_config": {"quant_method": "fp8"}}, "config.quantization_config=.*fp8.*: unknown key"),
         ({"experts_implementation": "a/b"}, "config.experts_implementation=a/b: unknown key"),
-        ({"num_labels": "x\ny"}, "config.num_labels=x y: unknown key"),
+        ({"num_labels": "x\ny"}, r"config.num_labels=x\\ny: unknown key"),
         ({"dtype": "os"}, "config.dtype=os: must be 'float32', "),
         ({"dtype": "int8"}, "config.dtype=int8: must be 'float32', "),
         ({"use_cache": "no"}, "config.use_cache=no: must be a valid boolean"),

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 import torch
-from omegaconf import OmegaConf
 
-from synthlab.config.composition import conf_dir
+from support.configs import composed
+from synthlab.config.families import tasks_of
 from synthlab.errors import InputError
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
@@ -14,7 +14,7 @@ from synthlab.rng import stream
 
 
 def config(name: str) -> dict:
-    return OmegaConf.to_container(OmegaConf.load(conf_dir() / "language" / f"{name}.yaml"))
+    return composed(f"task={name}")["task"]
 
 
 def default(name: str) -> Language:
@@ -25,7 +25,7 @@ PREDICTED = [name for name in LANGUAGES if default(name).predict(torch.zeros(1, 
 
 
 def test_every_member_has_a_config_file_and_every_file_a_member():
-    assert {path.stem for path in (conf_dir() / "language").glob("*.yaml")} == set(LANGUAGES)
+    assert set(tasks_of("language")) == set(LANGUAGES)
     assert all(config(name)["name"] == name for name in LANGUAGES)
 
 
@@ -102,17 +102,17 @@ def test_by_default_a_hidden_state_is_known_better_up_to_sixty_four_tokens():
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("hidden_markov", {"stay": 1.5}, "language.stay=1.5: must be less than or equal to 1"),
-        ("hidden_markov", {"falloff": 0.0}, "language.falloff=0.0: must be greater than 0"),
-        ("hidden_markov", {"states": 0}, "language.states=0: must be greater than 0"),
-        ("recall", {"keys": 1}, "language.keys=1: must be greater than 1"),
-        ("recall", {"facts": 0.7, "questions": 0.6}, "language.facts=0.7: must be at most 1 - language.questions=0.6"),
-        ("recall", {"keys": 500, "values": 500}, "language.keys=500: .* 251016 tokens; must be at most 10000"),
-        ("text", {"bytes": 0}, "language.bytes=0: must be greater than 0"),
-        ("text", {"path": 7}, "language.path=7: must be a valid string"),
-        ("text", {"held_out": 1.0}, "language.held_out=1.0: must be less than 1"),
-        ("text", {"digest": "x"}, "language.digest=x: String should match pattern"),
-        ("text", {"pth": "x"}, "language.pth=x: unknown key, did you mean path"),
+        ("hidden_markov", {"stay": 1.5}, "task.stay=1.5: must be less than or equal to 1"),
+        ("hidden_markov", {"falloff": 0.0}, "task.falloff=0.0: must be greater than 0"),
+        ("hidden_markov", {"states": 0}, "task.states=0: must be greater than 0"),
+        ("recall", {"keys": 1}, "task.keys=1: must be greater than 1"),
+        ("recall", {"facts": 0.7, "questions": 0.6}, "task.facts=0.7: must be at most 1 - task.questions=0.6"),
+        ("recall", {"keys": 500, "values": 500}, "task.keys=500: .* 251016 tokens; must be at most 10000"),
+        ("text", {"bytes": 0}, "task.bytes=0: must be greater than 0"),
+        ("text", {"path": 7}, "task.path=7: must be a valid string"),
+        ("text", {"held_out": 1.0}, "task.held_out=1.0: must be less than 1"),
+        ("text", {"digest": "x"}, "task.digest=x: String should match pattern"),
+        ("text", {"pth": "x"}, "task.pth=x: unknown key, did you mean path"),
     ],
 )
 def test_bad_settings_are_refused(name, changes, message):

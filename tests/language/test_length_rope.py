@@ -46,11 +46,11 @@ def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_context_is_evaluated_as_a_text_of_its_own(name):
     overrides = [f"extension={name}", *(TRAINED[1:] if name == "clex" else ())]
-    ensemble, config = trained(*overrides, "language=hidden_markov")
-    language, member = LANGUAGES.build(config.language), Member(ensemble, 0)
+    ensemble, config = trained(*overrides, "task=hidden_markov")
+    language, member = LANGUAGES.build(config.task), Member(ensemble, 0)
     with torch.no_grad():
         found = by_context(member, language, config, ensemble.encoding.alike_up_to)
-        texts = language.draw(8, 33, stream(config.evaluation.seed, "evaluation"), held_out=True)
+        texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
         alone = [F.cross_entropy(member(texts[:, :k])[:, -1], texts[:, k]).item() for k in range(1, 33)]
         in_one = F.cross_entropy(member(texts[:, :-1]).mT, texts[:, 1:], reduction="none").mean(0)
     assert found["length"].tolist() == list(range(1, 33))

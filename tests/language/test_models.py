@@ -32,7 +32,7 @@ def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_makes_a_causal_model(encoding):
-    config = small(f"encoding={encoding}", "language=hidden_markov")
+    config = small(f"encoding={encoding}", "task=hidden_markov")
     model = Member(build_models([config]), 0)
     x = tokens(3, 9)
     positions = torch.arange(9).expand(3, 9)
@@ -47,7 +47,7 @@ def test_every_encoding_makes_a_causal_model(encoding):
 
 
 def test_models_side_by_side_answer_as_alone():
-    configs = [small(f"seed={seed}", "language=hidden_markov") for seed in range(2)]
+    configs = [small(f"seed={seed}", "task=hidden_markov") for seed in range(2)]
     x = tokens(3, 9)
     together = build_models(configs)(torch.stack((x, x)))
     for answer, config in zip(together, configs, strict=True):
@@ -55,7 +55,7 @@ def test_models_side_by_side_answer_as_alone():
 
 
 def test_positions_drawn_anew_are_those_of_the_whole_window():
-    config = small("encoding=randomized", "language=hidden_markov")
+    config = small("encoding=randomized", "task=hidden_markov")
     ensemble = build_models([config])
     assert torch.isfinite(WindowLoss(ensemble, [config], config.train_length)()).all()
     metrics, outputs = runs.evaluate_model(ensemble, 0, config)
@@ -64,18 +64,18 @@ def test_positions_drawn_anew_are_those_of_the_whole_window():
 
 
 def test_without_the_regularizer_the_loss_is_that_of_fresh_windows():
-    config = small("language=hidden_markov")
+    config = small("task=hidden_markov")
     ensemble = build_models([config])
-    language = LANGUAGES.build(config.language)
+    language = LANGUAGES.build(config.task)
     drawn = language.draw(config.protocol.batch, config.train_length, stream(config.seed, "training"))
     found = WindowLoss(ensemble, [config], config.train_length)()
     assert found.tolist() == [next_token_loss(ensemble(drawn[None])[0], drawn).item()]
 
 
 def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
-    config = small("language=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
+    config = small("task=hidden_markov", "alignment.windows=2", "alignment.alpha=0.3")
     ensemble = build_models([config])
-    drawn = LANGUAGES.build(config.language).draw(4, 16, stream(config.seed, "training"))
+    drawn = LANGUAGES.build(config.task).draw(4, 16, stream(config.seed, "training"))
     extra = int(torch.randint(1, 5, (), generator=stream(config.seed, "windows")))
     by_hand = aligned_loss(Member(ensemble, 0), drawn[:, : 8 + extra], 8, 0.3)
     assert WindowLoss(ensemble, [config], 8)().item() == pytest.approx(by_hand.total.item())
@@ -128,7 +128,7 @@ def test_an_extension_has_the_base_of_what_it_extends_but_for_eabf():
 
 
 def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
-    config = small("encoding=randomized", "encoding.span=40", "language=hidden_markov")
+    config = small("encoding=randomized", "encoding.span=40", "task=hidden_markov")
     ensemble = build_models([config])
     asked = []
 
@@ -137,16 +137,16 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
         with torch.no_grad():
             return ensemble(tokens[None])[0]
 
-    found = by_context(watched, LANGUAGES.build(config.language), config, doubled(config))
+    found = by_context(watched, LANGUAGES.build(config.task), config, doubled(config))
     assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
-    in_one = by_context(watched, LANGUAGES.build(config.language), config, ensemble.encoding.alike_up_to)
+    in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
 
 def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
     config = small("encoding=rope", "extension=yarn")
     assert config.extension["trained"] == 8
-    assert re.fullmatch("[0-9a-f]{16}", config.language["digest"])
+    assert re.fullmatch("[0-9a-f]{16}", config.task["digest"])
     assert small("extension=none").extension is None
     assert json.loads(json.dumps(config.model_dump())) == config.model_dump()
     assert config.seeded({"seed": 3}).seed == 3
@@ -179,12 +179,12 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
             ["encoding=learned", "encoding.table=20"],
             "encoding=learned: has 20 positions; texts of 32 tokens need as many",
         ),
-        (["language.path=/nowhere/at/all"], "language.path=/nowhere/at/all: is not there"),
+        (["task.path=/nowhere/at/all"], "task.path=/nowhere/at/all: is not there"),
         (
-            ["language.bytes=200"],
-            "language.path=null: has 20 bytes for tests, so windows must be at most as long, not 33",
+            ["task.bytes=200"],
+            "task.path=null: has 20 bytes for tests, so windows must be at most as long, not 33",
         ),
-        (["encoding=nope", "language.name=klingon"], "language=klingon: unknown; choose from"),
+        (["encoding=nope", "task.name=klingon"], "task=klingon: unknown; choose from"),
         (["train_length=1"], "train_length=1: must be greater than or equal to 2"),
         (["encoding=nope", "model.heads=3"], "model.heads=3: must divide model.width=16"),
     ],
@@ -195,7 +195,7 @@ def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
 
 
 def test_runs_repeat_to_the_last_bit_and_on_a_stack():
-    configs = [small("language=hidden_markov", "alignment.windows=2", f"alignment.alpha={a}") for a in (0.0, 0.5)]
+    configs = [small("task=hidden_markov", "alignment.windows=2", f"alignment.alpha={a}") for a in (0.0, 0.5)]
     assert configs[0].shape == configs[1].shape
     alone = [execute(config) for config in configs]
     assert execute(configs[0]).metrics.equals(alone[0].metrics)
@@ -213,10 +213,10 @@ def test_a_loss_that_explodes_is_recorded_as_diverged():
 
 
 def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
-    config = small("language=hidden_markov")
+    config = small("task=hidden_markov")
     metrics, outputs = runs.evaluate_model(build_models([config]), 0, config)
-    language = LANGUAGES.build(config.language)
-    texts = language.draw(8, 33, stream(config.evaluation.seed, "evaluation"), held_out=True)
+    language = LANGUAGES.build(config.task)
+    texts = language.draw(8, 33, stream(config.test_seed, "evaluation"), held_out=True)
     log_p = language.predict(texts[:, :-1])
     by_hand = -log_p.gather(-1, texts[:, 1:, None])[..., 0].mean(0)
     np.testing.assert_allclose(metrics["perfect"], by_hand)
@@ -226,11 +226,11 @@ def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
 
 def test_facts_are_asked_for_at_every_depth_and_length():
     _, outputs = runs.evaluate_model(
-        build_models([config := small("language=recall", "evaluation.lengths=[1,2.5]")]), 0, config
+        build_models([config := small("task=recall", "evaluation.lengths=[1,2.5]")]), 0, config
     )
     asked = {column for column in outputs if column.startswith("accuracy@")}
     assert asked == {f"accuracy@{length}@{depth}" for length in (8, 20) for depth in ("0", "0.25", "0.5", "0.75", "1")}
-    config = small("language=hidden_markov")
+    config = small("task=hidden_markov")
     assert not any(
         column.startswith("accuracy") for column in runs.evaluate_model(build_models([config]), 0, config)[1]
     )
@@ -239,8 +239,8 @@ def test_facts_are_asked_for_at_every_depth_and_length():
 @pytest.mark.slow
 def test_a_trained_model_approaches_the_perfect_predictor_of_the_chain():
     config = small(
-        *("language=hidden_markov", "language.states=4", "language.vocabulary=6", "language.stay=0.98"),
-        *("language.falloff=0.6", "train_length=32", "test_length=32", "evaluation.sequences=256", "encoding=nope"),
+        *("task=hidden_markov", "task.states=4", "task.vocabulary=6", "task.stay=0.98"),
+        *("task.falloff=0.6", "train_length=32", "test_length=32", "evaluation.sequences=256", "encoding=nope"),
         *("model.width=32", "model.depth=2", "protocol.steps=1500", "protocol.batch=16", "protocol.lr=3e-3"),
     )
     record = execute(config)

@@ -58,9 +58,9 @@ def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
         ("extension=pi", True),
         ("finetune.steps=3", True),
         ("alignment.alpha=0.5", True),
-        ("evaluation.seed=1", True),
+        ("test_seed=1", True),
         ("protocol.lr=0.1", False),
-        ("language=hidden_markov", False),
+        ("task=hidden_markov", False),
         ("seed=5", False),
     ],
 )

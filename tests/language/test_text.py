@@ -57,7 +57,7 @@ def test_by_default_the_text_is_pythons_own_library():
 def test_a_text_that_has_changed_is_refused(book):
     digest = text(book).completed()["digest"]
     assert text(book, digest=digest).completed() == {"digest": digest}
-    with pytest.raises(InputError, match=f"language.digest={'0' * 16}: .* has changed: .* now have {digest}"):
+    with pytest.raises(InputError, match=f"task.digest={'0' * 16}: .* has changed: .* now have {digest}"):
         text(book, digest="0" * 16)
 
 
@@ -70,7 +70,7 @@ def test_any_bytes_are_a_text(tmp_path):
 def test_windows_longer_than_the_part_are_refused(book):
     for held_out, length, kind in ((False, 90, "training"), (True, 10, "tests")):
         text(book).draw(1, length, stream(0, "training"), held_out)
-        with pytest.raises(InputError, match=f"language.path=.*: has {length} bytes for {kind}, .* not {length + 1}"):
+        with pytest.raises(InputError, match=f"task.path=.*: has {length} bytes for {kind}, .* not {length + 1}"):
             text(book).draw(1, length + 1, stream(0, "training"), held_out)
 
 
@@ -87,19 +87,19 @@ def test_files_that_are_too_short_are_refused(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as refused:
         text(path)
-    assert refused.value.lines[0].startswith(f"language.path={path}: ")
+    assert refused.value.lines[0].startswith(f"task.path={path}: ")
 
 
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("missing.txt", "language.path=missing.txt: is not there; must be a file"),
-        ("", "language.path=: is no file"),
-        ("/", "language.path=/: is no file"),
-        ("/dev/null", "language.path=/dev/null: is no file"),
-        ("x" * 5000, r"language.path=x+\.\.\.: File name too long; must be a file"),
-        ("a\nb", r"language.path='a\\nb': is not there"),
-        ("a\0b", r"language.path='a\\x00b': "),
+        ("missing.txt", "task.path=missing.txt: is not there; must be a file"),
+        ("", "task.path=: is no file"),
+        ("/", "task.path=/: is no file"),
+        ("/dev/null", "task.path=/dev/null: is no file"),
+        ("x" * 5000, r"task.path=x+\.\.\.: File name too long; must be a file"),
+        ("a\nb", r"task.path='a\\nb': is not there"),
+        ("a\0b", r"task.path='a\\x00b': "),
     ],
 )
 def test_what_is_no_file_is_refused_in_one_line(tmp_path, monkeypatch, path, message):

@@ -133,13 +133,13 @@ def test_without_facts_there_are_no_questions_about_them():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"links": 0.6}, "language.links=0.6: must be at most 1 - language.facts=0.2 - language.questions=0.3"),
-        ({"keys": 4}, "language.keys=4: must be at least language.values=2 and 3 more"),
+        ({"links": 0.6}, "task.links=0.6: must be at most 1 - task.facts=0.2 - task.questions=0.3"),
+        ({"keys": 4}, "task.keys=4: must be at least task.values=2 and 3 more"),
         (
             {"keys": 100},
-            "language.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000",
+            "task.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000",
         ),
-        ({"facts": 0.9}, "language.facts=0.9: must be at most 1 - language.questions=0.3"),
+        ({"facts": 0.9}, "task.facts=0.9: must be at most 1 - task.questions=0.3"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):
@@ -153,7 +153,7 @@ def test_a_text_has_room_for_the_link():
 
 
 def test_each_kind_is_measured_at_every_depth_and_length():
-    config = small("language=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
+    config = small("task=tracking", "evaluation.lengths=[0.1,2.5]", "evaluation.depths=[0,1]")
     _, outputs = family.evaluate_model(build_models([config]), 0, config)
     names = {"accuracy": 2, "answer_loss": 2, "needle": 2, "needle_loss": 2, "tracking": 3, "tracking_loss": 3}
     asked = {f"{name}@{length}@{depth}" for name, least in names.items() for length in (least, 20) for depth in (0, 1)}

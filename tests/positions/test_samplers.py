@@ -35,7 +35,7 @@ def test_the_config_group_has_every_sampler():
 def test_a_run_at_contiguous_positions_is_the_run_that_it_was_before_there_were_samplers():
     assert small("positions=contiguous").positions is None
     assert "positions" not in small().model_dump()
-    assert small().id == "c671c1deed2d4f99"
+    assert small("test_seed=2025").id == "c671c1deed2d4f99"
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -41,7 +41,7 @@ def recorded(configs, steps=2):
 def test_tokens_come_from_their_places_and_predict_the_next_of_the_window(settings):
     config = small(*settings)
     losses, (tokens, positions) = recorded([config])
-    language, sampler = LANGUAGES.build(config.language), SAMPLERS.build(config.positions)
+    language, sampler = LANGUAGES.build(config.task), SAMPLERS.build(config.positions)
     texts, places = stream(config.seed, "training"), stream(config.seed, "positions")
     for found, placed, loss in zip(tokens[:, 0], positions[:, 0], losses, strict=True):
         text = language.draw(4, sampler.text_length(8), texts)

@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from support.models import model
-from synthlab.metrics import METRICS, horizon
 from synthlab.models.layers import Member
 from synthlab.regression import evaluation
 from synthlab.regression.evaluation import evaluate, readouts
 from synthlab.regression.inputs import Bernoulli
+from synthlab.regression.measures import METRICS, horizon
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream

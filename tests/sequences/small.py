@@ -3,7 +3,6 @@
 from support.configs import composed
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import resolve
-from synthlab.studies.overrides import NOT_RUNS
 
 SMALL = [
     "train_length=4",
@@ -22,5 +21,5 @@ SMALL = [
 
 def small(*overrides: str) -> SequencesConfig:
     """The run that overrides of the small one describe."""
-    raw = composed(*SMALL, *overrides, name="sequences")
-    return resolve({key: value for key, value in raw.items() if key not in ("suite", *NOT_RUNS)})
+    task = [] if any(each.startswith("task=") for each in overrides) else ["task=majority"]
+    return resolve(composed(*SMALL, *task, *overrides))

@@ -10,8 +10,8 @@ from sequences.chomsky import REFERENCE, equations, expressions, stacks, value
 from sequences.test_problems import drawn, task
 
 from support.configs import composed
-from synthlab.config.composition import conf_dir
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.config.families import tasks_of
+from synthlab.sequences.tasks import PROBLEMS
 
 FIFTEEN = (
     *("even_pairs", "parity_check", "cycle_navigation", "modular_arithmetic"),
@@ -22,8 +22,8 @@ FIFTEEN = (
 
 
 def from_file(name: str):
-    """The task that a file of conf/problem describes."""
-    return PROBLEMS.build(composed(f"problem={name}", name="sequences")["problem"])
+    """The task that a file of conf/task describes."""
+    return PROBLEMS.build(composed(f"task={name}")["task"])
 
 
 def answer_to(problem, prompt: str) -> str:
@@ -61,7 +61,7 @@ def most_likely(probabilities: dict) -> float:
 
 
 def test_every_member_has_a_file_and_every_file_builds():
-    files = {path.stem for path in (conf_dir() / "problem").glob("*.yaml")}
+    files = set(tasks_of("sequences"))
     assert set(PROBLEMS) | set(FIFTEEN) <= files
     for name in files:
         from_file(name)

@@ -14,10 +14,11 @@ from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.construction import build_models, build_problem, default_bins
 from synthlab.sequences.evaluation import Scorer, by_bin, by_length
+from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.problems import PROBLEMS
 from synthlab.sequences.proportions import horizon, wilson
 from synthlab.sequences.stopping import EarlyStop
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.exactness import is_exact
 from synthlab.training.execution import execute, execute_together
@@ -25,17 +26,17 @@ from synthlab.training.execution import execute, execute_together
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_every_task_is_trained_and_tested(name):
-    record = execute(small(f"problem={name}", "protocol.steps=2"))
-    problem = build_problem(record.config.problem)
+    record = execute(small(f"task={name}", "protocol.steps=2"))
+    problem = build_problem(record.config.task)
     assert record.metrics["length"].tolist() == problem.lengths(1, 8)
-    assert list(record.metrics.columns) == ["length", *family.METRICS]
+    assert list(record.metrics.columns) == ["length", *METRICS]
     assert record.outputs["first"].tolist() == [record.config.train_from, 5]
     assert (record.metrics["exact"] <= record.metrics["tokens"] + 1e-12).all()
 
 
 def scorer_of(config, says) -> Scorer:
     """A scorer of whatever ``says`` puts out for the batch that is tested."""
-    problem, held = build_problem(config.problem), {}
+    problem, held = build_problem(config.task), {}
     draw = problem.batch
     problem.batch = lambda *given: held.setdefault("batch", draw(*given)) if held.clear() is None else None
 
@@ -56,7 +57,7 @@ def one_hot(problem, targets):
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_model_that_is_given_the_answer_scores_1(name):
-    config = small(f"problem={name}")
+    config = small(f"task={name}")
     metrics, outputs = by_length(scorer_of(config, one_hot), config)
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
@@ -68,7 +69,7 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
     ["majority", "parity", "parity_check", "sorted_or_not", "flip_flop", "even_pairs", "missing_duplicate_string"],
 )
 def test_a_constant_one_scores_chance(name):
-    config = small(f"problem={name}", "evaluation.sequences=1000")
+    config = small(f"task={name}", "evaluation.sequences=1000")
 
     def constant(problem, targets):
         says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
@@ -79,7 +80,7 @@ def test_a_constant_one_scores_chance(name):
 
 
 def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
-    config = small("problem=copy", "protocol.steps=60", "protocol.batch=16", "train_length=3", "test_length=3")
+    config = small("task=copy", "protocol.steps=60", "protocol.batch=16", "train_length=3", "test_length=3")
     record = execute_together([config], keep=[60])[0]
     model = TrainedSequences(record)
     problem, matched = model.problem, set()
@@ -97,7 +98,7 @@ def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
 
 
 def test_the_loss_is_that_of_scored_tokens():
-    config = small("problem=copy")
+    config = small("task=copy")
     ensemble = build_models([config])
     batch = next(iter(Examples(config)))
     logits = ensemble(batch.tokens[None])[0].log_softmax(-1)
@@ -113,10 +114,10 @@ def test_the_loss_is_that_of_scored_tokens():
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["problem=copy"],
+        ["task=copy"],
         *(
             pytest.param(each, marks=pytest.mark.slow)
-            for each in (["problem=tomita"], ["encoding=learned", "positions=offset"], ["encoding=randomized"])
+            for each in (["task=tomita"], ["encoding=learned", "positions=offset"], ["encoding=randomized"])
         ),
     ],
 )
@@ -173,7 +174,7 @@ def test_early_stop_keeps_the_model_and_records_the_step():
 
 def test_randomly_shifted_positions_reach_those_of_the_tests():
     config = small("encoding=learned", "positions=offset")
-    problem = build_problem(config.problem)
+    problem = build_problem(config.task)
     assert config.positions["factor"] * problem.width(4) >= problem.width(8)
     assert build_models([config]).encoding.longest() == 510
     assert MODELS["transformer"] is type(build_models([config]))
@@ -184,7 +185,7 @@ def test_bins_are_as_wide_as_the_training_lengths():
     assert default_bins(20, 50) == [[21, 40], [41, 50]]
     assert default_bins(20, 20) == []
     # 9 is the third bin, but (aa)* has no string of 9.
-    assert small("problem=aa_star", "train_length=4", "test_length=9").bins == [[5, 8]]
+    assert small("task=aa_star", "train_length=4", "test_length=9").bins == [[5, 8]]
 
 
 def test_intervals_and_horizon_by_hand():
@@ -199,8 +200,8 @@ def test_intervals_and_horizon_by_hand():
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
-        (["problem=sort", "problem.symbols=7"], "test_length=8: problem=sort has lengths from 1 to 7"),
-        (["problem=selective_copy", "train_length=3"], "train_length=3: problem=selective_copy has lengths from 4 on"),
+        (["task=sort", "task.symbols=7"], "test_length=8: task=sort has lengths from 1 to 7"),
+        (["task=selective_copy", "train_length=3"], "train_length=3: task=selective_copy has lengths from 4 on"),
         (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths, from train_from=3 on"),
         (["train_from=5"], "train_from=5: must be at most train_length=4"),
         (

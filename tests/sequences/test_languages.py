@@ -7,7 +7,7 @@ from itertools import pairwise, product
 import pytest
 import torch
 
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 
 def odd_after_odd(text: str) -> bool:

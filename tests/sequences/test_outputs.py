@@ -8,7 +8,7 @@ from sequences.small import small
 
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.outputs import Outputs
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.execution import execute
 
 SAID = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])
@@ -41,7 +41,7 @@ def test_without_training_lengths_there_is_no_shift():
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_what_is_wanted_is_a_distribution_wherever_a_task_asks(name):
-    problem = build_problem(small(f"problem={name}").problem)
+    problem = build_problem(small(f"task={name}").task)
     lengths = torch.tensor(problem.lengths(1, 8))
     batch = problem.batch(lengths, problem.width(8), torch.Generator().manual_seed(0))
     wanted = problem.wanted(batch)
@@ -53,7 +53,7 @@ def test_what_is_wanted_is_a_distribution_wherever_a_task_asks(name):
 
 
 def test_a_trained_model_is_tested_for_them():
-    record = execute(small("problem=copy", "protocol.steps=2"))
+    record = execute(small("task=copy", "protocol.steps=2"))
     assert record.metrics[["shift", "target_shift"]].apply(lambda part: part.between(0, 1)).all(axis=None)
     assert record.outputs is not None
     assert record.outputs[["shift", "target_shift"]].apply(lambda part: part.between(0, 1)).all(axis=None)

@@ -9,7 +9,7 @@ from sequences.chomsky import REFERENCE, SMALL
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
 # Tasks whose prompts of one length are all equally likely.
@@ -150,12 +150,12 @@ def test_of_mqar_only_the_values_are_asked_for():
 @pytest.mark.parametrize(
     ("member", "line"),
     [
-        ({"name": "mode", "symbols": 0}, "problem.symbols=0: must be 1 to 1000"),
-        ({"name": "sort", "symbols": 0}, "problem.symbols=0: must be 1 to 10000"),
-        ({"name": "sorted_or_not", "symbols": 1}, "problem.symbols=1: must be 2 to 10000"),
-        ({"name": "addition", "base": 1, "format": "plain", "hints": 9}, "problem.base=1: must be 2 to 1000"),
-        ({"name": "flip_flop", "ignore": 1.5}, "problem.ignore=1.5: must be 0 to 1"),
-        ({"name": "tomita", "number": 8}, "problem.number=8: must be 1 to 7"),
+        ({"name": "mode", "symbols": 0}, "task.symbols=0: must be 1 to 1000"),
+        ({"name": "sort", "symbols": 0}, "task.symbols=0: must be 1 to 10000"),
+        ({"name": "sorted_or_not", "symbols": 1}, "task.symbols=1: must be 2 to 10000"),
+        ({"name": "addition", "base": 1, "format": "plain", "hints": 9}, "task.base=1: must be 2 to 1000"),
+        ({"name": "flip_flop", "ignore": 1.5}, "task.ignore=1.5: must be 0 to 1"),
+        ({"name": "tomita", "number": 8}, "task.number=8: must be 1 to 7"),
     ],
 )
 def test_vocabularies_that_are_too_small_are_refused(member, line):

@@ -6,7 +6,7 @@ from sequences.small import small
 
 from synthlab.errors import InputError
 from synthlab.sequences.problem import share
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 
 def without_end(**of):
@@ -37,18 +37,18 @@ def test_lengths_and_chance_are_the_task_s_own():
 
 
 def test_a_run_names_the_task_within():
-    config = small("problem=without_end", "problem@problem.of=even_pairs")
-    assert config.problem == {"name": "without_end", "of": {"name": "even_pairs"}}
-    assert small("problem=without_end").problem["of"] == {"name": "reverse", "symbols": 2}
+    config = small("task=without_end", "task@task.of=even_pairs")
+    assert config.task == {"name": "without_end", "of": {"name": "even_pairs"}}
+    assert small("task=without_end").task["of"] == {"name": "reverse", "symbols": 2}
 
 
 @pytest.mark.parametrize(
     ("of", "line"),
     [
-        ({"name": "stack_manipulation"}, "problem.of=stack_manipulation: must have answers of one size"),
-        ({"name": "binary_addition"}, "problem.of=binary_addition: must have answers of one size"),
-        ({"name": "aa_star"}, "problem.of=aa_star: must be a task with answers, not a formal language"),
-        ({"name": "nonsense"}, "problem.of=nonsense: unknown"),
+        ({"name": "stack_manipulation"}, "task.of=stack_manipulation: must have answers of one size"),
+        ({"name": "binary_addition"}, "task.of=binary_addition: must have answers of one size"),
+        ({"name": "aa_star"}, "task.of=aa_star: must be a task with answers, not a formal language"),
+        ({"name": "nonsense"}, "task.of=nonsense: unknown"),
     ],
 )
 def test_tasks_whose_answers_have_no_given_length_are_refused(of, line):

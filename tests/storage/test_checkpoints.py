@@ -6,7 +6,7 @@ from synthlab.errors import InputError
 from synthlab.storage.checkpoints import checked_save, checked_step, is_weights, step_of, steps_to_keep, weights_name
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
-TUNED = ("language=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
+TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +45,8 @@ def test_steps_of_a_second_training_count_from_the_first():
     run = small(*TUNED, "finetune.steps=7")  # 4 steps, then 7, a point every 2
     assert list(run.checkpoints) == [6, 8, 10]
     assert steps_to_keep("checkpoints", run) == [6, 8, 11]
-    assert steps_to_keep("checkpoints", small("language=hidden_markov", "extension=yarn")) == [4]
-    assert steps_to_keep("checkpoints", small("language=hidden_markov")) == [2, 4]
+    assert steps_to_keep("checkpoints", small("task=hidden_markov", "extension=yarn")) == [4]
+    assert steps_to_keep("checkpoints", small("task=hidden_markov")) == [2, 4]
 
 
 @pytest.mark.parametrize("step", [0, -10, 5, 101, 110, True, 10.0, "10"])
@@ -60,7 +60,7 @@ def test_points_of_the_first_of_two_trainings_are_refused():
     with pytest.raises(InputError, match=r"^save=\[2\]: must be .* of the model that is tested: 6, 8 or 10$"):
         steps_to_keep([2], small(*TUNED, "finetune.steps=6"))
     with pytest.raises(InputError, match=r"that is tested: 4$"):
-        steps_to_keep([2], small("language=hidden_markov", "extension=yarn"))
+        steps_to_keep([2], small("task=hidden_markov", "extension=yarn"))
 
 
 def test_files_are_named_by_their_step():

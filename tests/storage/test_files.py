@@ -213,7 +213,7 @@ def test_a_command_refuses_memory_of_which_nothing_would_be_left(invoke, quick, 
     assert (outcome.status, outcome.err) == (2, line)
 
 
-@pytest.mark.parametrize("command", [["experiments", "figure=1"], ["theory"]])
+@pytest.mark.parametrize("command", [["experiments", "output_alignment/1"], ["theory"]])
 def test_what_draws_wants_a_folder(invoke, command):
     outcome = invoke(*command, "results=memory://x")
     line = "error: results=memory://x: must be a folder of this machine here\n"

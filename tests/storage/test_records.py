@@ -16,8 +16,8 @@ from support.records import CONFIG, final_weights, record, unmeasured, with_weig
 from synthlab import load_records
 from synthlab.analysis.record_list import Records
 from synthlab.errors import DamagedRecord, InputError
-from synthlab.metrics import METRICS
 from synthlab.regression.config import RunConfig
+from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record, status_of, status_with
 from synthlab.storage.store import Store
 
@@ -62,7 +62,7 @@ def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
 
 def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
     text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
-    assert text.splitlines()[-1] == "errors that are not numbers are left out (seed 1, 2)"
+    assert text.splitlines()[-1] == "values that are not numbers are left out (seed 1, 2)"
     assert "left out" not in str(Records([record(0), record(1)]))
 
 

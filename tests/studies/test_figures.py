@@ -6,12 +6,11 @@ import pytest
 
 from experiments.output_alignment.paper import PAPER
 from support.records import record
-from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
 from synthlab.studies.figures import Figure, Panel, drawn_data
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.presentation.plots import PLOTS
 
 SUM = {"title": "x", "vary": {"task": ["sum"]}}
 
@@ -25,7 +24,6 @@ def figure(panel: object) -> Figure:
 @pytest.mark.parametrize(
     ("panel", "message"),
     [
-        (SUM | {"metric": "msq"}, "metric=msq: unknown, did you mean mse"),
         (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, against, powers, heat"),
         ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
         ({"title": "x"}, "panels.a.vary: missing; must be given"),
@@ -43,6 +41,11 @@ def test_a_figure_file_with_a_mistake_is_refused(panel, message):
         figure(panel)
 
 
+def test_a_metric_that_the_runs_do_not_have_is_refused():
+    with pytest.raises(InputError, match=r"panels.a.metric=msq: unknown, did you mean mse\?"):
+        figure(SUM | {"metric": "msq"}).plan("mine", Overrides([]))
+
+
 @pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])
 def test_what_is_no_figure_is_refused(raw):
     with pytest.raises(InputError):
@@ -56,7 +59,7 @@ def test_a_name_that_leaves_the_folder_is_refused():
 
 def test_figures_and_panels_that_would_share_a_file_are_refused():
     raw = {"fig": {"title": "x", "panels": {"a_b": SUM}}, "figa": {"title": "x", "panels": {"_b": SUM}}}
-    with pytest.raises(InputError, match="figa_b: two studies or panels would be written to files of this name"):
+    with pytest.raises(InputError, match="two studies, panels or tables would be written to files named figa_b"):
         PAPER.studies(raw)
 
 
@@ -80,20 +83,20 @@ ENCODINGS = {"encoding": ["nope", "rope"]}
     ],
 )
 def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(settings, message):
-    overrides = Overrides("figure", RunConfig, compose([]), {})
-    with pytest.raises(InputError, match=re.escape(f"figure.mine.panels.a.plot.{message}")):
+    overrides = Overrides()
+    with pytest.raises(InputError, match=re.escape(f"study.mine.panels.a.plot.{message}")):
         figure({"title": "x"} | settings).plan("mine", overrides, seeds=1)
 
 
 def test_a_panel_says_what_its_series_were_tuned_to():
     panel = Panel(**SUM, tune={"protocol.lr": [1, 2]})
     found = [("protocol.lr=2", Series({"task": "sum"}, [record(0)]))]
-    assert set(drawn_data(panel, found, "")["tuned"]) == {"protocol.lr=2"}
+    assert set(drawn_data(panel, PLOTS.build(panel.plot), found, "")["tuned"]) == {"protocol.lr=2"}
 
 
 def test_the_arms_of_a_panel_are_series_of_their_own():
     mine = figure(SUM | {"arms": {"short": {"train_length": 5}, "long": {"train_length": 6}}})
-    plan = mine.plan("mine", Overrides("figure", RunConfig, compose([]), {}), seeds=1)
+    plan = mine.plan("mine", Overrides(), seeds=1)
     records = {config.id: record(0) for config in plan.configs}
     drawn = mine.results(plan, records, mine.evidence(plan, records), lambda _: None).panels["a"].data
     assert drawn["series"].unique().tolist() == ["arm=short task=sum", "arm=long task=sum"]

@@ -1,5 +1,6 @@
 """Grids of arms, and what the command line asks of their runs."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -8,22 +9,23 @@ import pytest
 
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.quick import QUICK
-from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.regression.config import RunConfig
+from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute
 
 
 @cache
-def base(*overrides: str) -> Composed:
-    return Composed(compose(list(overrides)), {given.split("=")[0]: given for given in overrides})
+def asked(*given: str) -> Overrides:
+    return Overrides(given)
 
 
 def cells(grid: Grid, *overrides: str, seeds: int = 1) -> list[Cell]:
-    return grid.cells("study.s", RunConfig, base(*overrides), range(seeds))
+    return grid.cells("study.s", asked(*overrides), range(seeds))
 
 
 def test_overrides_hold_for_every_run_and_are_refused_against_the_grid():
@@ -105,17 +107,12 @@ def test_what_does_not_belong_in_a_grid_is_refused(parts, message):
 
 
 def test_a_setting_of_a_group_outlives_the_choice_of_its_member_and_must_fit_it():
-    paper = base("protocol.steps=7").with_settings({"protocol": "paper"})["protocol"]
+    paper = asked("protocol.steps=7").base().with_settings({"protocol": "paper"})["protocol"]
     assert (paper["optimizer"], paper["steps"]) == ("sgd", 7)
     with pytest.raises(InputError, match="encoding.base=100.0: unknown key; choose from name"):
-        base("encoding=rope", "encoding.base=100.0").with_settings({"encoding": "nope"})
+        asked("encoding=rope", "encoding.base=100.0").base().with_settings({"encoding": "nope"})
     with pytest.raises(InputError, match="model.wdith=3: unknown key, did you mean width"):
-        base().with_settings({"model.wdith": 3})
-
-
-def asked(*given: str) -> Overrides:
-    by_key = {override.split("=")[0]: override for override in given}
-    return Overrides("study", LanguageConfig, compose([], name="language"), by_key)
+        asked().base().with_settings({"model.wdith": 3})
 
 
 @pytest.mark.parametrize(
@@ -131,16 +128,39 @@ def test_overrides_that_no_run_takes_account_of_are_refused(given, message):
         asked(given)
 
 
-def test_each_kind_of_runs_takes_account_of_what_it_has():
-    language = ("language=recall", "alignment.alpha=0.3")
+def test_runs_of_each_family_take_the_settings_that_they_have():
+    language = ("task=recall", "alignment.low=0.3")
     both = ("protocol.steps=7", "evaluation.sequences=9")
-    found = asked(*language, *both, "results=here", "seeds=2", "study.mine.seeds=3", "study.mine2.seeds=4")
-    assert found.text("mine", LanguageConfig) == " ".join([*language, *both, "study.mine.seeds=3"])
-    assert found.text("other", ScalarConfig) == " ".join(both)
-    assert found.base(ScalarConfig).config["protocol"]["steps"] == 7
-    found.check_all_heeded([ScalarConfig, LanguageConfig])
-    with pytest.raises(InputError, match="language=recall: no run of these has such a setting; leave it out"):
-        found.check_all_heeded([ScalarConfig])
+    found = asked(*language, *both, "study.mine.seeds=3", "study.mine2.seeds=4")
+    (text,) = Grid().cells("s", found, range(1), task="text")
+    (number,) = Grid(fixed={"task": "sum"}).cells("s", found, range(1), kind=ScalarConfig)
+    assert (text.configs[0].task["name"], text.configs[0].protocol.steps) == ("recall", 7)
+    assert (type(number.configs[0]), number.configs[0].protocol.steps) == (ScalarConfig, 7)
+    assert found.text("mine", text.configs) == " ".join([*language, *both, "study.mine.seeds=3"])
+    assert found.text("other", number.configs) == " ".join(both)
+    found.check_all_taken([*number.configs, *text.configs])
+    with pytest.raises(InputError, match="task=recall: no run of these has such a setting; leave it out"):
+        found.check_all_taken(number.configs)
+
+
+def test_a_study_may_have_runs_of_several_families():
+    found = cells(Grid(vary=[{"task": ["length", "copy", "text"]}]), "protocol.steps=7", "test_seed=3")
+    assert [type(cell.configs[0]) for cell in found] == [RunConfig, SequencesConfig, LanguageConfig]
+    assert {(config.protocol.steps, config.test_seed) for cell in found for config in cell.configs} == {(7, 3)}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("sedes=3", "sedes=3: unknown key, did you mean seeds?"),
+        ("protocol.stpes=3", "protocol.stpes=3: unknown key, did you mean steps?"),
+        ("alignment.alpha=1", "alignment.alpha=1: only tasks with the next token for an answer have it"),
+    ],
+)
+def test_a_setting_that_no_run_has_is_refused_with_the_nearest_name(given, message):
+    found = cells(Grid(), given)
+    with pytest.raises(InputError, match=re.escape(message)):
+        asked(given).check_all_taken(found[0].configs)
 
 
 def test_more_seeds_of_a_series_are_those_it_would_have_had():

@@ -198,7 +198,7 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
         ("", Series({"protocol.lr": 9.0}, [record(s, diverged_at=1) for s in range(3)])),
     ]
     panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
-    data = drawn_data(panel, found, "")
+    data = drawn_data(panel, PLOTS.build(panel.plot), found, "")
     note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
     assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
     [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))

@@ -55,27 +55,27 @@ class Page(HTMLParser):
 
 @pytest.mark.slow
 def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tmp_path):
-    arguments = [*as_overrides(QUICK), "test_length=20", "figure=1", "seeds=1", "workers=1", f"results={tmp_path}"]
-    outcome = invoke("experiments", *arguments)
+    arguments = [*as_overrides(QUICK), "test_length=20", "seeds=1", "workers=1", f"results={tmp_path}"]
+    outcome = invoke("experiments", "output_alignment/1", *arguments)
     assert outcome.status == 0
-    text = (tmp_path / "report.html").read_text()
+    text = (tmp_path / "output_alignment" / "report.html").read_text()
     page = Page(text)
     assert page.open == []
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
     assert not re.search(r"https?://|@import|url\(", text)
     words = "".join(page.text)
     for claim in ("1a", "1b", "1c", "1c+", "slow", "q"):
-        assert f"{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
+        assert f"output_alignment.{claim} (Figure 1, protocol.steps=4 protocol.batch=4 " in outcome.out
         assert CLAIMS[claim].statement in words
     for row in deviations(ABOUT.deviations):
         assert row["why"] in words
     for name in ("figure1a.csv", "figure1c_plus.csv"):
         assert f'download="{name}"' in text
     assert "protocol.steps" in words
-    assert "synthlab figures " in words
-    assert "figure=1 seeds=1" in words
-    table = pd.read_csv(tmp_path / "claims.csv")
-    assert set(table["claim"]) == {"1a", "1b", "1c", "1c+", "slow", "q"}
+    assert "synthlab study " in words
+    assert "output_alignment/1 protocol.steps=4" in words
+    table = pd.read_csv(tmp_path / "output_alignment" / "claims.csv")
+    assert set(table["claim"]) == {f"output_alignment.{id}" for id in ("1a", "1b", "1c", "1c+", "slow", "q")}
 
 
 def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):

@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment.paper import PAPER
-from support.configs import composed
 from support.records import record
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
@@ -23,7 +21,7 @@ from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Claims
 
 CLAIMS, BLANK = Claims[Evidence](), record()
-OVERRIDES = Overrides("figure", RunConfig, composed(), {})
+OVERRIDES = Overrides()
 IN_WORDS = {"where": "here", "statement": "Made up.", "quantity": "none", "why": "for tests"}
 # A panel in which NoPE's check is decided by five seeds and RoPE's by ten, and one that has RoPE's runs, too.
 OWN = {
@@ -88,7 +86,7 @@ def _(evidence: Evidence) -> list[Check]:
     return [Check("x", np.array([0.0, 1.0]), low=1.0, series=("rpoe",))]
 
 
-MINE = PAPER._replace(claims=CLAIMS)
+MINE = replace(PAPER, claims=CLAIMS)
 
 
 def planned(*claims: str, of: str = "a", **changes: object) -> Plan:
@@ -180,22 +178,23 @@ def test_a_claim_about_a_series_that_is_not_there_is_refused():
 
 def written(folder) -> dict[str, bytes]:
     """The figures, tables and report; the report's own command apart."""
-    files = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
-    return files | {"claims.csv": (folder / "claims.csv").read_bytes()}
+    files = {path.name: path.read_bytes() for path in (folder / "output_alignment" / "figures").iterdir()}
+    return files | {"claims.csv": (folder / "output_alignment" / "claims.csv").read_bytes()}
 
 
 @pytest.fixture
 def command(invoke, quick, tmp_path, monkeypatch):
-    """Call ``synthlab figures`` on the made-up figure and claims."""
+    """Call ``synthlab study`` on the made-up figure and claims."""
     monkeypatch.setattr("experiments.output_alignment.paper.PAPER", MINE)
     # Whether ensembles are exact is tested elsewhere, and takes longer than training these.
     monkeypatch.setattr("synthlab.sweeps.runs.exact_ensembles", lambda configs, _: [configs])
     panels = {"a": OWN["panels"]["a"] | {"claims": ["early", "late"]}}  # each is drawn, which takes time
-    (tmp_path / "conf" / "figure").mkdir(parents=True)
-    (tmp_path / "conf" / "figure" / "own.yaml").write_text(json.dumps({"own": OWN | {"panels": panels}}))
+    own = tmp_path / "conf" / "study" / "output_alignment"
+    own.mkdir(parents=True)
+    (own / "own.yaml").write_text(json.dumps({"own": OWN | {"panels": panels}}))
 
     def call(*arguments: str):
-        return invoke("experiments", "--config-dir", str(tmp_path / "conf"), *quick, "figure=own", *arguments)
+        return invoke("experiments", "--config-dir", str(tmp_path / "conf"), *quick, "output_alignment/own", *arguments)
 
     return call
 
@@ -207,14 +206,15 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     told = [line for line in first.err.splitlines() if line.startswith("seeds=auto: ")]
     assert told[0] == "seeds=auto: every series begins with 5 seeds; runs to train: 10"
     assert re.fullmatch(
-        r"seeds=auto: late not decided; owna: rope get 10 seeds; runs to train: 5, about \d+ s", told[1]
+        r"seeds=auto: output_alignment\.late not decided; owna: rope get 10 seeds; runs to train: 5, about \d+ s",
+        told[1],
     )
     assert len(told) == 2
     assert first.out.splitlines()[-1] == "seeds=auto: no check is undecided"
     assert len(list((tmp_path / "runs").iterdir())) == 15
-    drawn = pd.read_csv(tmp_path / "figures" / "owna.csv")
+    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "owna.csv")
     assert {name: set(rows["seeds"]) for name, rows in drawn.groupby("series")} == {"nope": {5}, "rope": {10}}
-    assert pd.read_csv(tmp_path / "claims.csv")["seeds"].tolist() == [5, 5, 10]
+    assert pd.read_csv(tmp_path / "output_alignment" / "claims.csv")["seeds"].tolist() == [5, 5, 10]
 
     before = written(tmp_path)
     monkeypatch.setattr("synthlab.sweeps.sweep.train_and_record", lambda *_, **__: pytest.fail("it was trained"))
@@ -234,8 +234,9 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
 
 @pytest.mark.slow
 def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
-    found = command("first_seed=100", "figure.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
-    assert found.out.splitlines()[-1] == "seeds=auto: still undecided: never"
-    assert re.search(r"^never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold\b", found.out, re.MULTILINE)
+    found = command("first_seed=100", "study.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
+    assert found.out.splitlines()[-1] == "seeds=auto: still undecided: output_alignment.never"
+    word = r"^output_alignment\.never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold\b"
+    assert re.search(word, found.out, re.MULTILINE)
     kept = [json.loads((run / "config.json").read_text())["seed"] for run in (tmp_path / "runs").iterdir()]
     assert sorted(kept) == list(range(100, 120))

@@ -12,9 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as MatplotlibFigure
 
 from support.records import record
-from synthlab.config.composition import compose
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
 from synthlab.storage.records import Record
 from synthlab.studies.figures import Figure, Panel, drawn_data
 from synthlab.studies.overrides import Overrides
@@ -91,7 +89,7 @@ def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
     for lost in (made(log_error, 0, 0, 0), made(0, 0, 0, 0, diverged_at=1)):
         panel = Panel(title="x", vary={"task": ["sum"]}, plot={"name": "spread", "lengths": [2, 5]})
         found = [("", one) for one in [*runs[:-1], runs[-1]._replace(records=[lost])]]
-        drawn = drawn_data(panel, found, "")
+        drawn = drawn_data(panel, PLOTS.build(panel.plot), found, "")
         assert drawn[["share", "low", "high", "deviation"]].isna().all(axis=None)
         assert ("(1 diverged)" in drawn["left_out"].iloc[0]) == (lost.diverged_at is not None)
         assert legend_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]
@@ -127,5 +125,5 @@ CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
 def test_a_grid_that_does_not_cross_the_seeds_is_refused_before_training(vary, lengths, message):
     panel = {"title": "x", "vary": vary, "plot": {"name": "spread", "lengths": lengths}}
     figure = Figure(title="x", panels={"a": panel})
-    with pytest.raises(InputError, match=re.escape(f"figure.mine.panels.a.plot.{message}")):
-        figure.plan("mine", Overrides("figure", RunConfig, compose([]), {}), seeds=2)
+    with pytest.raises(InputError, match=re.escape(f"study.mine.panels.a.plot.{message}")):
+        figure.plan("mine", Overrides(), seeds=2)

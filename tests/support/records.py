@@ -8,8 +8,8 @@ import pandas as pd
 
 from support.configs import config
 from synthlab.config.base import Config
-from synthlab.metrics import METRICS
 from synthlab.regression.construction import resolve
+from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel

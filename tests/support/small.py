@@ -3,7 +3,6 @@
 from support.configs import composed
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import resolve
-from synthlab.studies.overrides import NOT_RUNS
 
 SMALL = [
     "train_length=8",
@@ -21,5 +20,5 @@ SMALL = [
 
 def small(*overrides: str) -> LanguageConfig:
     """The language model that overrides of the small one describe."""
-    raw = composed(*SMALL, *overrides, name="language")
-    return resolve({key: value for key, value in raw.items() if key not in ("study", *NOT_RUNS)})
+    task = [] if any(each.startswith("task=") for each in overrides) else ["task=text"]
+    return resolve(composed(*SMALL, *task, *overrides))

@@ -7,7 +7,7 @@ from synthlab.models.encodings.plain import NoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.positions.samplers import Contiguous
 from synthlab.regression.tasks import Length
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 
 
 class Odd(BaseException):

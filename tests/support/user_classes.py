@@ -13,7 +13,7 @@ from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
 from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
-from synthlab.sequences.problems import PROBLEMS
+from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sweeps.trackers.base import Track, Tracker
 
 

@@ -26,8 +26,8 @@ RUNS = {
     "regression": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
     "linear": lambda seed: config(*CURVE, "model=linear", "model.head_dim=2", f"seed={seed}"),
     "scalar": lambda seed: ScalarConfig.of(config(*CURVE, f"seed={seed}")),
-    "language": lambda seed: small("language=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
-    "fine-tuned": lambda seed: small("language=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
+    "language": lambda seed: small("task=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
+    "fine-tuned": lambda seed: small("task=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
 }
 
 
@@ -230,7 +230,7 @@ def test_a_step_that_some_run_has_not_is_refused_before_any_is_trained(tmp_path,
     words = {
         "synthlab": ("synthlab", *quick),
         "-m": ("synthlab", *quick, "-m", "protocol.steps=4,6"),
-        "experiments": ("experiments", *quick, "figure='5'", "seeds=1"),
+        "experiments": ("experiments", *quick, "output_alignment/5", "seeds=1"),
     }
     outcome = invoke(*words[program], "save=[6]")
     assert (outcome.status, outcome.out) == (2, "")
@@ -253,7 +253,7 @@ def test_a_sweep_keeps_the_checkpoints_of_all_its_runs(invoke, quick, tmp_path, 
 
 @pytest.mark.slow
 def test_a_figure_keeps_the_checkpoints_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "figure='5'", "seeds=1", "save=checkpoints")
+    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=checkpoints")
     assert outcome.status == 0, outcome.err
     runs = list((tmp_path / "runs").iterdir())
     assert len(list(tmp_path.glob("runs/*/weights-2.safetensors"))) == len(runs) > 1

@@ -17,7 +17,9 @@ from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
 FIGURE = ["-m", "experiments", "figure=1", "seeds=1", "protocol.steps=200"]
-SWEEP = ["-m", "synthlab", "-m", "task=mean,length", "encoding=nope,rope,alibi", "seed=range(3)", "protocol.steps=300"]
+# One task of each family.
+SWEEP = ["-m", "synthlab", "-m", "task=length,copy,text", "encoding=nope,rope", "seed=range(3)", "protocol.steps=150"]
+SWEEP += ["model.width=16", "model.depth=1", "model.heads=2"]
 RUNS = {"figure": 13, "sweep": 18}
 
 
@@ -144,7 +146,7 @@ def test_a_sweep_whose_worker_is_killed_goes_on_to_the_same_end(tmp_path, undist
 @pytest.mark.slow
 @needs_proc
 def test_a_run_that_kills_its_workers_is_given_up_and_takes_no_other_with_it(tmp_path):
-    process = start(tmp_path, "sweep", "task.name=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1")
+    process = start(tmp_path, "sweep", "task=mean,support.user_classes:Deadly", "encoding=nope", "seed=0,1")
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     assert "2 done, 2 failed, 0 skipped, 0 left" in errors

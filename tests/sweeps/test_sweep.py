@@ -303,7 +303,7 @@ def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_p
         if each["task"] == "mean":
             each |= {"status": "diverged", "relative_error": float("nan")}
     assert list(ranked(rows)["task"]) == ["sum", "length", "mean"]
-    assert "diverged" in render(ranked(rows))
+    assert "diverged" in render({"regression": ranked(rows)})
 
 
 @pytest.mark.slow

@@ -21,8 +21,8 @@ from omegaconf import OmegaConf
 from support.configs import config
 from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS, horizon
 from synthlab.regression.construction import resolve
+from synthlab.regression.measures import METRICS, horizon
 from synthlab.storage.records import Record
 from synthlab.sweeps.trackers import TRACKERS, Followed, tracker_of
 from synthlab.sweeps.trackers.base import Track, Tracker, outcome

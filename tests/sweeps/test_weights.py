@@ -185,7 +185,7 @@ def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
 
 
 def test_runs_of_other_families_are_kept_too(tmp_path):
-    runs = [small("language=hidden_markov", f"seed={seed}") for seed in (0, 1)]
+    runs = [small("task=hidden_markov", f"seed={seed}") for seed in (0, 1)]
     runs.append(ScalarConfig.of(config("model.width=8")))
     for made in ensure(runs, Store(tmp_path, "weights"), progress=False):
         again = with_weights(made, None).model().module.state_dict()
@@ -213,7 +213,7 @@ def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
             match="^save=.*: must be (a text, a list of|weights or checkpoints, or a list of steps)",
         ):
             synthlab.run(results=tmp_path, save=odd)
-    for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("figure='1'",))):
+    for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("output_alignment/1",))):
         outcome = invoke(program, *quick, *more, "save=all")
         assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")
     assert not (tmp_path / "runs").exists()
@@ -246,7 +246,7 @@ def test_the_jobs_of_a_launcher_keep_weights(invoke, quick, tmp_path, launcher):
 
 @pytest.mark.slow
 def test_a_figure_keeps_the_weights_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "figure='5'", "seeds=1", "save=weights")
+    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=weights")
     assert outcome.status == 0, outcome.err
     runs = list((tmp_path / "runs").iterdir())
     assert len(list(tmp_path.glob(f"runs/*/{WEIGHTS}"))) == len(runs) > 1

@@ -47,9 +47,9 @@ def test_a_sweep_over_devices_is_refused_before_any_training(invoke, quick, tmp_
     assert not list(tmp_path.glob("runs/*"))
 
 
-@pytest.mark.parametrize("program", ["synthlab", "experiments"])
-def test_an_unknown_device_is_refused_in_one_line(invoke, quick, tmp_path, program):
-    refused = invoke(program, "device=tpu", *quick)
+@pytest.mark.parametrize("words", [("synthlab",), ("experiments", "output_alignment/1")])
+def test_an_unknown_device_is_refused_in_one_line(invoke, quick, tmp_path, words):
+    refused = invoke(*words, "device=tpu", *quick)
     assert (refused.status, refused.err) == (
         2,
         "error: device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto\n",

@@ -41,12 +41,12 @@ KINDS = [
     ["encoding.name=support.user_classes:Idle"],
 ]
 LANGUAGES = [
-    ["language=hidden_markov"],
-    ["language=recall", "encoding=randomized"],
-    ["language=hidden_markov", "extension=yarn"],
-    ["language=hidden_markov", "extension=pi", "finetune.steps=2", "alignment.windows=2", "alignment.alpha=0.1"],
+    ["task=hidden_markov"],
+    ["task=recall", "encoding=randomized"],
+    ["task=hidden_markov", "extension=yarn"],
+    ["task=hidden_markov", "extension=pi", "finetune.steps=2", "alignment.windows=2", "alignment.alpha=0.1"],
     [
-        "language=hidden_markov",
+        "task=hidden_markov",
         "extension=dual_chunk",
         "finetune.steps=2",
         "pattern=shifted",
@@ -173,7 +173,7 @@ def test_language_models_are_kept_and_trained_again_alike(overrides):
 
 
 def test_text_is_given_as_text():
-    model = kept(small("language=text"))[0].model()
+    model = kept(small("task=text"))[0].model()
     texts = model.predict(["def f", "(é"])
     torch.testing.assert_close(texts.output[1:], model.predict(torch.tensor([[40, 195, 169]])).output)
     torch.testing.assert_close(model.predict(text for text in ["def f", "(é"]).output, texts.output)

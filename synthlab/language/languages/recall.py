@@ -31,14 +31,14 @@ class Recall(Language):
 
     def __init__(self, keys: Several, values: Several, fillers: Many, facts: Probability, questions: Probability):
         if facts + questions > 1:
-            raise InputError(f"language.facts={facts:g}: must be at most 1 - language.questions={questions:g}")
+            raise InputError(f"task.facts={facts:g}: must be at most 1 - task.questions={questions:g}")
         self.first_question = keys * values
         self.first_answer = self.first_question + keys
         self.first_filler = self.first_answer + values
         self.vocabulary = self.first_filler + fillers
         if self.vocabulary > TOKENS:
             raise InputError(
-                f"language.keys={keys}: with language.values={values} and language.fillers={fillers} makes "
+                f"task.keys={keys}: with task.values={values} and task.fillers={fillers} makes "
                 f"{self.vocabulary} tokens; must be at most {TOKENS}"
             )
         self.keys, self.values, self.fillers = keys, values, fillers

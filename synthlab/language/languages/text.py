@@ -39,14 +39,14 @@ class Text(Language):
         content = _content(path, bytes)
         if digest not in (None, content.digest):
             raise InputError(
-                f"language.digest={digest}: must be that of the text, which has changed: the first {len(content.text)} "
-                f"bytes of language.path={_named(path)} now have {content.digest}; null takes them as they are"
+                f"task.digest={digest}: must be that of the text, which has changed: the first {len(content.text)} "
+                f"bytes of task.path={_named(path)} now have {content.digest}; null takes them as they are"
             )
         kept = round(len(content.text) * held_out)
         if not 1 < kept < len(content.text) - 1:
             raise InputError(
-                f"language.path={_named(path)}: must have two bytes or more for training and as many for tests; "
-                f"language.held_out={held_out:g} of {len(content.text)} bytes leaves {len(content.text) - kept} and "
+                f"task.path={_named(path)}: must have two bytes or more for training and as many for tests; "
+                f"task.held_out={held_out:g} of {len(content.text)} bytes leaves {len(content.text) - kept} and "
                 f"{kept}"
             )
         self.path, self.digest = path, content.digest
@@ -57,7 +57,7 @@ class Text(Language):
         part = self.parts[held_out]
         if length > len(part):
             raise InputError(
-                f"language.path={_named(self.path)}: has {len(part)} bytes for {'tests' if held_out else 'training'}, "
+                f"task.path={_named(self.path)}: has {len(part)} bytes for {'tests' if held_out else 'training'}, "
                 f"so windows must be at most as long, not {length}"
             )
         starts = torch.randint(len(part) - length + 1, (batch, 1), generator=generator)
@@ -112,7 +112,7 @@ def _file(path: str) -> Path:
 
 def _refused(path: str | None, reason: str) -> InputError:
     return InputError(
-        f"language.path={_named(path)}: {reason}; must be a file of text, or null for the modules of Python's library"
+        f"task.path={_named(path)}: {reason}; must be a file of text, or null for the modules of Python's library"
     )
 
 

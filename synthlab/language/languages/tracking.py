@@ -36,19 +36,18 @@ class Tracking(Recall):
         super().__init__(keys, values, fillers, facts, questions)
         if facts + questions + links > 1:
             raise InputError(
-                f"language.links={links:g}: must be at most 1 - language.facts={facts:g} - "
-                f"language.questions={questions:g}"
+                f"task.links={links:g}: must be at most 1 - task.facts={facts:g} - task.questions={questions:g}"
             )
         if keys < values + SPARE:
             raise InputError(
-                f"language.keys={keys}: must be at least language.values={values} and {SPARE} more, so that any text "
+                f"task.keys={keys}: must be at least task.values={values} and {SPARE} more, so that any text "
                 f"has keys to link"
             )
         self.first_link = self.vocabulary
         self.vocabulary += keys**2
         if self.vocabulary > TOKENS:
             raise InputError(
-                f"language.keys={keys}: makes {keys**2} links, and with the others {self.vocabulary} tokens; must be "
+                f"task.keys={keys}: makes {keys**2} links, and with the others {self.vocabulary} tokens; must be "
                 f"at most {TOKENS}"
             )
         self.link_rate = links

@@ -25,7 +25,7 @@ class FlipFlop(OneAnswer):
 
     def __init__(self, ignore: float):
         if not 0 <= ignore <= 1:
-            raise InputError(f"problem.ignore={ignore:g}: must be 0 to 1")
+            raise InputError(f"task.ignore={ignore:g}: must be 0 to 1")
         self.ignore = ignore
 
     @property

@@ -103,7 +103,7 @@ class Tomita(RegularLanguage):
 
     def __init__(self, number: int):
         if number not in TOMITA:
-            raise InputError(f"problem.number={number}: must be 1 to {len(TOMITA)}")
+            raise InputError(f"task.number={number}: must be 1 to {len(TOMITA)}")
         self.number = number
 
     @property

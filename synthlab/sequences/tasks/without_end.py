@@ -25,15 +25,15 @@ class WithoutEnd(AnswerTask):
     source = "Delétang et al., 2022, arXiv 2207.02098: answers are read from as many empty places as they have symbols"
 
     def __init__(self, of: Mapping[str, Any]):
-        from synthlab.sequences.problems import PROBLEMS  # which has this class, too
+        from synthlab.sequences.tasks import PROBLEMS  # which has this class, too
 
-        task = PROBLEMS.build(of, field="problem.of")
+        task = PROBLEMS.build(of, field="task.of")
         if not isinstance(task, AnswerTask):
-            raise InputError(f"problem.of={of['name']}: must be a task with answers, not a formal language")
+            raise InputError(f"task.of={of['name']}: must be a task with answers, not a formal language")
         for length in task.lengths(task.shortest, task.shortest + PROBED):
             drawn = task.draw(torch.full((DRAWS,), length), torch.Generator().manual_seed(0))
             if len(drawn.answer_sizes.unique()) > 1:
-                raise InputError(f"problem.of={of['name']}: must have answers of one size to prompts of one length")
+                raise InputError(f"task.of={of['name']}: must have answers of one size to prompts of one length")
         self.of, self.symbols = task, task.symbols
 
     @property

@@ -114,7 +114,7 @@ def forest(verdict: Verdict) -> str:
         return ""
     panels, right = list(_panels(verdict.checks)), LEFT + WIDTH
     sizes = {"left": LEFT, "right": right, "width": right + ANSWER, "height": panels[-1].end, "line": LINE}
-    return _picture().render(claim=verdict.claim.id, panels=panels, **sizes)
+    return _picture().render(claim=verdict.claim.name, panels=panels, **sizes)
 
 
 @cache

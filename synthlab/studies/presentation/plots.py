@@ -6,18 +6,24 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines, style_of
+from synthlab.analysis.measured import metric_of
 from synthlab.analysis.tables import curves, over_seeds
+from synthlab.config.families import families, kind_of_family
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
-from synthlab.metrics import METRICS
+from synthlab.metrics import Metric
 from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
 from synthlab.studies.presentation.heat import Heat
-from synthlab.studies.presentation.inside import Inside
 from synthlab.studies.presentation.spread import Spread
 
 # The named maps that are powers, or a limit of powers; and where on the axis the others stand.
 EXPONENTS, BESIDE = {"identity": 1.0, "sqrt": 0.5, "log": 0.0, "rsqrt": -0.5, "reciprocal": -1.0}, 1.75
+
+
+def _metric(drawn: pd.DataFrame) -> Metric:
+    """Return the metric that is drawn."""
+    return metric_of(map(kind_of_family, families()), drawn["metric"].iloc[0])
 
 
 class Curves(Plot):
@@ -28,7 +34,7 @@ class Curves(Plot):
         return curves(runs, metric, runs["series"])
 
     def draw(self, axes, drawn):
-        draw_curves(axes, drawn, drawn["metric"].iloc[0])
+        draw_curves(axes, drawn, _metric(drawn))
 
     def note(self, drawn):
         ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
@@ -82,7 +88,7 @@ class Against(Plot):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.set_xlabel(SYMBOLS.get(self.x, self.x))
-        axes.set_ylabel(f"{METRICS[drawn['metric'].iloc[0]]}{self._single()}")
+        axes.set_ylabel(f"{_metric(drawn).meaning}{self._single()}")
 
     def _others(self, series: Series, length: int) -> dict[str, Any]:
         others = {key: value for key, value in series.chosen.items() if key != self.x}
@@ -135,7 +141,7 @@ class Powers(Plot):
         top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
         axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
         axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
-        axes.set_ylabel(METRICS[drawn["metric"].iloc[0]])
+        axes.set_ylabel(_metric(drawn).meaning)
 
 
 PLOTS = Registry(
@@ -147,7 +153,6 @@ PLOTS = Registry(
         "against": Against,
         "powers": Powers,
         "heat": Heat,
-        "inside": Inside,
         "spread": Spread,
     },
 )

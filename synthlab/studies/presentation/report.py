@@ -87,7 +87,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
 def stated(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """``verdict_table``, and in its column ``says`` what each claim says."""
     verdicts = list(verdicts)
-    says = {verdict.claim.id: verdict.claim.statement for verdict in verdicts}
+    says = {verdict.claim.name: verdict.claim.statement for verdict in verdicts}
     return verdict_table(verdicts).assign(says=lambda checks: checks["claim"].map(says))
 
 
@@ -98,7 +98,7 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
         reason = "; ".join(verdict.missing) or verdict.counts
         beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
         lines.append(
-            f"{verdict.claim.id} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
+            f"{verdict.claim.name} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
         )
         lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
@@ -187,7 +187,7 @@ def wanted(check: Check) -> str:
 
 def _rows(verdict: Verdict) -> list[dict[str, Any]]:
     claim = verdict.claim
-    common = {"claim": claim.id, "figure": verdict.figure, "verdict": verdict.word}
+    common = {"claim": claim.name, "figure": verdict.figure, "verdict": verdict.word}
     if verdict.fit:
         common |= dict(zip(OF_RUNS, verdict.fit[:4], strict=True))
     if verdict.scales:

@@ -11,12 +11,12 @@ from matplotlib.ticker import PercentFormatter
 
 from synthlab.analysis.curves import style_of
 from synthlab.analysis.variance import NONE, Factors, Share, shares
+from synthlab.config.base import Config
 from synthlab.errors import InputError
-from synthlab.regression.config import RunConfig
 from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
 
-SEEDS = RunConfig.SEEDS[1:]  # of weights, data and tests: the axes of the design
+SEEDS = Config.SEEDS[1:]  # of weights, data and tests: the axes of the design
 # Sets of these axes, by what they are called. What the tests do to one model and not to another is a source of its own.
 SOURCES: dict[str, Sequence[Factors]] = {
     "weights": [(0,)],

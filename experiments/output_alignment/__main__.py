@@ -1,0 +1,26 @@
+"""``synthlab figures``: short for synthlab study output_alignment, with figure=1 for output_alignment/1."""
+
+import re
+import sys
+
+from experiments.papers import papers
+from synthlab.cli import studies
+from synthlab.cli.arguments import refuse
+
+
+def main() -> None:
+    words, study = [], "output_alignment"
+    for word in sys.argv[1:]:
+        key, _, value = word.partition("=")
+        if key == "paper":
+            refuse(f"{word}: papers are studies now; give synthlab study {value}")
+        if key == "figure":
+            study = f"output_alignment/{value}"
+        else:
+            words.append(re.sub(r"^(\+*)figure\.", r"\1study.", word))
+    sys.argv[1:] = words if {"-h", "--help", "-sc"} & set(words) else [study, *words]
+    studies.main(papers())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,20 @@
+"""The paper's figures: errors of models of tasks with a number for an answer, and what these models compute inside."""
+
+from typing import cast
+
+from experiments.output_alignment.inside import Inside
+from synthlab.config.registry import Registry
+from synthlab.regression.baseline import constant_loss
+from synthlab.regression.config import RunConfig
+from synthlab.studies.figures import Figure
+from synthlab.studies.presentation.drawing import Plot
+from synthlab.studies.presentation.plots import PLOTS
+
+
+class NumberFigure(Figure):
+    """A figure of which a run fits if its training loss is at most ``fit`` times that of the best constant answer."""
+
+    plots = Registry("plot", Plot, {**PLOTS, "inside": Inside})
+
+    def level(self, config):
+        return self.fit and self.fit * constant_loss(cast(RunConfig, config))  # these tasks have no other kind of runs

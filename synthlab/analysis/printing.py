@@ -1,0 +1,163 @@
+"""Records in print: what was run, metrics at a few lengths, chance, the horizon. A block for each family."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from synthlab.analysis.conditions import as_text
+from synthlab.analysis.measured import groups_of
+from synthlab.analysis.tables import curves, distinct, follows_seed, labelled, table, with_followers
+from synthlab.config.base import Config
+from synthlab.metrics import Metric
+from synthlab.storage.records import Record
+
+
+def by_family(records: Sequence[Record]) -> list[list[Record]]:
+    """Return the records in lists of those that are measured alike."""
+    blocks: dict[int, list[Record]] = {}
+    for record in records:
+        blocks.setdefault(id(record.config.measures()), []).append(record)
+    return list(blocks.values())
+
+
+def summary(records: Sequence[Record]) -> pd.DataFrame:
+    """Return the primary metric at a few lengths, a row for each, a column for each series: the median over seeds. Of
+    several families, a column is called by the metric and the series."""
+    frames = {}
+    for block in by_family([record for record in records if record.diverged_at is None]):
+        primary = block[0].config.measures().primary
+        frames[primary] = _summary(block)
+    if len(frames) > 1:
+        return pd.concat(frames, axis="columns", names=["metric"]).sort_index()
+    return next(iter(frames.values()), pd.DataFrame())
+
+
+def shown_lengths(train_length: int, test_length: int) -> list[int]:
+    """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
+    multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
+    return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
+
+
+def render(records: Sequence[Record]) -> str:
+    """Return the records in a few lines of text for each family: what was run, metrics by length, what diverged."""
+    return "\n\n".join(map(_block, by_family(records))) or "no records"
+
+
+def _block(records: Sequence[Record]) -> str:
+    lines = [_headline(records)]
+    finished = [record for record in records if record.diverged_at is None]
+    if finished:
+        lines += _one(finished[0]) if len(records) == 1 else _many(finished)
+    lines += [
+        f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
+        f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
+        for record in records
+        if record.diverged_at is not None
+    ]
+    return "\n".join(lines)
+
+
+def _headline(records: Sequence[Record]) -> str:
+    flat = with_followers(pd.DataFrame([record.settings() for record in records]))
+    groups = groups_of({type(record.config): None for record in records})
+    values = {name: as_text(flat[name].iloc[0]) for name in groups if name in flat and distinct(flat[name]) == 1}
+    same = [f"{name}={value}" for name, value in values.items() if value != "null"]
+    seeds = [
+        f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
+        for name in Config.SEEDS
+        if name == "seed" or (name in flat and not follows_seed(flat, name))
+    ]
+    runs = f"{len(records)} run{'s' * (len(records) > 1)}"
+    lengths = "train_length=" + ", ".join(map(str, dict.fromkeys(flat["train_length"])))
+    return f"{runs}: {' '.join(same)} {lengths} {' '.join(seeds)}"
+
+
+def _one(record: Record) -> list[str]:
+    """The printed metrics and chance at a few lengths, and the horizon."""
+    config, rows = record.config, record.metrics
+    measures = config.measures()
+    columns = {n: (each, rows[n]) for n, each in measures.metrics.items() if each.format and n in rows}
+    levels = _chance(record)
+    if levels is not None:
+        columns["chance"] = (measures.metrics[measures.primary], levels)
+    tested = rows["length"].isin(_shown(rows["length"], config.train_length))
+    texts = [_column(name, metric, values[tested]) for name, (metric, values) in columns.items()]
+    lengths = _aligned(["length", *map(str, rows["length"][tested])], 6)
+    lines = [" ".join(cells) for cells in zip(lengths, *texts, strict=True)]
+    if measures.criterion and measures.horizon:
+        reached = measures.horizon(config, rows)
+        lines.append(f"{_criterion([record])} up to length {reached} (tested to {config.test_length})")
+    return lines
+
+
+def _many(records: Sequence[Record]) -> list[str]:
+    """The primary metric at a few lengths for each series, chance where it is the same for all, and horizons."""
+    measures, shown = records[0].config.measures(), _summary(records)
+    metric, rows = measures.metrics[measures.primary], table(records)
+    series = labelled(rows)
+    lines = [f"{measures.primary} by length, median over seeds: {metric.meaning}"]
+    text = shown.map(metric.text)
+    chance = _shared_chance(records)
+    if chance is not None:
+        text["chance"] = [metric.text(chance[length]) if length in chance else "" for length in map(int, shown.index)]
+    if measures.criterion:
+        reached = rows.groupby(series)["horizon"].median().to_dict()
+        text.loc["horizon"] = [f"{reached[name]:g}" if name in reached else "" for name in text]
+        lines.append(f"horizon: the length up to which the {_criterion(records)}")
+    seeds = [str(record.config.seed) for record in records if record.metrics[measures.primary].isna().any()]
+    unmeasured = f"values that are not numbers are left out (seed {', '.join(dict.fromkeys(seeds))})"
+    return [*lines, text.to_string(), *[unmeasured] * bool(seeds)]
+
+
+def _summary(records: Sequence[Record]) -> pd.DataFrame:
+    """See ``summary``; of finished runs of one family."""
+    drawn = curves(table(records), records[0].config.measures().primary)
+    drawn = drawn[drawn["length"].isin(_shown(drawn["length"], records[0].config.train_length))]
+    columns = list(dict.fromkeys(drawn["series"]))
+    return drawn.pivot(index="length", columns="series", values="median")[columns]
+
+
+def _shown(lengths: pd.Series, train_length: int) -> list[int]:
+    """Of the tested ``lengths``, those at or next below ``shown_lengths``."""
+    tested = np.unique(lengths)
+    places = np.searchsorted(tested, shown_lengths(train_length, int(tested[-1])), side="right") - 1
+    return np.unique(tested[places.clip(0)]).tolist()
+
+
+def _chance(record: Record) -> pd.Series | None:
+    """The chance level of the primary metric in each row of the metrics."""
+    measures = record.config.measures()
+    levels = None if measures.chance is None else measures.chance(record.config, record.metrics)
+    return None if levels is None else pd.Series(levels, index=record.metrics.index, dtype=float)
+
+
+def _shared_chance(records: Sequence[Record]) -> dict[int, float] | None:
+    """The chance level by length, if all records agree in what decides it: the task, its inputs, training lengths."""
+    fields = ("task", "inputs", "train_length", "length_distribution")
+    if len({str([getattr(record.config, field, None) for field in fields]) for record in records}) > 1:
+        return None
+    longest = max(records, key=lambda record: record.config.test_length)
+    levels = _chance(longest)
+    return None if levels is None else dict(zip(longest.metrics["length"], levels, strict=True))
+
+
+def _criterion(records: Sequence[Record]) -> str:
+    """What holds up to the horizon, with the values of the settings that it names."""
+    words = str(records[0].config.measures().criterion).split(" ")
+    for place, word in enumerate(words):
+        key = word.rstrip(",")
+        values = dict.fromkeys(str(settings[key]) for r in records if key in (settings := r.settings()))
+        if values:
+            words[place] = word.replace(key, f"{key}={','.join(values)}")
+    return " ".join(words)
+
+
+def _column(name: str, metric: Metric, values: pd.Series) -> list[str]:
+    title = name.replace("_", " ")
+    width = max(len(title) + 1, 8 if str(metric.format).endswith("%") else 10)
+    return _aligned([title, *map(metric.text, values)], width)
+
+
+def _aligned(texts: list[str], width: int) -> list[str]:
+    return [f"{text:>{width}}" for text in texts]

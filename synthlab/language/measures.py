@@ -1,0 +1,71 @@
+"""What is measured of language models."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from synthlab.config.registry import importing_nothing
+from synthlab.errors import InputError
+from synthlab.metrics import Measures, Metric
+
+if TYPE_CHECKING:
+    from synthlab.language.config import LanguageConfig
+
+# The last two are recorded for languages whose distribution is known.
+METRICS = {
+    "loss": Metric("cross-entropy of the next token, nats", "lower", "linear", ".3f"),
+    "calibrated": Metric("the same at the temperature fitted within the training length, nats", "lower"),
+    "accuracy": Metric("top-1 accuracy of the next token", "higher", "linear", ".1%"),
+    "perfect": Metric("cross-entropy of the Bayes-optimal predictor, nats", "lower"),
+    "excess": Metric("KL divergence of the model from the Bayes-optimal predictor, nats", "lower", "log", ".3g"),
+}
+MARGIN = 0.1  # nats: a factor of 1.1 in perplexity
+WINDOW = 4  # losses are averaged over this part of the training length: at one position they are too noisy
+
+
+def chance(config: "LanguageConfig", metrics: pd.DataFrame) -> Sequence[float] | None:
+    """Return the loss of a uniform guess. None for a class of the user's own, which reading a record must not import,
+    and for a language that cannot be built here."""
+    from synthlab.language.languages import LANGUAGES
+
+    kind = LANGUAGES.get(config.task["name"])
+    if kind is None:
+        return None
+    try:
+        with importing_nothing():
+            vocabulary = getattr(kind, "vocabulary", None) or LANGUAGES.build(config.task).vocabulary
+    except InputError:
+        return None
+    return [math.log(vocabulary)] * len(metrics)
+
+
+def horizon(config: "LanguageConfig", metrics: pd.DataFrame) -> int:
+    """Return the greatest context length up to which, from ``train_length`` on, the loss exceeds that at
+    ``train_length`` by at most ``MARGIN``; 0 if the loss there is no better than a uniform guess.
+
+    Losses are means over the last quarter of ``train_length`` tokens.
+    """
+    lengths = metrics["length"].to_numpy()
+    window = max(1, min(config.train_length // WINDOW, len(lengths)))
+    losses = metrics["loss"].rolling(window).mean().to_numpy()
+    trained = lengths >= min(config.train_length, lengths[-1])
+    lengths, losses = lengths[trained], losses[trained]
+    guess = chance(config, metrics)
+    most = min(losses[0] + MARGIN, np.inf if guess is None else guess[0])
+    above = np.flatnonzero(~(losses <= most))
+    if not len(above):
+        return int(lengths[-1])
+    return int(lengths[above[0] - 1]) if above[0] else 0
+
+
+MEASURES = Measures(
+    METRICS,
+    primary="loss",
+    ranking=("loss",),
+    criterion=f"loss stays below chance and within {MARGIN} nats of that at train_length",
+    horizon=horizon,
+    chance=chance,
+)

@@ -1,0 +1,54 @@
+"""What is measured of runs on regression tasks."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from synthlab.metrics import Measures, Metric
+
+if TYPE_CHECKING:
+    from synthlab.regression.config import RunConfig
+
+METRICS = {
+    "mse": Metric("mean squared error, original scale", "lower", "log", ".3g"),
+    "mse_rep": Metric("mean squared error in representation space", "lower", "log"),
+    "relative_error": Metric("mean absolute error / mean absolute target", "lower", "log", ".2%"),
+    "bias": Metric("mean of prediction - target, original scale", None, "log", ".3g"),
+    "clipped": Metric(
+        "fraction of outputs that were clipped: they decode to no answer up to evaluation.largest",
+        "lower",
+        "linear",
+        ".1%",
+    ),
+}
+
+
+def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) -> int:
+    """Return the largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
+    above = np.flatnonzero(~(np.asarray(relative_error) < threshold))
+    return int(above[0]) if len(above) else len(relative_error)
+
+
+def chance(config: "RunConfig", metrics: pd.DataFrame) -> Sequence[float] | None:
+    """Return the squared error of the best constant answer at each test length. None for classes of the user's own,
+    which reading a record must not import."""
+    from synthlab.regression.baseline import constant_errors
+    from synthlab.regression.inputs import INPUTS
+    from synthlab.regression.tasks import TASKS
+
+    if config.task["name"] not in TASKS or config.inputs["name"] not in INPUTS:
+        return None
+    return constant_errors(config)[metrics["length"].to_numpy() - 1].tolist()
+
+
+MEASURES = Measures(
+    METRICS,
+    primary="mse",
+    ranking=("relative_error", "mse"),
+    criterion="relative error stays under 5 %",
+    horizon=lambda config, metrics: horizon(metrics["relative_error"].to_numpy()),
+    chance=chance,
+)

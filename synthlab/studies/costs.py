@@ -1,0 +1,25 @@
+"""What studies cost, before anything is trained."""
+
+from collections.abc import Sequence
+
+from synthlab.config.base import Config
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.seeds import at_first
+from synthlab.studies.study import Study
+from synthlab.training.ensembles import plan_ensembles, seconds
+
+
+def runs_of(study: Study, overrides: Overrides) -> dict[str, Config]:
+    """Return the runs of a study by an identity, as far as its file describes them."""
+    seeds = range(at_first(study.seeds))
+    cells = [
+        cell
+        for grid in study.grids.values()
+        for cell in grid.cells("study", overrides, seeds, study.task, study.kind, True)
+    ]
+    return {config.id: config for cell in cells for config in cell.configs}
+
+
+def minutes(configs: Sequence[Config], workers: int) -> float:
+    """Return about how many minutes so many workers train the runs for."""
+    return sum(map(seconds, plan_ensembles(configs, workers))) / workers / 60

@@ -1,0 +1,153 @@
+"""Every family prints, summarizes, plots, compares and ranks by what it measures; several families side by side."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from support.kinds import CONFIGS, of_kind
+from support.records import made
+from synthlab import load_records
+from synthlab.analysis.comparison import gather
+from synthlab.analysis.measured import groups_of
+from synthlab.analysis.panels import draw
+from synthlab.analysis.record_list import Records
+from synthlab.config.base import kind_of
+from synthlab.errors import InputError
+from synthlab.language.measures import horizon
+from synthlab.regression.baseline import constant_errors
+from synthlab.storage.store import Store
+from synthlab.sweeps.ranking import rankings, render, row, together
+
+KINDS = list(CONFIGS)
+
+
+def points(table, metric=None, x="length", facet=None):
+    return gather(table, metric, x, None, facet, None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_record_prints_its_primary_metric_over_length_with_chance_and_horizon(kind):
+    one, measures = of_kind(kind, 0.5), kind_of({"kind": kind}).measures()
+    lines = repr(Records([one])).splitlines()
+    shown = [name.replace("_", " ") for name, metric in measures.metrics.items() if metric.format]
+    assert lines[0].startswith("1 run: ")
+    assert lines[1].split() == ["length", *" ".join(shown).split(), *["chance"] * (measures.chance is not None)]
+    assert len({len(line) for line in lines[1:-1]}) == 1
+    assert (f"(tested to {one.config.test_length})" in lines[-1]) == (measures.criterion is not None)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_summary_plot_and_comparison_show_the_primary_metric_on_its_scale(kind):
+    records = Records([of_kind(kind, 0.5), of_kind(kind, 0.25, seed=1)])
+    measures = kind_of({"kind": kind}).measures()
+    metric = measures.metrics[measures.primary]
+    assert records.summary().iloc[0].tolist() == [0.375]
+    assert "<table" in records._repr_html_()
+    axes = records.plot().axes[0]
+    assert (axes.get_yscale(), axes.get_ylabel()) == (metric.scale, metric.label)
+    assert measures.primary in repr(records).splitlines()[1]
+    for name in measures.metrics:
+        figure = draw(points(records.table(), name))
+        assert " ".join(figure.get_supylabel().split()) == measures.metrics[name].label
+        figure.canvas.draw()
+    plt.close("all")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_rank_in_the_direction_of_their_metric_and_those_without_a_number_are_last(kind):
+    first = kind_of({"kind": kind}).measures().ranking[0]
+    better = kind_of({"kind": kind}).measures().metrics[first].better
+    rates = dict(zip((0.001, 0.002, 0.003), (0.25, 0.5, float("nan")), strict=True))
+    rows = [row(of_kind(kind, value, lr=rate)) for rate, value in rates.items()]
+    [ranking] = rankings(rows).values()
+    assert [float(rate) for rate in ranking.iloc[:, 0]] == (
+        [0.002, 0.001] if better == "higher" else [0.001, 0.002]
+    ) + [0.003]
+    assert first.replace("_", " ") in render(rankings(rows))
+
+
+def test_records_of_several_families_are_shown_a_block_each(tmp_path):
+    records = Records(of_kind(kind, 0.5) for kind in ("regression", "sequences", "language"))
+    assert [block.splitlines()[0].split()[2] for block in repr(records).split("\n\n")] == [
+        "task=length",
+        "task=majority",
+        "task=text",
+    ]
+    assert records.summary().columns.get_level_values(0).tolist() == ["mse", "exact", "loss"]
+    assert records._repr_html_().count("<table") == 3
+    found = rankings([row(one) for one in records])
+    assert [line for line in render(found).splitlines() if "median" in line] == [
+        f"tasks with {answer} for an answer: median over seeds at the longest test length, best first"
+        for answer in ("a number", "a sequence", "the next token")
+    ]
+    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*together(found)}
+    store = Store(tmp_path)
+    for one in records:
+        store.write(one)
+    table = load_records(tmp_path)
+    assert set(table["kind"]) == {"regression", "sequences", "language"}
+    assert table["task"].nunique() == 3
+    assert len(load_records(tmp_path, where="kind=sequences")) == len(records[1].metrics)
+
+
+def test_families_without_a_common_metric_share_no_axis_and_the_message_says_what_to_do():
+    mixed = Records(of_kind(kind, 0.5) for kind in ("regression", "sequences", "language")).table()
+    with pytest.raises(InputError) as refused:
+        points(mixed)
+    assert str(refused.value) == (
+        "metric: must be given: the runs have no primary metric in common (mse with a number for an answer, "
+        "exact with a sequence for an answer, loss with the next token for an answer); "
+        "choose runs of one family (where task=...), or a metric that they share: horizon"
+    )
+    with pytest.raises(
+        InputError, match="metric=loss: means several things, which share no axis .*where task="
+    ) as told:
+        points(mixed, "loss")
+    assert len(told.value.lines) == 1
+    assert "left out: 2 runs without mse" in points(mixed, "mse").remarks
+    found = points(mixed, "horizon", x="task")
+    assert sorted(found.points["task"]) == ["length", "majority", "text"]
+    assert "relative error" in found.measured.label
+    assert "exact match" in found.measured.label
+    with pytest.raises(InputError, match="have no primary metric in common"):
+        Records(of_kind(kind, 0.5) for kind in ("regression", "language")).plot()
+
+
+def test_groups_are_the_fields_that_hold_a_named_member():
+    assert groups_of([kind_of({"kind": "regression"})]) == ["task", "inputs", "encoding", "outrep", "model", "protocol"]
+    assert kind_of({"kind": "language"}).groups() == [
+        *["task", "encoding", "extension", "positions", "pattern", "lora", "model", "protocol"]
+    ]
+
+
+def test_the_best_constant_answer_is_the_mean_target_of_training():
+    [run] = made(1, (0,), train_length=5, test_length=8)
+    assert constant_errors(run.config).tolist() == [(length - 3) ** 2 for length in range(1, 9)]
+    own = run.config.model_copy(update={"task": {"name": "mine:Task"}})
+    assert "chance" not in repr(Records([replace(run, config=own)]))
+
+
+def test_the_horizon_of_a_language_model_is_counted_from_the_training_length_on():
+    config, lengths = of_kind("language", 0.5).config, range(1, 33)  # trained to 8, averaged over 2
+    early = [3.0] * 6  # short contexts tell little
+
+    def reached(later):
+        return horizon(config, pd.DataFrame({"length": lengths, "loss": early + later}))
+
+    assert reached([1.0] * 26) == 32
+    assert reached([1.0] * 10 + [1.15] * 16) == 17  # the first mean over two is within 0.1
+    assert reached([1.0] * 10 + [float("nan")] * 16) == 16
+    assert reached([6.0] * 26) == 0  # a uniform guess has log 256 = 5.5
+
+
+def test_a_record_with_earlier_names_of_settings_is_collected_under_the_present_ones(tmp_path, monkeypatch):
+    one, store = of_kind("sequences", 0.5), Store(tmp_path)
+    store.write(one)
+    dump = one.config.model_dump()
+    earlier = {"problem" if key == "task" else key: value for key, value in dump.items()}
+    monkeypatch.setattr(Store, "config", lambda *_: earlier)
+    table = load_records(tmp_path, where="task=majority")
+    assert set(table["id"]) == {one.config.id}
+    assert "problem" not in table

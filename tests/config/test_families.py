@@ -1,0 +1,87 @@
+"""Families of tasks: what a task decides, and classes of one's own in the place of names."""
+
+import pytest
+
+from support.configs import composed
+from synthlab.config.base import resolve
+from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.families import expanded, families, family_of, groups_of, keys_of, kind_of_family, tasks_of
+from synthlab.errors import InputError
+from synthlab.training.family import Family
+
+OWN = {
+    "support.user_classes:Half": "numbers",
+    "support.unsound_hooks:UnsoundProblem": "sequences",
+    "support.unsound_hooks:UnsoundLanguage": "language",
+}
+
+
+@pytest.mark.parametrize("family", families())
+def test_a_family_has_tasks_and_all_that_the_protocol_asks_for(family):
+    kind = kind_of_family(family)
+    assert kind.default_task in tasks_of(family)
+    module = kind.load_family()
+    needed = {name for name in vars(Family) if not name.startswith("_")}
+    assert {name for name in needed if not hasattr(module, name)} == set()
+    assert resolve(compose([f"task={kind.default_task}"])).kind == kind.model_fields["kind"].default
+
+
+@pytest.mark.parametrize(("task", "family"), [("copy", "sequences"), ("text", "language"), *OWN.items()])
+def test_a_task_decides_its_family(task, family):
+    assert family_of(task) == family
+    assert expanded([f"task={task}"])[-1] == f"family@_global_={family}" or family == "numbers"
+
+
+def test_a_family_has_groups_and_keys_of_its_own():
+    assert groups_of("numbers") == ["task", "inputs", "encoding", "outrep", "model", "protocol"]
+    assert {"curriculum", "stop", "bins"} <= set(keys_of("sequences"))
+    assert "outrep" not in keys_of("sequences")
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (
+            ["task=copy", "outrep=rsqrt"],
+            "outrep=rsqrt: only tasks with a number for an answer have it (length, mean, sum); task=copy answers with "
+            "a sequence",
+        ),
+        (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a sequence for an answer have it"),
+        (["extension=yarn"], "extension=yarn: only tasks with the next token for an answer have it (hidden_markov, "),
+        (["task=copy", "zzz=1"], "zzz=1: unknown key; choose from "),
+    ],
+)
+def test_a_key_of_another_family_is_refused_with_the_tasks_that_have_it(given, line):
+    with pytest.raises(InputError) as refused:
+        compose(given)
+    (found,) = refused.value.lines
+    assert found.startswith(line)
+
+
+def test_seeds_follow_the_one_rule_in_every_family():
+    for family in families():
+        task = kind_of_family(family).default_task
+        config = resolve(composed(f"task={task}", "seed=3", "test_seed=7"))
+        assert (config.weight_seed, config.data_seed, config.test_seed) == (3, 3, 7)
+        assert config.id != config.seeded({"seed": 3}).id
+
+
+def test_a_class_of_ones_own_takes_its_arguments_by_key_as_in_python():
+    typed = compose(["encoding=support.user_classes:Backwards", "encoding.strength=2.0"])
+    given = {"encoding": {"name": "support.user_classes:Backwards", "strength": 2.0}}
+    assert typed["encoding"] == compose(list(as_overrides(given)))["encoding"] == given["encoding"]
+    settings = {"encoding": "support.user_classes:Backwards", "encoding.strength": 2.0}
+    assert Composed(compose([])).with_settings(settings) == typed
+
+
+@pytest.mark.parametrize("given", [["encoding=support.user_classes:Backwards", "encoding.strenth=2.0"]])
+def test_an_error_names_the_key_that_was_typed(given):
+    with pytest.raises(InputError, match=r"^encoding.strenth=2.0: unknown key, did you mean strength\?"):
+        resolve(compose(given))
+
+
+def test_settings_follow_a_task_to_its_family():
+    base = Composed(compose(["protocol.steps=7"]), {"protocol.steps": "protocol.steps=7"})
+    assert base.with_settings({"task": "copy"}) == compose(["protocol.steps=7", "task=copy"])
+    with pytest.raises(InputError, match=r"outrep"):
+        base.with_settings({"task": "copy", "outrep": "rsqrt"})

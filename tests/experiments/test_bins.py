@@ -1,0 +1,92 @@
+"""Sequence tasks: ranges of lengths, horizon, runs that fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sequences.small import SMALL, small
+
+from experiments.crasp.paper import PAPER
+from experiments.sequences.bins import bins_of
+from experiments.sequences.published import RANGE
+from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.errors import InputError, RunsFailed
+from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.evaluation import by_bin
+from synthlab.sequences.measures import METRICS
+from synthlab.sequences.outputs import Outputs
+from synthlab.studies.overrides import Overrides
+from synthlab.studies.presentation.drawing import Series
+from synthlab.studies.study import Plan
+from synthlab.training.execution import execute
+
+
+def planned(**grid) -> Plan:
+    """A study of one task under one encoding."""
+    given = [each for each in SMALL if each.split("=")[0] not in grid.get("fixed", {})]
+    task = {"title": "t", "fixed": {"task": "majority"} | grid.pop("fixed", {})} | grid
+    study = PAPER.studies({"s": {"title": "t", "arms": {"nope": {"encoding": "nope"}}, "tasks": {"a": task}}})["s"]
+    return study.plan("s", Overrides(given), seeds=2)
+
+
+def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
+    for plan in (planned(fixed={"bins": [[5, 6], [7, 8]]}), planned(arms={"nope": {"bins": [[5, 6], [7, 8]]}})):
+        assert [SequencesConfig.checked(run.model_dump()).bins for run in plan.configs] == [[[5, 6], [7, 8]]] * 2
+    assert list(as_overrides({"bins": [[5, 6], [7, 8]]})) == ["bins=[[5, 6], [7, 8]]"]
+    assert compose(["task=majority", *as_overrides({"bins": [[5, 6]]})])["bins"] == [[5, 6]]
+    for bins in ([[4, 8]], [[7, 6]], [5], [[5.5, 6]]):
+        with pytest.raises(InputError, match="^bins="):
+            planned(fixed={"bins": bins})
+    with pytest.raises(InputError, match=r"^task=\[\[1, 2\]\]: must be a name"):
+        Composed(compose(["task=majority"])).with_settings({"task": [[1, 2]]})
+
+
+OUTPUTS = Outputs(range(1, 9), torch.eye(8), torch.eye(8))
+
+
+def metrics(exact: list[float]) -> pd.DataFrame:
+    return pd.DataFrame(dict.fromkeys(METRICS, 0.5), index=range(len(exact))).assign(
+        length=range(1, len(exact) + 1), exact=exact
+    )
+
+
+def test_the_horizon_is_counted_from_the_first_training_length_on():
+    exact = [0.0, 0.0, 1.0, 1.0, 1.0, 0.95, 0.5, 1.0]
+    found = by_bin(metrics(exact), OUTPUTS, small("train_from=3"))
+    assert found["horizon"].tolist() == [6, 6]
+    assert found[["first", "last"]].values.tolist() == [[3, 4], [5, 8]]
+    assert by_bin(metrics(exact), OUTPUTS, small())["horizon"].tolist() == [0, 0]
+    assert by_bin(metrics([0.0, 0.0, 0.5, *exact[3:]]), OUTPUTS, small("train_from=3"))["horizon"].tolist() == [0, 0]
+
+
+def test_the_lengths_of_published_ranges_are_rows_of_their_own():
+    record = execute(planned().configs[0])
+    record = replace(record, metrics=record.metrics.assign(exact=[1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2]))
+    lengths = {1: np.array([4.5, 5.0 + 1e-12, 5.2]), 2: np.array([8.0, 9.7])}  # tested are 5, 5 and 6; 8 and 8
+    found = bins_of(Series({}, [record]), 0.99, lengths)
+    assert record.outputs is not None
+    assert found[RANGE].tolist() == [*[0] * len(record.outputs), 1, 2]
+    assert found["exact"].tolist()[-2:] == pytest.approx([(0.8 + 0.8 + 0.6) / 3, 0.2])
+    assert found[["first", "last"]].values.tolist()[-2:] == [[5, 6], [8, 8]]
+    assert set(found["width"]) == {record.config.model_dump()["model"]["width"]}
+    assert bins_of(Series({}, [record]), 0.99)[RANGE].tolist() == [0] * len(record.outputs)
+
+
+def test_a_run_of_two_series_is_counted_once():
+    plan = planned()
+    records = {config.id: execute(config) for config in plan.configs}
+    lost = plan.configs[1].id
+    records[lost] = replace(records[lost], diverged_at=3)
+    for cells in (plan.cells["a"], plan.cells["a"] * 2):
+        twice = plan._replace(cells={"a": cells})
+        found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))["a"]
+        assert (found.runs, found.finished) == (2, 1)
+
+
+def test_a_study_of_which_every_run_diverged_has_failed():
+    plan = planned()
+    records = {config.id: replace(execute(config), diverged_at=3, outputs=None) for config in plan.configs}
+    with pytest.raises(RunsFailed, match="every run diverged"):
+        plan.study.evidence(plan, records)

@@ -1,0 +1,84 @@
+"""The plot of what trained models compute inside."""
+
+import pandas as pd
+import pytest
+
+from experiments.output_alignment import inside
+from support.quick import QUICK
+from synthlab.config.composition import as_overrides
+from synthlab.regression.heads import heads_of
+from synthlab.storage.store import Store
+
+OWN = """
+heads:
+  title: Heads
+  panels:
+    main:
+      title: lost without the head
+      fixed: {model.heads: 2}
+      vary: {task: [length, sum], outrep: [identity, rsqrt]}
+      plot: {name: inside, rows: outrep, columns: task, measure: lost}
+"""
+SHORT = [*as_overrides(QUICK | {"test_length": 4}), "train_length=2"]
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch) -> list[str]:
+    monkeypatch.setattr(inside, "_measured", {})
+    folder = tmp_path / "own" / "study" / "output_alignment"
+    folder.mkdir(parents=True)
+    (folder / "heads.yaml").write_text(OWN)
+    return ["--config-dir", str(tmp_path / "own"), *SHORT, "output_alignment/heads", "workers=1", "seeds=2"]
+
+
+@pytest.mark.slow
+def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, tmp_path):
+    outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
+    assert outcome.status == 0, outcome.err
+    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "headsmain.csv")
+    assert drawn[["outrep", "task"]].values.tolist() == [
+        ["identity", "length"],
+        ["identity", "sum"],
+        ["rsqrt", "length"],
+        ["rsqrt", "sum"],
+    ]
+    assert set(drawn["seeds"]) == {2}
+    store = Store(tmp_path)
+    records = [store.read(path.name) for path in (tmp_path / "runs").iterdir()]
+    assert all(record.weights for record in records)
+    chosen = [r for r in records if r.config.outrep["name"] == "rsqrt" and r.config.task["name"] == "sum"]
+    expected = sorted(heads_of(record.model()).lost for record in chosen)
+    row = drawn.iloc[3]
+    assert [row["low"], row["high"]] == pytest.approx(expected)
+    assert set(drawn["metric"]) == {inside.MEANINGS["lost"]}
+
+
+@pytest.mark.parametrize(
+    ("plot", "message"),
+    [
+        ("{name: inside, rows: outrep, columns: task, measure: heads}", "plot.measure=heads"),
+        ("{name: inside, rows: outrep, columns: seed, measure: alone}", "must be the two settings in vary"),
+        ("{name: inside, rows: outrep, columns: task}", "measure"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_path, plot, message):
+    text = OWN.replace("{name: inside, rows: outrep, columns: task, measure: lost}", plot)
+    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(text)
+    outcome = invoke("experiments", *own, f"results={tmp_path}")
+    assert outcome.status == 2
+    assert message in outcome.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_models_without_heads_are_told_in_one_line_and_their_runs_kept(invoke, own, tmp_path):
+    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(
+        OWN.replace("model.heads: 2", "model: linear, model.head_dim: 2")
+    )
+    outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
+    assert outcome.status == 2
+    assert (
+        outcome.err.strip()
+        .splitlines()[-1]
+        .startswith("error: model: LinearAttention has no layers with names to look into")
+    )
+    assert len(list((tmp_path / "runs").iterdir())) == 8
