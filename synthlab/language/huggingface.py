@@ -186,7 +186,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
     Example:
         >>> from synthlab.language.tokenizer import byte_tokenizer
         >>> from transformers import AutoModelForCausalLM
-        >>> made = to_huggingface(model)  # of synthlab.load_model(ID, "results/language")
+        >>> made = to_huggingface(model)  # of synthlab.load_model(ID)
         >>> made.save_pretrained("folder")
         >>> again = AutoModelForCausalLM.from_pretrained("folder")
         >>> again.generate(**byte_tokenizer()("def f(", return_tensors="pt"), max_new_tokens=8).shape

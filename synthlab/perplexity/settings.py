@@ -23,7 +23,7 @@ class Settings(BaseModel):
     model_config = STRICT
     model: str
     tokenizer: str | None = None
-    runs: str = "results/language"
+    runs: str = "results"
     texts: str | None = None
     key: str = "text"
     documents: Count | None = None

@@ -58,8 +58,7 @@ def load_model(
 
     Args:
         record: A record, or the identity of one, as ``id`` in tables and the last part of what ``synthlab run`` prints.
-        results: The folder of the records, or the address of an object store; of language models it is
-            ``results/language``.
+        results: The folder of the records, or the address of an object store.
         step: For the model as it was after this step, a point of the training curve. ``list(record.weights)`` lists the
             steps whose weights were kept; for any other point the model is trained again up to there. A run with an
             extension has two trainings: steps count from the start of the first, and only points of the second can be
