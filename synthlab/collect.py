@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from synthlab.analysis import ROWS
 from synthlab.cli.arguments import Parser, refusing
 from synthlab.config.arguments import checked
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
 SUFFIXES = (".parquet", ".csv")
-ROWS = "rows"  # a column of CSVs alone: how many rows there are, in the last of them; a file that was cut lacks it
 TOLD = 10  # records left out that are named one by one
 
 

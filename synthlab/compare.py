@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from synthlab.analysis import ROWS
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw
 from synthlab.cli.arguments import Parser, refusing
-from synthlab.collect import ROWS
 from synthlab.config.arguments import checked
 from synthlab.config.pictures import check_picture, save_picture
 from synthlab.errors import InputError, require
