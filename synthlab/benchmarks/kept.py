@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthlab.benchmarks.scores import COLUMNS
 from synthlab.config.registry import STRICT
-from synthlab.storage.bounds import parse_json
+from synthlab.storage.cache import Cache
 from synthlab.storage.files_base import Files
 
 VERSION = 1  # raised when a task of the same samples and model gets other scores
@@ -25,8 +25,8 @@ class Scored(BaseModel):
     cut: int
 
 
-class KeptScores:
-    """Scores below ``parts`` of a folder, a file for each task, written whole or not at all.
+class KeptScores(Cache[Scored]):
+    """Scores of tasks.
 
     Args:
         files: The folder.
@@ -34,7 +34,8 @@ class KeptScores:
     """
 
     def __init__(self, files: Files, model: str):
-        self.files, self.model = files, model
+        super().__init__(files, Scored)
+        self.model = model
 
     def identity(self, label: str, task: Any, limit: int | None, *setting: object) -> str:
         """A checksum of all that decides a task's scores: its ``label``, its samples, the model, the harness's version,
@@ -46,17 +47,6 @@ class KeptScores:
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
     def read(self, identity: str) -> Scored | None:
-        """What is kept; None for nothing, or what is damaged."""
-        try:
-            found = Scored.model_validate(parse_json(self.files.read(_path(identity))))
-        except (OSError, ValueError):  # of which ValidationError is one
-            return None
-        return found if all([*row] == COLUMNS for row in found.rows) else None
-
-    def write(self, identity: str, scored: Scored) -> None:
-        """Keep a task's scores; raises OSError."""
-        self.files.write(_path(identity), json.dumps(scored.model_dump()).encode())
-
-
-def _path(identity: str) -> str:
-    return f"parts/{identity[:2]}/{identity}.json"
+        """The scores of a task; None for those that are not recorded, or damaged."""
+        found = super().read(identity)
+        return found if found and all([*row] == COLUMNS for row in found.rows) else None

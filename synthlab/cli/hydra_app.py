@@ -16,7 +16,6 @@ from typing import Any
 
 from synthlab.cli.arguments import refuse
 from synthlab.config.base import BOOKKEEPING
-from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import plain
 from synthlab.config.families import conf_dir, expanded, folders
@@ -137,7 +136,6 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
 
 def _prepare_process() -> None:
     open_streams()
-    bound_files()
     warnings.showwarning = _warn
     os.environ["HYDRA_FULL_ERROR"] = "1"  # let errors reach us: Hydra's own report takes many lines
     here = _working_folder()

@@ -195,12 +195,6 @@ class Config(BaseModel, ABC):
         return "train_length", self.train_length
 
     @property
-    def angles_kept(self) -> int:
-        """How many numbers each layer keeps in training for an encoding whose products have angles for each query and
-        key; 0 for most."""
-        return 0
-
-    @property
     def symbols_tested(self) -> int:
         """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
         return 0

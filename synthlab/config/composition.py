@@ -9,7 +9,6 @@ from functools import cache, reduce
 from typing import Any, cast
 
 from synthlab.config.arguments import in_short
-from synthlab.config.bounds import bound_files
 from synthlab.config.complaints import input_errors
 from synthlab.config.families import CLASS, FAMILY, conf_dir, expanded, families, family_of, without_families
 from synthlab.config.registry import unknown_key
@@ -49,7 +48,6 @@ def hydra_initialized() -> Generator[None]:
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    bound_files()
     with _turn:
         running = GlobalHydra.instance().is_initialized()
         with nullcontext() if running else initialize_config_dir(str(conf_dir()), version_base="1.3"):

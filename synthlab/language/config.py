@@ -133,19 +133,6 @@ class LanguageConfig(Config):
         return super().longest_window
 
     @property
-    def angles_kept(self) -> int:
-        from synthlab.models.encodings import ENCODINGS
-        from synthlab.models.encodings.relative_maps import RelativeRoPE
-
-        trained = self.extension if self.extension is not None and self.finetune.steps else self.encoding
-        kind = ENCODINGS.get(trained["name"])
-        if self.lora is not None or "width" not in self.model or kind is None or not issubclass(kind, RelativeRoPE):
-            return 0
-        # A cosine and a sine for each pair of a head's dimensions, of all heads and rows together.
-        length = (self.finetune.steps and self.finetune.length) or self.train_length
-        return self.model["width"] // self.model["heads"] * length**2
-
-    @property
     def finetuned(self) -> Protocol:
         """The protocol of the second training."""
         return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})

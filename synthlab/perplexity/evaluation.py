@@ -9,11 +9,13 @@ from synthlab.errors import InputError
 from synthlab.output import tell
 from synthlab.perplexity.documents import tokenized
 from synthlab.perplexity.opening import Opened, identity_of, placed_bos
-from synthlab.perplexity.plan import Parts, tasks_of
+from synthlab.perplexity.plan import tasks_of
 from synthlab.perplexity.progress import Clock, cost_lines
-from synthlab.perplexity.scoring import Scorer
+from synthlab.perplexity.scoring import Part, Scorer
 from synthlab.perplexity.settings import Settings
 from synthlab.perplexity.tables import Tables, tables
+from synthlab.storage.cache import Cache
+from synthlab.storage.files import Folder
 from synthlab.storage.files_base import reason_of
 
 
@@ -58,8 +60,8 @@ def evaluate(settings: Settings, opened: Opened) -> Evaluation:
     model = identity_of(opened.model)
     placed = bos if begin["window"] is None else f"{bos} {begin['window']}"
     asked = [(task.identity(model, placed), task) for task in tasks_of(settings, documents.kept)]
-    once, parts = dict(asked), Parts(settings.folder)  # documents that are equal have the same part
-    done = {identity: part for identity, task in once.items() if (part := parts.read(identity, task)) is not None}
+    once, parts = dict(asked), Cache(Folder(settings.folder), Part)  # documents that are equal have the same part
+    done = {each: part for each, task in once.items() if (part := parts.read(each)) is not None and task.fits(part)}
     missing = {identity: task for identity, task in once.items() if identity not in done}
     tell(*cost_lines(settings, documents, list(missing.values()), len(once)))
     scorer = Scorer(opened.model, settings.batch, begin["window"], f"model={opened.name}")

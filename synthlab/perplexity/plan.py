@@ -2,17 +2,13 @@
 
 import hashlib
 import json
-import secrets
 from collections.abc import Iterable
 from typing import NamedTuple
-
-from pydantic import ValidationError
 
 from synthlab.perplexity.documents import Document
 from synthlab.perplexity.scoring import DISTANCES, Part, Scorer, Tick, loss_part, misalignment_cost, misalignment_part
 from synthlab.perplexity.settings import Settings
 from synthlab.perplexity.windows import DEFINITIONS, Span, batches
-from synthlab.storage.files import Folder
 
 VERSION = 1  # raised when a part of the same document, model and settings gets other numbers
 
@@ -69,32 +65,3 @@ def tasks_of(settings: Settings, documents: Iterable[Document]) -> list[Task]:
         for document in documents
         for measure in measures
     ]
-
-
-class Parts:
-    """Parts that were computed, a file each, written whole or not at all."""
-
-    def __init__(self, folder: str):
-        self.files = Folder(folder)
-
-    def read(self, identity: str, task: Task) -> Part | None:
-        """The part of a task, or None for one that is not recorded, or damaged."""
-        try:
-            part = Part.model_validate_json(self.files.read(_path(identity)))
-        except (OSError, ValidationError):
-            return None
-        return part if task.fits(part) else None
-
-    def make_writable(self) -> None:
-        """Try to write; raises OSError."""
-        probe = f"parts/.probe-{secrets.token_hex(4)}"
-        self.files.write(probe, b"")
-        self.files.remove(probe)
-
-    def write(self, identity: str, part: Part) -> None:
-        """Record a part; raises OSError."""
-        self.files.write(_path(identity), part.model_dump_json().encode())
-
-
-def _path(identity: str) -> str:
-    return f"parts/{identity[:2]}/{identity}.json"

@@ -106,69 +106,52 @@ def _length(override: Any) -> int:
 def _maker(parts: Sequence[Swept]) -> Compose:
     """What makes a combination's config of its overrides.
 
-    Hydra takes 50 ms for one. So it composes a few, the first and the last and one with each member of each group that
-    is swept over, and the others are made from the first in microseconds, unless values refer to other values, or the
-    two ways differ for any of the few.
+    Hydra takes 50 ms for one. So it composes the first alone, and the others are made from that in microseconds, where
+    each override sets a key of its own to a plain value and no value refers to another.
     """
 
     def slow(job: Sequence[str]) -> dict[str, Any]:
         return compose(list(job))
 
-    swept = [index for index, part in enumerate(parts) if len(part.choices) > 1]
-    texts = [choice for part in parts for choice in part.choices]
-    if not swept or not all(text[:1].isalpha() and "${" not in text for text in texts):
+    swept = {part.key: index for index, part in enumerate(parts) if len(part.choices) > 1}
+    first = [part.choices[0] for part in parts]
+    if not swept or len({part.key for part in parts}) < len(parts) or not all(map(_is_plain, parts)):
         return slow
-    if not all(isinstance(value, bool | int | float | str | None) for part in parts for value in part.values):
+    try:
+        base = Composed(compose(first), {part.key: part.choices[0] for part in parts if len(part.choices) == 1})
+    except InputError:
         return slow
-    first = tuple(part.choices[0] for part in parts)
-    found = _sampled(first)
-    if found.values is None:
+    groups = [index for key, index in swept.items() if isinstance(base.config.get(key), dict)]
+    members = [[*first[:index], each, *first[index + 1 :]] for index in groups for each in parts[index].choices[1:]]
+    if any(map(_refers, [first, *members])):
         return slow
-    fixed = {part.key: part.choices[0] for part in parts if len(part.choices) == 1}
-    values = {index: dict(zip(parts[index].choices, parts[index].values, strict=True)) for index in swept}
-    base = Composed(found.values, fixed)
+    values = {key: dict(zip(parts[index].choices, parts[index].values, strict=True)) for key, index in swept.items()}
 
     def fast(job: Sequence[str]) -> dict[str, Any]:
         try:
-            return base.with_settings({parts[index].key: values[index][job[index]] for index in swept})
+            return base.with_settings({key: values[key][job[index]] for key, index in swept.items()})
         except InputError:
             return slow(job)  # it words the problem as for a single run
 
-    groups = [index for index in swept if isinstance(base.config.get(parts[index].key), dict)]
-    others = {(*first[:index], choice, *first[index + 1 :]) for index in groups for choice in parts[index].choices[1:]}
-    last = tuple(part.choices[-1] for part in parts)
-    samples = {first: found} | {job: _sampled(job) for job in others | {last}}
-    if any(sample.refers for sample in samples.values()):
-        return slow
-    return fast if all(_made(fast, job) == sample.values for job, sample in samples.items()) else slow
+    return fast
 
 
-class Sample(NamedTuple):
-    """A combination's config as Hydra composes it (None: it is refused), and whether a value that is part of the run
-    refers to another."""
+def _is_plain(part: Swept) -> bool:
+    """Whether an override sets its key to values that are neither collections nor references."""
+    texts = all(text[:1].isalpha() and "${" not in text and "???" not in text for text in part.choices)
+    return (
+        texts and "@" not in part.key and all(isinstance(each, bool | int | float | str | None) for each in part.values)
+    )
 
-    values: dict[str, Any] | None
-    refers: bool
 
-
-def _sampled(job: Sequence[str]) -> Sample:
-    refers = False
+def _refers(job: list[str]) -> bool:
+    """Whether a value of the run that Hydra composes refers to another."""
     try:
-        with input_errors(list(job)):
-            config = composed(list(job))
-            raw = plain(config, resolve=False)
-            run = {key: value for key, value in raw.items() if key not in BOOKKEEPING}
-            refers = "${" in json.dumps(run, default=str)
-            return Sample(plain(config), refers)
+        with input_errors(job):
+            raw = plain(composed(job), resolve=False)
     except InputError:
-        return Sample(None, refers)
-
-
-def _made(compose: Compose, job: Sequence[str]) -> dict[str, Any] | None:
-    try:
-        return compose(job)
-    except InputError:
-        return None
+        return False  # it is refused when its turn comes
+    return "${" in json.dumps({key: value for key, value in raw.items() if key not in BOOKKEEPING}, default=str)
 
 
 def _resolved(raw: dict[str, Any], known: dict[str, Config]) -> Config:

@@ -88,7 +88,7 @@ def need(config: Config) -> Need:
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
-    kept = symbols * depth * (2 * (width + hidden) + heads * length) + depth * config.angles_kept
+    kept = symbols * depth * (2 * (width + hidden) + heads * length)
     attended = attended_bytes(config, config.test_length) if tested else 0
     return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, attended + DATA * tested)
 

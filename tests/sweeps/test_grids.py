@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.quick import QUICK
+from synthlab.config.base import resolve
 from synthlab.config.composition import as_overrides, compose, conf_dir
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
 from synthlab.regression.inputs import INPUTS
 from synthlab.sweeps import grids
 from synthlab.sweeps.grids import grid
@@ -67,6 +67,30 @@ def test_combinations_are_those_that_hydra_makes_whatever_the_order(overrides):
     assert {config.id for config in made.configs} == alone(overrides)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"encoding": ["nope", "support.user_classes:Backwards"], "seed": ["0", "1"]},
+        {"encoding.base": ["5", "6.5"], "encoding": ["rope"], "train_length": ["5", "10"]},
+        {"task": ["mean", "copy"], "model.width": ["32"], "encoding": ["rope", "learned"]},
+        {"task": ["text"], "extension": ["none", "yarn", "pi"], "extension.factor": ["4"]},
+        {"task": ["text"], "extension": ["yarn", "ntk"], "seed": ["1", "2"]},
+        {"protocol": ["lab", "paper"], "protocol.steps": ["7"], "protocol.lr": ["1e-3", "0.01"]},
+    ],
+)
+def test_groups_classes_and_families_are_combined_as_hydra_does(overrides):
+    words = [f"{key}={','.join(values)}" for key, values in overrides.items()]
+    try:
+        wanted = alone(overrides)
+    except InputError as refused:
+        with pytest.raises(InputError) as caught:
+            grid(words)
+        assert set(refused.lines) <= set(caught.value.lines)
+    else:
+        assert {config.id for config in grid(words).configs} == wanted
+
+
 @pytest.mark.parametrize(
     ("overrides", "runs"),
     [
@@ -97,7 +121,7 @@ def test_most_combinations_are_made_without_hydra(monkeypatch):
         monkeypatch.setattr(grids, name, lambda *given, make=make: made_by_hydra.append(given) or make(*given))
     made = grid([*as_overrides(QUICK), "task=mean,sum", "encoding=nope,rope,t5", "model.width=32,64", "seed=range(30)"])
     assert len(made.configs) == 2 * 3 * 2 * 30
-    assert len(made_by_hydra) == 5  # the first, one for each other member, the last
+    assert len(made_by_hydra) == 5  # the first, and whether it or one of the three other members refers to another
     sample = made.configs[277]
     plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).seeded({"seed": sample.seed})
     assert sample == plain.model_copy(update={"encoding": sample.encoding, "model": sample.model})

@@ -37,9 +37,6 @@ def test_what_a_second_training_of_longer_windows_takes_by_hand():
     longer = language(*sizes, *lengths, "extension=pi")
     kept = 3 * 16 * 2 * (2 * (8 + 16) + 2 * 16)
     assert need(longer).training == 4 * kept + 16 * 3 * 16
-    mapped = language(*sizes, *lengths, "extension=rerope", "extension.window=4")
-    # Each layer keeps a cosine and a sine of 16 x 16 angles for each of the 2 pairs of dimensions.
-    assert need(mapped).training == need(longer).training + 4 * 2 * 2 * 2 * 16**2
     assert need(language(*sizes, *lengths, "extension=pi", "lora=lora")).training < need(longer).training
 
 

@@ -1,7 +1,7 @@
 """Panels and sheets as files that come out the same each time, from the data of their CSVs alone.
 
 A picture that is there already and shows the same is left alone: drawing takes most of the time of a command that has
-nothing to train. What it shows stands in the PNG, as a digest.
+nothing to train.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from textwrap import wrap
 
@@ -17,7 +18,6 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from PIL import Image
 
 from synthlab import metrics
 from synthlab.analysis import curves
@@ -104,34 +104,22 @@ class Folder:
         return self._saved(name, [title, *(panel.shown for panel in panels.values())], draw)
 
     def _saved(self, name: str, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
+        """Draw a picture unless it is there. Its PDF, which is written last, says what it shows."""
         pdf, png = self.path / f"{name}.pdf", self.path / f"{name}.png"
         digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())
-        if _marks(png) != (digest, _digest_of(pdf)):
+        if not (png.is_file() and pdf.is_file() and digest.encode() in pdf.read_bytes()):
+            page = BytesIO()
             with mpl.rc_context(RC):
                 figure = draw()
-                figure.savefig(pdf, metadata=NO_MOMENT)
+                figure.savefig(page, format="pdf", metadata={**NO_MOMENT, "Keywords": digest})
                 figure.set_layout_engine("none")  # the first file's layout serves the other
-                figure.savefig(png, metadata={"Software": None, "shows": digest, "pdf": _digest_of(pdf)})
+                figure.savefig(png, metadata={"Software": None})
+            pdf.write_bytes(page.getvalue())
         return [pdf, png]
-
-
-def _marks(png: Path) -> tuple[str, str] | None:
-    """What an undamaged picture says of itself: the digest of what it shows, and that of the PDF beside it."""
-    try:
-        with Image.open(png) as image:
-            marks = image.info.get("shows", ""), image.info.get("pdf", "")
-            image.verify()
-        return marks
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):  # no picture
-        return None
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _digest_of(path: Path) -> str:
-    return _digest(path.read_bytes()) if path.is_file() else ""
 
 
 @cache

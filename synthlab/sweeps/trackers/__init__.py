@@ -3,16 +3,77 @@
 A tracker that fails (no network, a full disk) costs no run: ``Followed`` says so in one line and goes on without it.
 """
 
-from collections.abc import Mapping
+import math
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from synthlab.config.base import Config
 from synthlab.config.registry import Registry
+from synthlab.errors import in_one_line
+from synthlab.storage.records import Record
 from synthlab.sweeps.trackers.base import NoTracker, Tracker
-from synthlab.sweeps.trackers.followed import Followed
 from synthlab.sweeps.trackers.tensorboard_tracker import TensorBoard
 from synthlab.sweeps.trackers.wandb_tracker import WandB
 
 TRACKERS = Registry("tracker", Tracker, {"none": NoTracker, "wandb": WandB, "tensorboard": TensorBoard})
+_failed: set[str] = set()  # keys of the trackers that have failed in this process
+
+
+class Followed:
+    """A tracker whose errors end no run: the first is said in one line on stderr and disables it in this process."""
+
+    def __init__(self, name: str, tracker: Tracker):
+        self.name, self.tracker = name, tracker
+        self.key = secrets.token_hex(8)  # is pickled too, so that a worker knows what has failed in it
+
+    @contextmanager
+    def following(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
+        """Follow the runs of an ensemble. Those that have not ended at the end of the block have failed."""
+        tracks, error = Tracks(self, configs), "it left no record"
+        try:
+            yield tracks
+        except BaseException as problem:
+            error = in_one_line(problem)
+            raise
+        finally:
+            tracks.end([None] * len(configs), error)
+
+    def attempt(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``call`` returns; None where the tracker fails, or has failed."""
+        if self.key not in _failed:
+            try:
+                return call(*arguments)
+            except Exception as problem:  # a tracker, or what it talks to, can fail in any way
+                from tqdm import tqdm
+
+                _failed.add(self.key)
+                line = f"tracker={self.name}: given up ({in_one_line(problem)}); runs go on without it"
+                tqdm.write(line, file=sys.stderr)  # above the bar, where there is one
+        return None
+
+
+class Tracks:
+    """The runs of an ensemble, followed together."""
+
+    def __init__(self, followed: Followed, configs: Sequence[Config]):
+        self._attempt = followed.attempt
+        self._tracks = [followed.attempt(followed.tracker.begin, config) for config in configs]
+
+    def observe(self, step: int, losses: list[float]) -> None:
+        """Log a point of each training curve, as ``train`` gives them; nan stands for a run that has diverged."""
+        for track, loss in zip(self._tracks, losses, strict=True):
+            if track and not math.isnan(loss):
+                self._attempt(track.point, step, loss)
+
+    def end(self, records: Sequence[Record | None], error: str | None = None) -> None:
+        """End each run with its record, in order, or with None for one that failed. A second call does nothing."""
+        tracks, self._tracks = self._tracks, []
+        for track, record in zip(tracks, records, strict=False):
+            if track:
+                self._attempt(track.end, record, error)
 
 
 def tracker_of(config: Mapping[str, Any], tag: str | None = None) -> Followed:

@@ -39,7 +39,6 @@ class Tracker(ABC):
     pickled on their way to workers.
 
     Attributes:
-        at_once: How many runs begin, or end, at the same time, in threads; 1: one by one, in the thread that trains.
         tag: The tag that the runs are asked for under; None without one. Set after the constructor.
 
     Example:
@@ -63,11 +62,10 @@ class Tracker(ABC):
         finished
     """
 
-    at_once = 1
     tag: str | None = None
 
     @abstractmethod
-    def begin(self, config: Config) -> Track:
+    def begin(self, config: Config) -> Track | None:
         """Follow a run that is about to train. Runs that train side by side are followed at the same time.
 
         Args:
@@ -75,21 +73,15 @@ class Tracker(ABC):
                 same ``config.id``.
 
         Returns:
-            What takes the run's points, and its end.
+            What takes the run's points, and its end; None for a run that is not followed.
         """
 
 
-class NoTracker(Tracker, Track):
+class NoTracker(Tracker):
     """Follows nothing."""
 
     def begin(self, config):
-        return self
-
-    def point(self, step, loss):
-        pass
-
-    def end(self, record, error=None):
-        pass
+        return None
 
 
 def outcome(record: Record | None, error: str | None = None) -> dict[str, Any]:

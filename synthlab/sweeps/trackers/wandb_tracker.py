@@ -2,14 +2,11 @@
 
 import os
 import tempfile
-import threading
 from pathlib import Path
 from typing import Any, Literal
 
 from synthlab.errors import require
 from synthlab.sweeps.trackers.base import Track, Tracker, local, outcome, tests
-
-_lock = threading.Lock()  # of W&B's setup: runs begin in several threads
 
 
 class WandB(Tracker):
@@ -18,8 +15,6 @@ class WandB(Tracker):
     A run's id there is its identity, so one that begins again goes on in the same place, with the same points. Nothing
     is printed, and nothing written outside ``folder``.
     """
-
-    at_once = 16  # online each waits a second or so for answers
 
     def __init__(
         self,
@@ -51,9 +46,8 @@ class WandB(Tracker):
             finish_timeout=60,  # seconds, by default for ever; what is left is on the disk, for wandb sync
             finish_timeout_raises=True,
         )
-        with _lock:
-            wandb.setup()  # starts W&B's own process, which leaves with this one
-            wandb.termsetup(settings, None)  # or W&B would ask on the terminal for an account
+        wandb.setup()  # starts W&B's own process, which leaves with this one
+        wandb.termsetup(settings, None)  # or W&B would ask on the terminal for an account
         parts = [getattr(config, group, {"name": ""})["name"] for group in ("task", "encoding", "outrep")]
         run = wandb.init(
             config=config.model_dump(),
