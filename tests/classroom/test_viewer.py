@@ -115,15 +115,6 @@ def test_what_every_encoding_adds_and_where_its_readout_attends(encoding, length
     assert (np.isnan(added) == unseen).all()
 
 
-def test_alibi_lowers_logits_by_slope_times_distance():
-    viewer, model = untrained("encoding=alibi")
-    added = np.array(viewer.read(model, "01", 3).added)
-    distance = np.subtract.outer(np.arange(5), np.arange(5))
-    for head, slope in enumerate([2**-2, 2**-4, 2**-6, 2**-8]):
-        expected = np.where(distance >= 0, -slope * distance, np.nan)
-        assert added[head] == pytest.approx(expected, abs=1e-5, nan_ok=True)
-
-
 def test_the_encodings_picture_stops_where_its_cells_are_too_small():
     viewer, model = untrained("test_length=60", "encoding=rope")
     reading = viewer.read(model, "01", 60)

@@ -65,14 +65,6 @@ def test_without_psutil_one_line_says_what_is_wrong(argument, said):
     assert re.fullmatch(rf"error: {said}\n", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["slow"], ["quick", "quick"], ["--quick"]])
-def test_unknown_arguments_are_refused_in_one_line(monkeypatch, capsys, arguments):
-    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    with pytest.raises(SystemExit, match="2"):
-        bench.main()
-    assert re.fullmatch(r"error: .*quick.*\n", capsys.readouterr().err)
-
-
 def test_default_runs_are_stacked():
     assert ensemble_size(probes.config_of()) > ensemble_size(probes.config_of(*bench.LARGE)) > 4
 

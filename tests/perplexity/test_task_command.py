@@ -6,10 +6,7 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from support.small import small
 from support.tiny_llama import saved
-from synthlab.storage.store import Store
-from synthlab.training.execution import execute_together
 
 pytestmark = pytest.mark.slow
 
@@ -89,23 +86,6 @@ def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path
     assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
     assert "recorded" not in evaluate(*words, "seed=1").err
     assert "recorded" not in evaluate(*words, "dtype=float64").err
-
-
-def test_tasks_on_a_run_of_the_lab(evaluate, tmp_path):
-    config = small("encoding=rope")
-    [record] = execute_together([config], keep=[config.steps])
-    Store(tmp_path / "language", save="weights").write(record)
-    outcome = evaluate(
-        f"runs={tmp_path / 'language'}", "tasks=[needle,tracking,common_words]", "lengths=[200]", "task_samples=2",
-        model=config.id,
-    )  # fmt: skip
-    assert outcome.status == 0, outcome.err
-    [path] = tables(tmp_path)
-    found = pd.read_csv(path)
-    assert set(found.task) == {"needle", "tracking", "common_words"}
-    assert set(found.samples) == {2}
-    losses = found[found.metric == "loss"].value
-    assert losses.between(4.5, 6.5).all()  # a guess among 256 bytes has 5.5
 
 
 def test_what_cannot_be_had_is_refused_before_texts_are_measured(evaluate, tmp_path):

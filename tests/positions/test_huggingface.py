@@ -2,7 +2,6 @@
 
 import doctest
 import inspect
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -265,12 +264,3 @@ def test_the_example_is_true(hf):
     assert example.examples
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)
-
-
-def test_without_transformers_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "synthlab.positions.huggingface", raising=False)
-    with pytest.raises(
-        ImportError, match=r"^synthlab.positions.huggingface: needs transformers; pip install -e '.\[lm\]'$"
-    ):
-        import synthlab.positions.huggingface  # noqa: F401

@@ -91,12 +91,3 @@ def test_the_first_loss_is_that_computed_by_hand_and_all_weights_move(lm, train,
     # W_up gets a gradient once W_down, 0 at first, has moved. The key biases of softmax attention get none.
     still = {name for name, each in model.named_parameters() if torch.equal(each, before[name])}
     assert not {name for name in still if "bias" not in name}
-
-
-@pytest.mark.parametrize("aligned", [False, True], ids=["plain", "aligned"])
-@pytest.mark.parametrize("method", ["cream", "clex"])
-def test_training_lowers_the_loss(lm, train, method, aligned):
-    model, sampler = built(lm, method, "Llama")
-    logged, _ = train(model, sampler, aligned, steps=12)
-    losses = [entry["loss"] for entry in logged]
-    assert sum(losses[-3:]) < sum(losses[:3]) - 0.3

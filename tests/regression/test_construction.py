@@ -52,21 +52,6 @@ def test_it_is_refused_before_anything_is_recorded(invoke, quick, tmp_path, case
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize(
-    ("group", "name", "line"),
-    [
-        ("model", "NoEncoding", r"cannot say its encoding \(AttributeError: .*\)"),
-        ("outrep", "NoShift", "its constructor must take a shift"),
-    ],
-)
-def test_so_is_one_of_a_config_file_of_the_users_own(invoke, quick, tmp_path, group, name, line):
-    (tmp_path / "own" / group).mkdir(parents=True)
-    (tmp_path / "own" / group / "mine.yaml").write_text(f"name: support.unsound_classes:{name}\n")
-    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, f"{group}=mine")
-    assert outcome.status == 2
-    assert re.fullmatch(rf"error: {group}=support.unsound_classes:{name}: {line}\n", outcome.err), outcome.err
-
-
 def test_a_span_of_whole_numbers_in_a_tensor_will_do(invoke, quick):
     outcome = invoke("synthlab", *quick, "task.name=support.user_classes:TensorSpan")
     assert (outcome.status, outcome.err) == (0, "")

@@ -17,7 +17,6 @@ from synthlab import load_records
 from synthlab.analysis.record_list import Records
 from synthlab.errors import DamagedRecord, InputError
 from synthlab.regression.config import RunConfig
-from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record, status_of, status_with
 from synthlab.storage.store import Store
 
@@ -214,19 +213,6 @@ def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, where)
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"results=.*file.*: cannot be written \(.*\); give a folder"):
         Store(tmp_path / where).make_writable()
-
-
-def test_load_records_gives_one_tidy_table(tmp_path):
-    store = Store(tmp_path)
-    for seed in (0, 1):
-        store.write(record(seed))
-    store.write(record(2, diverged_at=3))
-    table = load_records(tmp_path)
-    assert len(table) == 2 * CONFIG.test_length + 1
-    assert {"id", "task", "encoding", "outrep", "outrep.shift", "model.width", "seed", "length", *METRICS} <= set(table)
-    assert set(table["task"]) == {"length"}
-    assert table["diverged_at"].dropna().tolist() == [3]
-    assert np.isclose(table[(table["seed"] == 1) & (table["length"] == 2)]["mse"].item(), 1.002 / 3)
 
 
 def test_no_records_are_an_empty_table(tmp_path):

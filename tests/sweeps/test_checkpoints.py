@@ -230,7 +230,7 @@ def test_a_step_that_some_run_has_not_is_refused_before_any_is_trained(tmp_path,
     words = {
         "synthlab": ("synthlab", *quick),
         "-m": ("synthlab", *quick, "-m", "protocol.steps=4,6"),
-        "experiments": ("experiments", *quick, "figure='5'", "seeds=1"),
+        "experiments": ("experiments", *quick, "output_alignment/5", "seeds=1"),
     }
     outcome = invoke(*words[program], "save=[6]")
     assert (outcome.status, outcome.out) == (2, "")
