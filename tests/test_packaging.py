@@ -130,11 +130,9 @@ def test_without_the_extras_a_run_is_trained_and_collected(installed, tmp_path):
     ("command", "package", "what"),
     [
         ("theory", "sympy", "synthlab theory"),
-        ("theory", "latex2mathml", "synthlab theory"),
         ("walkthrough", "sympy", "synthlab walkthrough"),
         ("demo", "bokeh", "synthlab demo"),
         ("collect", "pyarrow", "out=runs.parquet"),
-        ("compare x.parquet", "pyarrow", "source=x.parquet"),
     ],
 )
 def test_a_command_without_its_extra_names_it_in_one_line(installed, tmp_path, command, package, what):

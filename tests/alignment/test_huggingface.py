@@ -1,6 +1,5 @@
 """On tiny models with random weights. Nothing of Transformers is imported before a test runs: that takes seconds."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +13,6 @@ pytestmark = pytest.mark.slow
 
 VOCABULARY = 11
 LENGTH, ALPHA = 8, 0.3
-PAGE = Path(__file__).parents[2] / "docs" / "alignment.md"
 
 
 @pytest.fixture(scope="module")

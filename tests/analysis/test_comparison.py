@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.colors import to_hex
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather
@@ -174,13 +173,6 @@ def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_se
     assert "each panel has its own scale" in apart.get_supxlabel().replace("\n", " ")
 
 
-@pytest.mark.slow
-def test_many_panels_wrap_and_the_lowest_of_each_column_show_the_axis():
-    figure = drawn(table(*(made(k, train_length=k, seeds=(0,)) for k in (4, 5, 6, 7, 8))), facet="train_length")
-    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (2, 3)
-    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", *["sequence length"] * 4]
-
-
 def test_names_stand_side_by_side_and_are_not_joined():
     runs = table(
         *(made(k, **encoded(name)) for k, name in enumerate(("rope", "nope", "alibi"), 1)),
@@ -200,20 +192,6 @@ def test_ticks_are_the_values_and_a_wide_range_is_logarithmic():
     assert [text.get_text() for text in narrow.get_xticklabels()] == ["8", "16", "64"]
     assert [text.get_text() for text in wide.get_xticklabels()] == ["8", "16", "256"]
     assert (narrow.get_xscale(), wide.get_xscale()) == ("linear", "log")
-
-
-@pytest.mark.slow
-def test_an_encoding_looks_the_same_in_every_panel_and_beside_other_settings():
-    runs = table(
-        *(made(1, **encoded(name), train_length=k) for name in ("rope", "alibi") for k in (4, 5)),
-        made(1, **encoded("rope"), train_length=6),
-    )
-    for asked in ({"facet": "train_length"}, {"by": "encoding,train_length"}, {"x": "train_length", "by": "encoding"}):
-        for axes in drawn(runs, **asked).axes:
-            for line in axes.lines:
-                name = str(line.get_label()).partition(" ")[0].removeprefix("encoding=")
-                if name in STYLES:
-                    assert (to_hex(line.get_color()).upper(), line.get_marker()) == STYLES[name][1::2]
 
 
 @pytest.mark.parametrize("x", ["length", "task"])

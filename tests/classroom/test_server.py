@@ -26,7 +26,6 @@ from synthlab.errors import InputError
         ("address=nowhere.invalid", "address=nowhere.invalid"),
         ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is none of the page's controls"),
         ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc will not do"),
-        ("limits.seed.low=5", "limits.seed: the default: 0 will not do; give a whole number from 5"),
         ("-m", "-m: the page is not swept"),
     ],
 )

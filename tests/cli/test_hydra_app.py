@@ -110,17 +110,6 @@ def test_an_unwritable_results_folder_is_refused(invoke, quick, tmp_path):
     assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
 
 
-@pytest.mark.slow
-def test_a_damaged_record_of_a_single_run_is_trained_anew_with_a_warning_in_one_line(invoke, quick, tmp_path):
-    whole = invoke("synthlab", *quick)
-    (folder,) = (tmp_path / "runs").iterdir()
-    (folder / "status.json").unlink()
-    done = shell(sys.executable, "-m", "synthlab", *quick)
-    assert (done.returncode, done.stdout) == (0, whole.out)
-    assert done.stderr.startswith("warning: a damaged record was trained anew; it lies in ")
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp_path):
     outcome = invoke("synthlab", *quick, "task=length", "encoding=rope", "outrep=rsqrt", "seed=3")
     assert outcome.status == 0

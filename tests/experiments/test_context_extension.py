@@ -168,10 +168,8 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
     ("words", "line"),
     [
         ("pretrained=nowhere", "pretrained=nowhere: cannot be opened ("),
-        ("texts=nowhere", "texts=nowhere: cannot be read (No such file or directory)"),
         ("output=/dev/null", "output=/dev/null: is no folder"),
         ("factor=100 window=16", "texts: have 600 tokens for tests; must have at least 1600"),
-        ("window=9999", "texts: have 5402 tokens for training; must have at least 9999"),
         (
             "method=longrope method.long=[2.0]",
             "method.long=[2.0]: must have 16 numbers, one for each pair of dimensions",
@@ -179,9 +177,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
         ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
         ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
         ("adapters=lora adapters.rank=100000", "adapters.rank=100000: must be at most "),
-        ("output=s3://bucket/out", "output=s3://bucket/out: must be a folder of this machine"),
         (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written (File name too long)"),
-        ("training.optimizer=adm", "training: ValueError: adm is not a valid OptimizerNames"),
         ("dtype=float16", "dtype=float16: needs a GPU; choose bfloat16 or float32"),
     ],
 )

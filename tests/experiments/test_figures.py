@@ -46,11 +46,6 @@ def cells(name: str, panel: int, *overrides: str, seeds: int = 1) -> list[Cell]:
     return panels_of(name)[panel].cells(f"study.{name}", Overrides(overrides), range(seeds))
 
 
-def ids(*names: str) -> set[str]:
-    found = [cell for name in names for k in range(len(panels_of(name))) for cell in cells(name, k, seeds=5)]
-    return {config.id for cell in found for config in cell.configs}
-
-
 @pytest.fixture
 def hasty(monkeypatch):
     """Every run is trained for two steps on small batches and tested on few sequences, whatever its config says."""
@@ -109,18 +104,6 @@ def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_dra
     assert sorted(everything) == [name for name in FIGURES if name not in ALONE]
 
 
-@pytest.mark.slow
-def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
-    assert invoke("experiments", *own_figure, "seeds=1").status == 0
-    before = set((tmp_path / "runs").iterdir())
-    outcome = invoke("experiments", *own_figure, "seeds=2")
-    assert "2 skipped, 2 left" in outcome.err
-    assert before < set((tmp_path / "runs").iterdir())
-    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
-    assert drawn["series"].unique().tolist() == ["model.width=8", "model.width=16"]
-    assert set(drawn["seeds"]) == {2}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -128,8 +111,6 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
         (["seeds=0"], "seeds=0: must be auto, or a whole number from 1 to 10000"),
         (["first_seed=9223372036854775807", "seeds=2"], "first_seed=9223372036854775807: must be at most"),
         (["output_aligment"], "output_aligment: unknown paper, did you mean output_alignment?"),
-        (["crasp", "nope"], "crasp nope: must be one paper, as PAPER or PAPER/STUDY"),
-        (["output_alignment/1", "quick=true"], "quick=true: is a study of its own; give output_alignment without /1"),
         (["replot=true", "output_alignment/1"], "replot=true: 13 of 13 runs are not recorded below"),
         (["-m", "output_alignment/4"], "-m: studies are not swept"),
         pytest.param(
@@ -138,11 +119,6 @@ def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(i
             marks=pytest.mark.slow,
         ),
         (["retry=failed"], "retry=failed: studies always train again what failed; leave it out"),
-        pytest.param(
-            ["hydra/launcher=joblib"],
-            "hydra/launcher=joblib: has a meaning in sweeps alone; leave it out",
-            marks=pytest.mark.slow,
-        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -183,11 +159,3 @@ def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_
     assert invoke("experiments", *own_figure, "seeds=1", *changes).status == 0
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
     assert all(drawn["overrides"].str.contains(change, regex=False).all() for change in changes)
-
-
-def test_a_figure_whose_runs_all_diverge_is_drawn_empty_with_status_1(invoke, own_figure, tmp_path):
-    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e30", "model.norm=none", "seeds=1"]
-    outcome = invoke("experiments", *own_figure, *explosive)
-    assert outcome.status == 1
-    assert outcome.out.count("left out: run ") == 2
-    assert (tmp_path / "output_alignment" / "figures" / "widths.png").exists()

@@ -123,9 +123,7 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
     ("task", "line"),
     [
         ({"arms": {"t5": {}}}, "study.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
-        ({"claims": ["none"]}, "study.s.tasks.copy.claims=none: unknown; choose from A1, "),
         ({"vary": {}}, "study.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
-        ({"fixed": {"seed": 1}}, "study.s.tasks.copy: sets seed, which is the command line's; leave it out"),
     ],
 )
 def test_what_is_no_paper_is_refused_in_a_line(task, line):

@@ -155,13 +155,3 @@ def test_length_factors_reach_as_far_as_the_tests_unless_given():
 
 def test_the_length_of_a_second_training_is_none_of_the_first():
     assert small("extension=pi", "finetune.length=20", "train_length=16", "pattern=shifted").pattern is not None
-
-
-def test_ntk_by_the_length_factor_is_trained_as_clex_is():
-    bare = (*TRAINED[:-1], "extension.hidden=0")
-    assert execute(small(*bare)).training["loss"].notna().all()
-
-
-def test_longer_windows_train_it_as_well():
-    ensemble, _ = trained("extension=clex", "finetune.steps=4", "finetune.length=16")
-    assert ensemble.encoding.down.any()

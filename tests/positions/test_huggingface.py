@@ -118,21 +118,6 @@ def test_positions_depend_on_the_seed_and_the_number_of_the_batch(hf):
     assert drawn[0].max() < 32
 
 
-def test_workers_make_the_batches_that_one_process_makes(hf):
-    def batches(workers):
-        loader = torch.utils.data.DataLoader(
-            labelled(texts(20, LENGTH)),
-            batch_size=4,
-            collate_fn=hf.PositionCollator(RandPos(factor=4)),
-            num_workers=workers,
-        )
-        return torch.stack([batch["position_ids"] for batch in loader])
-
-    alone = batches(0)
-    assert len(alone.unique(dim=0)) == 5
-    assert torch.equal(batches(2), alone)
-
-
 def test_the_collator_given_is_the_one_that_makes_the_batch(hf):
     def reversed_texts(features):
         return {"input_ids": torch.stack([each["input_ids"].flip(0) for each in features])}
@@ -216,21 +201,6 @@ def test_both_windows_of_an_aligned_trainer_have_the_sampler_s_positions(hf, mod
     expected = torch.stack([collated(alone, length=12).repeat(2, 1) for _ in range(3)])
     assert torch.equal(in_training(seen), expected)
     assert [each["position_ids"] for each in seen if not each["training"]] == [None]
-
-
-def test_the_aligned_loss_at_sampled_positions_is_that_of_two_passes_at_them(hf, model):
-    tokens = texts(4, LENGTH + 3)
-    positions = collated(hf.PositionCollator(RandPos(factor=4)))
-    loss = hf.huggingface_loss(model, tokens, LENGTH, 0.3, position_ids=positions)
-    windows = (tokens[:, :LENGTH], tokens[:, -LENGTH:])
-    first, second = (logits_by_hand(model, window, positions).log_softmax(-1) for window in windows)
-    cross_entropies = [
-        -log_p[:, :-1].gather(-1, window[:, 1:, None]).mean()
-        for log_p, window in zip((first, second), windows, strict=True)
-    ]
-    assert loss.training.item() == pytest.approx(sum(cross_entropies).item() / 2, rel=1e-4)
-    p, q = first[:, 6:], second[:, 3:5]  # contexts of 4 or more in both: tokens 7 and 8 of the first
-    assert loss.misalignment.item() == pytest.approx(-((p.exp() * q + q.exp() * p).sum(-1)).mean().item(), rel=1e-4)
 
 
 def test_what_does_not_fit_is_refused_in_one_line(hf):

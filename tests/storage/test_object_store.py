@@ -68,15 +68,6 @@ def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
     assert not s3fs.S3FileSystem().exists("lab-misspelt")
 
 
-def test_of_two_who_write_a_record_the_first_stays(s3):
-    store, first, second = Store(s3), record(), record(scale=2.0)
-    store.write(first)
-    store.write(second)
-    pd.testing.assert_frame_equal(store.read(first.config.id).metrics, first.metrics)
-    at_once([lambda: Store(s3).write(record(1))] * 4)
-    pd.testing.assert_frame_equal(store.read(record(1).config.id).metrics, record(1).metrics)
-
-
 def test_of_many_who_create_a_file_at_once_one_succeeds(s3):
     contents = [str(number).encode() for number in range(8)]
     won = at_once([lambda data=data: files_at(s3).create("leases/x.0", data) for data in contents])

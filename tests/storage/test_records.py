@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -198,14 +197,6 @@ def test_what_an_interrupted_run_left_long_ago_is_swept_away(tmp_path):
 def test_results_must_be_a_folder(results):
     with pytest.raises(InputError, match="results=.*: must be the path of a folder"):
         Store(results)
-
-
-def test_a_record_is_text_throughout(tmp_path):
-    store, kept = Store(tmp_path), record()
-    store.write(kept)
-    for path in (store.runs / kept.config.id).iterdir():
-        path.read_text(encoding="utf-8")  # text, all of it
-    assert json.loads((store.runs / kept.config.id / "status.json").read_text())["status"] == "finished"
 
 
 @pytest.mark.parametrize("where", ["file", "file/below"])

@@ -10,7 +10,6 @@ import torch
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
-from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
 from synthlab.sweeps.trackers.base import Track, Tracker
 
@@ -39,19 +38,6 @@ class Exits(Task):
         return TASKS["length"]().targets(x)
 
 
-class Unmade(Task):
-    """A user's own task that cannot be made."""
-
-    def __init__(self):
-        raise ValueError("no such file")
-
-    def span(self, length):
-        return 0.0, 1.0
-
-    def targets(self, x):
-        return x
-
-
 class Log(Tracker):
     """A line in a file for each run that begins to train."""
 
@@ -70,13 +56,6 @@ class Quiet(Track):
 
     def end(self, record, error=None):
         pass
-
-
-class Unknowing(Identity):
-    """A user's own map whose inverse knows no answer."""
-
-    def f_inverse(self, z):
-        return torch.full_like(z, float("nan"))
 
 
 class Backwards(Encoding):

@@ -192,23 +192,6 @@ def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("hydra/launcher=slurm", "hydra/launcher=slurm: unknown"),
-        ("hydra.launcher.n_jbos=3", "hydra.launcher.n_jbos=3: unknown key"),
-        ("batches.at_most=0", "batches.at_most"),
-        ("batches.minutes=1,2", "batches.minutes=1,2: must be one for the whole sweep"),
-    ],
-)
-def test_settings_of_launchers_are_checked_before_anything_is_trained(invoke, quick, tmp_path, given, message):
-    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", given)
-    assert (outcome.status, outcome.out) == (2, "")
-    assert all(line.startswith("error: ") for line in outcome.err.splitlines())
-    assert message in outcome.err
-    assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.parametrize(
     ("launcher", "setting"), [("joblib", "n_jobs"), ("submitit_slurm", "gres"), ("ray", "init.address")]
 )
 def test_every_launchers_settings_compose_and_can_be_overridden(launcher, setting):

@@ -109,20 +109,6 @@ def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
     assert len((aside / "metrics.csv").read_bytes()) == 100
 
 
-def test_records_can_lie_in_an_object_store():
-    store = Store("memory://sweeps/results")
-    configs = [config(f"seed={seed}") for seed in range(3)]
-    made = ensure(configs, store, progress=False)
-    assert [record.config.seed for record in made] == [0, 1, 2]
-    assert sorted(store.ids()) == sorted(each.id for each in configs)
-    store.files.write(f"runs/{configs[0].id}/metrics.csv", b"length,mse\n")
-    with pytest.warns(UserWarning, match="memory:/"):
-        again = ensure(configs, store, progress=False)
-    assert again[0].metrics.equals(made[0].metrics)
-    with pytest.raises(InputError, match="results=memory:.*must be a folder of this machine"):
-        store.root  # noqa: B018
-
-
 def test_null_workers_are_one_for_each_core():
     assert checked_workers(None) == (os.cpu_count() or 1)
 

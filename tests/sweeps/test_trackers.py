@@ -1,9 +1,6 @@
 import math
-import os
 import pickle
-import subprocess
 import sys
-import textwrap
 import threading
 from dataclasses import replace
 from importlib.util import find_spec
@@ -215,32 +212,6 @@ def test_a_folder_that_cannot_be_written_costs_no_run(name, tmp_path, capfd):
     assert out == ""
     assert err.startswith(f"tracker={name}: given up (")
     assert err.count("\n") == 1
-
-
-def alone(tmp_path: Path, code: str, mode: str, stdin: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE):
-    """A Python of its own that runs ``code``, while two runs are followed in W&B by nobody who is logged in."""
-    pytest.importorskip("wandb", reason="needs the extra wandb")
-    program = """
-        import os, sys
-        from synthlab.regression.construction import resolve
-        from synthlab.config.composition import compose
-        from synthlab.sweeps.trackers import tracker_of
-        run = resolve(compose([]))
-        about = {"name": "wandb", "project": "lab", "folder": sys.argv[1], "mode": sys.argv[2]}
-        with tracker_of(about).following([run, run.seeded({"seed": 1})]) as tracks:
-            tracks.observe(10, [1.0, 2.0])
-            {code}
-    """
-    (tmp_path / "home").mkdir()
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program).replace("{code}", code), str(tmp_path / "results"), mode],
-        env={key: value for key, value in os.environ.items() if not key.startswith(("WANDB_", "XDG_"))}
-        | {"HOME": str(tmp_path / "home")},
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-    )
 
 
 def test_tensorboard_writes_each_run_of_a_stack(tmp_path, capfd):

@@ -22,7 +22,6 @@ from support.records import final_weights, with_weights
 from support.small import small
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.layers import Member
 from synthlab.regression.config import RunConfig
 from synthlab.regression.evaluation import test_sequences as sequences_of
 from synthlab.regression.inputs import INPUTS
@@ -67,16 +66,6 @@ def tiny(*overrides: str) -> Record:
 def same(a: TrainedModel, b: TrainedModel) -> bool:
     mine, other = a.module.state_dict(), b.module.state_dict()
     return mine.keys() == other.keys() and all(torch.equal(mine[name], other[name]) for name in mine)
-
-
-@pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
-def test_a_members_weights_are_those_that_training_it_alone_gives_to_the_last_bit(overrides):
-    record = tiny(*overrides)
-    again = with_weights(record, None).model()
-    assert same(record.model(), again)
-    assert not again.record.weights
-    untrained = record.config.family.build_models([record.config]).state_dict()
-    assert any(not torch.equal(values, untrained[name]) for name, values in again.module.state_dict().items())
 
 
 @pytest.mark.parametrize("overrides", KINDS, ids=" ".join)
@@ -144,20 +133,6 @@ def test_the_module_is_one_to_train_further():
     module.blocks[0].register_forward_hook(lambda *given: seen.append(given))
     module(torch.zeros(1, 2, 5, dtype=torch.long))
     assert len(seen) == 1
-
-
-@pytest.mark.parametrize("overrides", LANGUAGES, ids=" ".join)
-def test_language_models_are_kept_and_trained_again_alike(overrides):
-    record = kept(small(*overrides))[0]
-    model = record.model()
-    assert same(model, with_weights(record, None).model())
-    tokens = torch.tensor([[3, 1, 0, 2, 5], [1, 1, 2, 0, 4]])
-    answer, output = model.predict(tokens)
-    torch.testing.assert_close(answer.sum(-1), torch.ones(2, dtype=torch.float64))
-    if "encoding=randomized" not in overrides:
-        torch.testing.assert_close(output, Member(model.module, 0)(tokens)[:, -1].detach())
-    with pytest.raises(InputError, match="not written; give tokens"):
-        model.predict(["text"])
 
 
 def test_text_is_given_as_text():
