@@ -1,6 +1,5 @@
 import shlex
 from functools import cache
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from classroom.lessons import story
 from classroom.lessons.figures import Look, outputs_figure
 from classroom.lessons.lesson import Lessons
 from classroom.lessons.story import error_limits, looks, numbers, planned, spread
+from support.pages import Page
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
 from synthlab.regression.construction import resolve
@@ -34,40 +34,6 @@ def look_at(config, error, dots=(), practised=(1.0, 10.0), mapped=(1.0, 10.0), d
 def lab_runs() -> dict:
     """The runs of the lab's lessons."""
     return planned(lessons())
-
-
-class Page(HTMLParser):
-    """What a page shows: text, code, pictures; and all addresses it names."""
-
-    def __init__(self, html: str):
-        super().__init__()
-        self.text, self.code, self.images, self.addresses, self.open = "", [], [], [], []
-        self.feed(html)
-
-    def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.addresses += [given[key] for key in ("src", "href", "srcset", "data", "action") if key in given]
-        if tag == "img":
-            self.images.append(given)
-        elif tag not in ("meta", "br", "link"):
-            self.open.append(tag)
-        if tag == "pre":
-            self.code.append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag  # every element is closed, in order
-
-    def handle_data(self, data):
-        if "style" in self.open:
-            assert "url(" not in data
-            assert "@import" not in data
-        elif "pre" in self.open:
-            self.code[-1] += data
-        self.text += data
-
-    @property
-    def words(self) -> str:
-        return " ".join(self.text.split())
 
 
 @pytest.mark.slow
@@ -105,26 +71,6 @@ def test_a_lessons_command_gives_the_numbers_of_its_picture(invoke, tmp_path):
     assert outcome.status == 0
     recorded = Store(tmp_path).find(run.config)
     assert looks([run.config], workers=1)[run.config.id].view.error == recorded.metrics["mse"].tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["steps=0"], "steps=0: must be greater than 0"),
-        (["stesp=5"], "stesp=5: unknown key, did you mean steps?"),
-        (["every={protocol: classroom, protocol.steps: 0}"], "lessons.mean.runs: protocol.steps=0: must be"),
-        (["results=memory://page"], "results=memory://page: must be a folder of this machine here"),
-        (["-m", "steps=1,2"], "-m: the walkthrough is one page; it is not swept"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line_before_anything_is_trained(invoke, monkeypatch, tmp_path, arguments, line):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(story, "looks", lambda *_: pytest.fail("trained"))
-    outcome = invoke("walkthrough", *arguments)
-    assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err.startswith(f"error: {line}")
-    assert outcome.err.count("\n") == 1
-    assert not list(tmp_path.rglob("*.html"))
 
 
 def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():

@@ -82,8 +82,6 @@ def check(lab, outcome, output: Path) -> dict:
         "method=dynamic positions=pose",
         "method=longrope positions=pose positions.text=5",
         "method=clex positions=clex alignment.alpha=0.1",
-        "method=pi pattern=rolled alignment.alpha=0.1 training.checkpointing=true",
-        "adapters=lora adapters.rank=2",
         "adapters=qlora adapters.rank=2 merge=false",
         "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
         "adapters=qlora dtype=bfloat16 pattern=shifted",

@@ -57,8 +57,6 @@ def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, 
     ("plot", "message"),
     [
         ("{name: inside, rows: outrep, columns: task, measure: heads}", "plot.measure=heads"),
-        ("{name: inside, rows: outrep, columns: seed, measure: alone}", "must be the two settings in vary"),
-        ("{name: inside, rows: outrep, columns: task}", "measure"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_path, plot, message):

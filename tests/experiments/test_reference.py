@@ -62,25 +62,6 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
     }
 
 
-def test_what_is_not_tested_or_not_judged_is_told_with_its_reasons(tmp_path):
-    unfit, unlike = HOLDS._replace(untested="none fits"), FAILS._replace(untested="it begins otherwise")
-    judged = [
-        Verdict(CLAIMS["1a"], "Figure 1", [unfit, unlike, unfit], []),
-        Verdict(CLAIMS["1b"], "Figure 1", [unfit, HOLDS], []),
-        Verdict(CLAIMS["1c"], "Figure 1", [HOLDS], ["no runs of rope"]),
-    ]
-    table(*judged).to_csv(tmp_path / "claims.csv", index=False)
-    found = verdicts(tmp_path)
-    assert found["1a"] == {
-        "verdict": "not tested: none fits; it begins otherwise",
-        "others": {},
-        "fit": "",
-        "rest": [f"not tested: {check}" for check in ("h: none fits", "f: it begins otherwise", "h: none fits")],
-    }
-    assert found["1b"]["verdict"] == "undecided (1 of 2 checks holds, 1 not tested)"
-    assert found["1c"]["verdict"] == "not judged: no runs of rope"
-
-
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "ROOT", tmp_path)
     monkeypatch.setattr(reference, "judged_anew", dict)  # the committed tables are not the test's to write

@@ -13,7 +13,7 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, losses, row
-from experiments.long_short_alignment.step_costs import STEPS, step_costs
+from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
 from support.hasty import hastily
@@ -363,11 +363,3 @@ def test_losses_are_means_over_contexts():
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
     told = row(record, Named("an arm", True, "a model", "g"))
     assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")
-
-
-@pytest.mark.slow
-def test_steps_with_the_regularizer_are_timed_against_those_without():
-    costs = step_costs(small("alignment.windows=2", "alignment.alpha=0.1"))
-    assert costs["step"].tolist() == list(STEPS)
-    assert costs["to_one_window"][0] == costs["to_two_windows"][1] == 1
-    assert (costs["milliseconds"] > 0).all()

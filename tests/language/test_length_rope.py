@@ -102,14 +102,6 @@ def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
         assert_equal(execute(config), record)
 
 
-def test_runs_that_differ_in_their_extension_share_the_first_training(monkeypatch):
-    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
-    first = execute(small(*TRAINED))
-    execute(small("extension=pi", "finetune.steps=2"))
-    assert len(pretraining._cache) == 1
-    assert_equal(execute(small(*TRAINED)), first)
-
-
 @pytest.mark.parametrize("step", [6, 8])
 def test_a_model_has_the_extension_s_weights_of_its_step_saved_or_trained_again(step):
     record = execute_together([small(*TRAINED)], keep=[6, 8])[0]

@@ -28,12 +28,6 @@ def evaluate(invoke, llama, tmp_path):
     return call
 
 
-def refuse(outcome, line):
-    assert outcome.status == 2, outcome
-    assert outcome.err.splitlines()[-1].startswith(f"error: {line}")
-    assert "Traceback" not in outcome.err
-
-
 def tables(folder):
     return sorted(folder.glob("evaluate/tasks-*/tasks.csv"))
 
@@ -86,15 +80,3 @@ def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path
     assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
     assert "recorded" not in evaluate(*words, "seed=1").err
     assert "recorded" not in evaluate(*words, "dtype=float64").err
-
-
-def test_what_cannot_be_had_is_refused_before_texts_are_measured(evaluate, tmp_path):
-    (tmp_path / "book.txt").write_text("a long text " * 100)
-    texts = f"texts={tmp_path / 'book.txt'}"
-    (tmp_path / "data").mkdir()
-    data = f"task_data={tmp_path / 'data'}"
-    refuse(evaluate(texts, data, "tasks=[babilong_qa1]"), "lengths=64: must be 1000 or 1024 times")
-    refuse(evaluate(texts, "task_data=nowhere", "tasks=[babilong_qa1]"), "task_data=nowhere: must be a folder of data")
-    refuse(evaluate(texts, data, "tasks=[longbench_lcc_e]"), f"task_data={tmp_path}/data: lacks the data set")
-    refuse(evaluate(texts, "tasks=[needle]", "lengths=[20]"), "length=20: must be at least 52, which a text of needle")
-    assert not (tmp_path / "evaluate").exists()

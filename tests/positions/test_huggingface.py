@@ -191,16 +191,19 @@ def test_a_second_training_shares_no_draw_with_the_first(hf, model, trainer):
     assert torch.equal(in_training(seen[:2]), in_training(seen[2:]))
 
 
-def test_both_windows_of_an_aligned_trainer_have_the_sampler_s_positions(hf, model, trainer):
-    seen, x = watched(model), texts(8, 12)
-    collator = hf.PositionCollator(RandPos(factor=4), length=LENGTH)
-    made = trainer(model, labelled(x), collator, hf.Alignment(LENGTH, 0.3), evaluated=labelled(x), max_steps=3)
-    made.train()
-    made.evaluate()
-    alone = hf.PositionCollator(RandPos(factor=4), length=LENGTH)
-    expected = torch.stack([collated(alone, length=12).repeat(2, 1) for _ in range(3)])
-    assert torch.equal(in_training(seen), expected)
-    assert [each["position_ids"] for each in seen if not each["training"]] == [None]
+def test_the_aligned_loss_at_sampled_positions_is_that_of_two_passes_at_them(hf, model):
+    tokens = texts(4, LENGTH + 3)
+    positions = collated(hf.PositionCollator(RandPos(factor=4)))
+    loss = hf.huggingface_loss(model, tokens, LENGTH, 0.3, position_ids=positions)
+    windows = (tokens[:, :LENGTH], tokens[:, -LENGTH:])
+    first, second = (logits_by_hand(model, window, positions).log_softmax(-1) for window in windows)
+    cross_entropies = [
+        -log_p[:, :-1].gather(-1, window[:, 1:, None]).mean()
+        for log_p, window in zip((first, second), windows, strict=True)
+    ]
+    assert loss.training.item() == pytest.approx(sum(cross_entropies).item() / 2, rel=1e-4)
+    p, q = first[:, 6:], second[:, 3:5]  # contexts of 4 or more in both: tokens 7 and 8 of the first
+    assert loss.misalignment.item() == pytest.approx(-((p.exp() * q + q.exp() * p).sum(-1)).mean().item(), rel=1e-4)
 
 
 def test_what_does_not_fit_is_refused_in_one_line(hf):

@@ -118,18 +118,6 @@ def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):
     assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
 
 
-@pytest.mark.parametrize("runs", [2, FEW + 1])
-def test_damaged_records_without_weights_are_set_aside_and_trained_anew(tmp_path, runs):
-    configs = [config(f"seed={seed}") for seed in range(runs)]
-    plain = ensure(configs, Store(tmp_path), progress=False)
-    numbers = tmp_path / "runs" / configs[0].id / "metrics.csv"
-    numbers.write_bytes(numbers.read_bytes()[:100])
-    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{configs[0].id}-"):
-        again = ensure(configs, Store(tmp_path, "weights"), progress=False)
-    assert all(each.weights for each in again)
-    assert again[0].metrics.equals(plain[0].metrics)
-
-
 @pytest.mark.parametrize("runs", [1, 2])
 def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path, monkeypatch, runs):
     flag = tmp_path / "broken"
