@@ -1,3 +1,6 @@
+import importlib
+import sys
+
 import pytest
 
 from synthlab.errors import InputError, in_one_line
@@ -21,3 +24,21 @@ def test_a_problem_is_one_line_of_bounded_length_whatever_value_it_repeats():
     assert line.startswith("task=xx")
     assert line.endswith("xx: must be a name")
     assert len(line) < 400
+
+
+MODULES = [
+    *(f"synthlab.language.{name}" for name in ("huggingface", "huggingface_config", "tokenizer")),
+    "synthlab.alignment.huggingface",
+    "synthlab.positions.huggingface",
+    "synthlab.models.encodings.huggingface_clex",
+    "synthlab.finetuning.huggingface_lora",
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_without_the_package_that_a_module_needs_one_line_says_what_to_install(monkeypatch, name):
+    package, extra = ("peft", "extend") if name.endswith("lora") else ("transformers", "lm")
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ImportError, match=rf"^{name}: needs {package}; pip install -e '.\[{extra}\]'$"):
+        importlib.import_module(name)

@@ -1,9 +1,5 @@
 """On tiny models with random weights. Nothing of Transformers is imported before a test runs: that takes seconds."""
 
-import math
-import re
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +13,6 @@ pytestmark = pytest.mark.slow
 
 VOCABULARY = 11
 LENGTH, ALPHA = 8, 0.3
-PAGE = Path(__file__).parents[2] / "docs" / "alignment.md"
 
 
 @pytest.fixture(scope="module")
@@ -168,18 +163,6 @@ def test_gradients_reach_all_parameters(lm, model, part):
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_twenty_steps_of_a_plain_loop_lower_the_loss(lm, model):
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    losses = []
-    for _ in range(20):
-        loss = lm.huggingface_loss(model, texts(8, 11), LENGTH, ALPHA)
-        optimizer.zero_grad()
-        loss.total.backward()
-        optimizer.step()
-        losses.append(loss.total.item())
-    assert losses[-1] < 0.8 * losses[0]
-
-
 def test_what_does_not_fit_is_refused_in_one_line(lm):
     model, tokens = build(lm, "llama"), texts(2, 11)
     padded = torch.ones_like(tokens)
@@ -210,10 +193,8 @@ def test_a_model_that_gives_no_logits_with_its_loss_is_refused(lm):
     [
         ({"length": 1}, "length=1: must be at least 2"),
         ({"alpha": -0.1}, "alpha=-0.1: must be at least 0, and finite"),
-        ({"alpha": math.nan}, "alpha=nan: must be at least 0, and finite"),
         ({"low": 0.5, "high": 0.25}, "low=0.5, high=0.25: must be fractions of length, low at most high"),
         ({"context": 2.0}, "context=2.0: must be a fraction of length, from 0 to 1"),
-        ({"seed": -1}, "seed=-1: must be at least 0"),
         ({"length": 5, "low": 0.3, "high": 0.3}, "low=0.3, high=0.3: must have a whole number of tokens between them"),
         ({"high": 0.75}, "high=0.75: offsets up to 6; must be up to 4 at most, for windows of length=8"),
     ],
@@ -340,26 +321,3 @@ def test_settings_that_would_replace_the_loss_are_refused(lm, trainer, tmp_path)
     args = lm.hf.TrainingArguments(str(tmp_path), report_to=[], use_cpu=True)
     with pytest.raises(InputError, match="^compute_loss_func: is given; must be None, since .*$"):
         lm.AlignedTrainer(build(lm, "llama"), args, compute_loss_func=min, alignment=lm.Alignment(LENGTH, ALPHA))
-
-
-def test_without_transformers_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "synthlab.alignment.huggingface", raising=False)
-    with pytest.raises(
-        ImportError, match=r"^synthlab.alignment.huggingface: needs transformers; pip install -e '.\[lm\]'$"
-    ):
-        import synthlab.alignment.huggingface  # noqa: F401
-
-
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU
-def test_the_page_s_code_runs(lm, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    section = PAGE.read_text().partition("## On your own model")[2]
-    blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    assert len(blocks) == 3
-    model = build(lm, "llama")
-    names = {"model": model, "texts": texts(6, 96), "held_out": texts(4, 96)}
-    before = weights(model)
-    for block in blocks:
-        exec(block, names)
-    assert not torch.equal(weights(model), before)

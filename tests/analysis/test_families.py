@@ -140,14 +140,3 @@ def test_the_horizon_of_a_language_model_is_counted_from_the_training_length_on(
     assert reached([1.0] * 10 + [1.15] * 16) == 17  # the first mean over two is within 0.1
     assert reached([1.0] * 10 + [float("nan")] * 16) == 16
     assert reached([6.0] * 26) == 0  # a uniform guess has log 256 = 5.5
-
-
-def test_a_record_with_earlier_names_of_settings_is_collected_under_the_present_ones(tmp_path, monkeypatch):
-    one, store = of_kind("sequences", 0.5), Store(tmp_path)
-    store.write(one)
-    dump = one.config.model_dump()
-    earlier = {"problem" if key == "task" else key: value for key, value in dump.items()}
-    monkeypatch.setattr(Store, "config", lambda *_: earlier)
-    table = load_records(tmp_path, where="task=majority")
-    assert set(table["id"]) == {one.config.id}
-    assert "problem" not in table

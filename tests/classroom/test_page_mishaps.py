@@ -105,17 +105,6 @@ def test_a_refusal_after_clear_is_not_shown_and_stops_nothing(window):
     assert window.names == ["length, NoPE"]
 
 
-def test_a_process_that_died_in_training_unseen_is_replaced_too(window):
-    window.press("Which encoding?")
-    window.hear(begun(1), progress(1))
-    window.puppet.is_gone = True
-    window.press("Mean works")
-    assert len(window.puppets) == 2
-    window.trains(2)
-    assert window.names == ["length, NoPE", "mean, NoPE, varied coin"]
-    assert "failed" in window.page.board.listed.text
-
-
 def test_a_process_that_died_unseen_is_replaced_without_a_word(window):
     window.press("Mean works")
     window.trains(1)
@@ -142,16 +131,6 @@ def test_a_window_too_many_is_told_so_until_there_is_room(make_window):
     window.trains(1)
     assert window.page.board.message.text == ""
     assert window.names == ["mean, NoPE, varied coin"]
-
-
-def test_a_second_click_on_a_lesson_half_way_through_changes_nothing(window):
-    window.press("1/√x mends it")
-    window.trains(1)
-    window.hear(begun(2), progress(2))
-    window.press("1/√x mends it")
-    assert window.asked(Stop) == []
-    window.hear(progress(2, "finished"))
-    assert [run.number for run in window.page.runs] == [1, 2]
 
 
 def test_no_room_for_a_new_process_is_said_and_the_page_goes_on(make_window):

@@ -115,15 +115,6 @@ def test_what_every_encoding_adds_and_where_its_readout_attends(encoding, length
     assert (np.isnan(added) == unseen).all()
 
 
-def test_alibi_lowers_logits_by_slope_times_distance():
-    viewer, model = untrained("encoding=alibi")
-    added = np.array(viewer.read(model, "01", 3).added)
-    distance = np.subtract.outer(np.arange(5), np.arange(5))
-    for head, slope in enumerate([2**-2, 2**-4, 2**-6, 2**-8]):
-        expected = np.where(distance >= 0, -slope * distance, np.nan)
-        assert added[head] == pytest.approx(expected, abs=1e-5, nan_ok=True)
-
-
 def test_the_encodings_picture_stops_where_its_cells_are_too_small():
     viewer, model = untrained("test_length=60", "encoding=rope")
     reading = viewer.read(model, "01", 60)
@@ -149,7 +140,6 @@ def test_the_theorys_linear_attention_has_nothing_inside_to_show():
     [
         (["task=mean"], (0, 1), (0, 1)),
         (["task=length"], (1, 10), (1, 10)),
-        (["task=length", "outrep=rsqrt"], (1, 10), (10**-0.5, 1)),
         (["task=sum", "outrep=rsqrt"], (0, 10), (11**-0.5, 1)),  # 1 / sqrt(x + 1)
         (["task=length", "outrep=log", "train_length=4"], (1, 4), (0, math.log(4))),
     ],
@@ -164,11 +154,9 @@ def test_what_training_asked_for(overrides, natural, mapped):
     ("train_length", "test_length", "lengths"),
     [
         (10, 50, [2, 5, 10, 20, 50]),
-        (5, 50, [1, 2, 5, 10, 50]),
         (30, 50, [6, 15, 30, 50]),
         (10, 12, [2, 5, 10, 12]),
         (1, 1, [1]),
-        (20, 10, [4, 10]),
     ],
 )
 def test_a_few_lengths_within_training_and_beyond(train_length, test_length, lengths):

@@ -93,10 +93,6 @@ def test_questions_are_answered_while_a_model_trains(worker):
     ("settings", "line"),
     [
         ({"task": "median"}, "task=median: unknown"),
-        ({"model.width": 30}, "model.heads=4: must divide model.width=30"),
-        ({"model": "linear", "encoding": "rope"}, "has no position encoding"),
-        ({"encoding": "randomized", "test_length": 5000}, "test_length=5000"),
-        ({"widht": 3}, "widht"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(worker, settings, line):
@@ -119,23 +115,6 @@ def test_of_what_is_forgotten_nothing_is_read(worker):
     worker.send(Forget())
     worker.send(Read(7, "01", 3))
     assert until(worker, Answered)[-1] == Answered(7, None)
-
-
-@pytest.mark.parametrize(
-    ("settings", "reason"),
-    [
-        ({"inputs": "uniform_count"}, "inputs=bernoulli with p=0.5 only"),
-        ({"task": "length", "outrep": "rsqrt", "train_length": 40}, "beyond training length 30"),
-        ({"task": "length", "outrep": "power"}, "power"),
-    ],
-)
-def test_theory_that_is_not_known_says_why(worker, settings, reason):
-    worker.send(Train(9, SMALL | {"outrep": "identity"} | settings))
-    worker.send(Theorize(9))
-    found = until(worker, Theorized)[-1]
-    assert found.error == []
-    assert reason in found.reason
-    until(worker, Progress, "finished")
 
 
 def test_whatever_happens_to_the_process_is_noticed():

@@ -48,16 +48,6 @@ def test_a_full_disk_costs_no_status(invoke, quick, monkeypatch, arguments):
 
 
 @pytest.mark.slow
-@needs_full
-def test_figures_are_drawn_though_nobody_can_read_their_names(invoke, quick, tmp_path, monkeypatch):
-    with full() as out:
-        monkeypatch.setattr(sys, "stdout", out)
-        outcome = invoke("experiments", "output_alignment/5", "seeds=1", "workers=1", *quick)
-    assert (outcome.status, "Traceback" in outcome.err) == (0, False)
-    assert (tmp_path / "output_alignment" / "report.html").exists()
-
-
-@pytest.mark.slow
 def test_workers_train_though_streams_are_closed(tmp_path):
     def close():
         for number in range(3):

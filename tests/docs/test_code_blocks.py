@@ -12,7 +12,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -235,12 +234,6 @@ def check_study(overrides: list[str], named: list[str]) -> None:
     first = next(iter(papers()[name]().studies(raw["study"]).values()))
     of_runs = Overrides(word for word in words if word not in own)
     of_runs.check_all_taken(runs_of(first, of_runs).values())
-
-
-@pytest.mark.skipif(not entry_points(group="synthlab.commands"), reason="the subcommands are not there yet")
-def test_every_subcommand_that_is_named_exists():
-    named = {*HYDRA, *TABLES, *OTHERS} - {"extension"}  # a module's alone
-    assert named <= {entry.name for entry in entry_points(group="synthlab.commands")}
 
 
 def test_code_is_found():

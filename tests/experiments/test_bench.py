@@ -2,8 +2,6 @@
 
 import json
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +15,6 @@ from experiments.bench import __main__ as bench
 from experiments.bench import probes
 from experiments.bench.baselines import Causal
 from synthlab.regression.construction import build_models
-from synthlab.training.ensembles import ensemble_size
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])
@@ -51,30 +48,6 @@ def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         bench.main()
     assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("argument", "said"), [("slow", "argument effort: .*quick.*"), ("quick", "synthlab bench: needs psutil; .*")]
-)
-def test_without_psutil_one_line_says_what_is_wrong(argument, said):
-    code = f"import runpy, sys; sys.modules['psutil'] = None; sys.argv = ['', {argument!r}]; "
-    code += "sys.modules['x_transformers'] = sys; runpy.run_module('experiments.bench', run_name='__main__')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 2
-    assert re.fullmatch(rf"error: {said}\n", done.stderr), done.stderr
-
-
-@pytest.mark.parametrize("arguments", [["slow"], ["quick", "quick"], ["--quick"]])
-def test_unknown_arguments_are_refused_in_one_line(monkeypatch, capsys, arguments):
-    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
-    with pytest.raises(SystemExit, match="2"):
-        bench.main()
-    assert re.fullmatch(r"error: .*quick.*\n", capsys.readouterr().err)
-
-
-def test_default_runs_are_stacked():
-    assert ensemble_size(probes.config_of()) > ensemble_size(probes.config_of(*bench.LARGE)) > 4
 
 
 def test_a_probe_runs_in_processes_of_its_own():

@@ -11,7 +11,6 @@ from experiments.output_alignment import inside
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, loaded, panels_of, studies
 from support.hasty import hastily
-from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
 from synthlab.regression.construction import resolve
 from synthlab.regression.heads import Heads
@@ -45,16 +44,6 @@ def own_figure(tmp_path, quick) -> list[str]:
 @cache
 def cells(name: str, panel: int, *overrides: str, seeds: int = 1) -> list[Cell]:
     return panels_of(name)[panel].cells(f"study.{name}", Overrides(overrides), range(seeds))
-
-
-def ids(*names: str) -> set[str]:
-    found = [cell for name in names for k in range(len(panels_of(name))) for cell in cells(name, k, seeds=5)]
-    return {config.id for cell in found for config in cell.configs}
-
-
-def test_the_figures_are_as_many_runs_as_the_readme_says():
-    assert len(ids("1")) == 65
-    assert len(ids("1", "3", "4", "5")) == 170
 
 
 @pytest.fixture
@@ -107,19 +96,6 @@ def test_cells_are_what_hydra_composes(name):
                 assert configs == [resolve(compose(settings))]
 
 
-@pytest.mark.slow
-def test_a_figure_is_the_same_bytes_each_time_and_comes_from_its_csv_alone(invoke, tmp_path):
-    arguments = [*as_overrides(QUICK), "output_alignment/1", "seeds=2", "workers=1", f"results={tmp_path}"]
-    assert invoke("experiments", *arguments).status == 0
-    folder = tmp_path / "output_alignment" / "figures"
-    first = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"}
-    assert len(first) == 2 + 4 * 3 + 1  # the sheet, the panels, the claims
-    for path in [*folder.glob("*.png"), *folder.glob("*.pdf")]:
-        path.unlink()  # or they would be left alone
-    assert invoke("experiments", *arguments, "replot=true").status == 0
-    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"} == first
-
-
 def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():
     paper, everything = (
         [name.removeprefix("figure") for name in studies(PAPER, chosen)] for chosen in ("default", "all")
@@ -128,68 +104,21 @@ def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_dra
     assert sorted(everything) == [name for name in FIGURES if name not in ALONE]
 
 
-@pytest.mark.slow
-def test_a_users_own_figure_is_one_file_and_more_seeds_train_only_the_new_ones(invoke, own_figure, tmp_path):
-    assert invoke("experiments", *own_figure, "seeds=1").status == 0
-    before = set((tmp_path / "runs").iterdir())
-    outcome = invoke("experiments", *own_figure, "seeds=2")
-    assert "2 skipped, 2 left" in outcome.err
-    assert before < set((tmp_path / "runs").iterdir())
-    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
-    assert drawn["series"].unique().tolist() == ["model.width=8", "model.width=16"]
-    assert set(drawn["seeds"]) == {2}
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["output_alignment/9"], "output_alignment/9: unknown study; choose from 1, 3, 4, 5, ablation, all, default"),
-        (
-            ["first_seed=9223372036854775805"],
-            "first_seed=9223372036854775805: must be at most 92233720368547758",
-        ),
         (["seeds=0"], "seeds=0: must be auto, or a whole number from 1 to 10000"),
-        pytest.param(
-            ["seeds=many"], "seeds=many: must be auto, or a whole number from 1 to 10000", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            ["seeds=true"], "seeds=true: must be auto, or a whole number from 1 to 10000", marks=pytest.mark.slow
-        ),
-        (["first_seed=-1"], "first_seed=-1: must be greater than or equal to 0"),
         (["first_seed=9223372036854775807", "seeds=2"], "first_seed=9223372036854775807: must be at most"),
-        pytest.param(["workers=-1"], "workers=-1: must be greater than 0", marks=pytest.mark.slow),
-        pytest.param(["replot=maybe"], "replot=maybe: must be a valid boolean", marks=pytest.mark.slow),
-        pytest.param(["results=3"], "results=3: must be a valid string", marks=pytest.mark.slow),
         (["output_aligment"], "output_aligment: unknown paper, did you mean output_alignment?"),
-        (["crasp", "nope"], "crasp nope: must be one paper, as PAPER or PAPER/STUDY"),
-        (["output_alignment/1", "quick=true"], "quick=true: is a study of its own; give output_alignment without /1"),
-        (["++seed=3"], "++seed=3: the runs of a study have the seeds from first_seed on"),
-        (["task=sum"], "task=sum: study.figure1.panels.a sets task itself"),
-        (["sedes=3"], "sedes=3: unknown key, did you mean seeds?"),
-        (["stop.exact=1"], "stop.exact=1: only tasks with a sequence for an answer have it"),
-        (["protocol.stpes=3"], "protocol.stpes=3: unknown key, did you mean steps"),
         (["replot=true", "output_alignment/1"], "replot=true: 13 of 13 runs are not recorded below"),
-        pytest.param(["model.width=30"], "model.heads=4: must divide model.width=30", marks=pytest.mark.slow),
         (["-m", "output_alignment/4"], "-m: studies are not swept"),
-        pytest.param(["output_alignment/4", "--multir"], "-m: studies are not swept", marks=pytest.mark.slow),
-        (["output_alignment/4", "~protocol.beta2"], "~protocol.beta2: the runs of a study take plain values"),
         pytest.param(
             ["output_alignment/sizes"],
             "study.sizes.panels.mean.plot.lengths=[50]: must be at most test_length=12",
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            ["output_alignment/powers"],
-            "study.powers.panels.length.plot.lengths=[20, 50]: must be at most test_length=12",
-            marks=pytest.mark.slow,
-        ),
         (["retry=failed"], "retry=failed: studies always train again what failed; leave it out"),
-        pytest.param(
-            ["hydra/launcher=joblib"],
-            "hydra/launcher=joblib: has a meaning in sweeps alone; leave it out",
-            marks=pytest.mark.slow,
-        ),
-        (["output_alignment/3"], "test_length=12: study.figure3.panels.a sets test_length itself"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -202,17 +131,6 @@ def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, me
     assert outcome.err.startswith(f"error: {message}")
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_member_whose_file_is_broken_is_refused_by_its_name(invoke, own_figure, tmp_path):
-    (tmp_path / "own" / "encoding").mkdir()
-    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed")
-    figure = tmp_path / "own" / "study" / "output_alignment" / "widths.yaml"
-    figure.write_text(OWN.replace("model.width: [8, 16]", "encoding: [mine]"))
-    outcome = invoke("experiments", *own_figure)
-    assert outcome.status == 2
-    assert outcome.err.startswith("error: encoding=mine: ")
-    assert len(outcome.err.splitlines()) == 1
 
 
 def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invoke, own_figure, tmp_path):
@@ -241,11 +159,3 @@ def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_
     assert invoke("experiments", *own_figure, "seeds=1", *changes).status == 0
     drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
     assert all(drawn["overrides"].str.contains(change, regex=False).all() for change in changes)
-
-
-def test_a_figure_whose_runs_all_diverge_is_drawn_empty_with_status_1(invoke, own_figure, tmp_path):
-    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e30", "model.norm=none", "seeds=1"]
-    outcome = invoke("experiments", *own_figure, *explosive)
-    assert outcome.status == 1
-    assert outcome.out.count("left out: run ") == 2
-    assert (tmp_path / "output_alignment" / "figures" / "widths.png").exists()

@@ -57,8 +57,6 @@ def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, 
     ("plot", "message"),
     [
         ("{name: inside, rows: outrep, columns: task, measure: heads}", "plot.measure=heads"),
-        ("{name: inside, rows: outrep, columns: seed, measure: alone}", "must be the two settings in vary"),
-        ("{name: inside, rows: outrep, columns: task}", "measure"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_path, plot, message):
@@ -68,17 +66,3 @@ def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_pat
     assert outcome.status == 2
     assert message in outcome.err
     assert not (tmp_path / "runs").exists()
-
-
-def test_models_without_heads_are_told_in_one_line_and_their_runs_kept(invoke, own, tmp_path):
-    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(
-        OWN.replace("model.heads: 2", "model: linear, model.head_dim: 2")
-    )
-    outcome = invoke("experiments", *own, "save=weights", f"results={tmp_path}")
-    assert outcome.status == 2
-    assert (
-        outcome.err.strip()
-        .splitlines()[-1]
-        .startswith("error: model: LinearAttention has no layers with names to look into")
-    )
-    assert len(list((tmp_path / "runs").iterdir())) == 8

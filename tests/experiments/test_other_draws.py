@@ -30,17 +30,3 @@ def test_the_page_has_the_changes_on_the_shared_draw_and_on_the_others(arm, exte
         numbers = changes(arm, "loss_4x", shared).loc[extension]
         middle, low, high = (f"{number:+.4f}" for number in numbers)
         assert told.strip(" *") == f"{middle} [{low}, {high}]"
-
-
-def test_yarn_s_gain_is_that_of_the_shared_draw():
-    shared, others = (changes("alpha 0.01", "loss_4x", each).loc["yarn"] for each in (True, False))
-    assert shared["max"] < 0 < others["max"]
-
-
-def test_the_shared_draw_has_the_losses_of_the_studies():
-    runs = pd.read_csv(DOCS / "reference" / "long_short_alignment" / "finetune_runs.csv")
-    runs = runs[(runs["finetune.steps"] == 200) & runs["arm"].isin(["alpha 0", "alpha 0.01"])]
-    runs = runs.assign(extension=runs["variant"].str.partition(",")[0])
-    both = runs.merge(DRAWS[DRAWS["draw"] == SHARED], on=["extension", "seed", "arm"])
-    assert len(both) == len(runs) == 30
-    assert both["loss_4x_x"].to_numpy() == pytest.approx(both["loss_4x_y"].to_numpy(), abs=1e-6)

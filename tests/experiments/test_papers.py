@@ -120,33 +120,10 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["nonsense"], "nonsense: unknown paper; choose from chomsky, crasp, "),
-        (["crasp/quikc"], "crasp/quikc: unknown study, did you mean quick?; choose from default, quick, tasks"),
-        (["crasp", "figure=all"], "figure=all: unknown key"),
-        (["crasp", "seed=3"], "seed=3: the runs of a study have the seeds from first_seed on"),
-        (
-            ["crasp", "task=copy"],
-            "task=copy: study.tasks.tasks.aa_star sets task itself; see conf/study/",
-        ),
-        (["crasp", "-m"], "-m: studies are not swept"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
-    outcome = invoke("experiments", *arguments, f"results={tmp_path}")
-    assert outcome.status == 2
-    assert line in outcome.err
-    assert len(outcome.err.strip().splitlines()) == 1, outcome.err
-
-
-@pytest.mark.parametrize(
     ("task", "line"),
     [
         ({"arms": {"t5": {}}}, "study.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
-        ({"claims": ["none"]}, "study.s.tasks.copy.claims=none: unknown; choose from A1, "),
         ({"vary": {}}, "study.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
-        ({"fixed": {"seed": 1}}, "study.s.tasks.copy: sets seed, which is the command line's; leave it out"),
     ],
 )
 def test_what_is_no_paper_is_refused_in_a_line(task, line):

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from experiments import reference
-from experiments.chomsky import tables as chomsky_tables
-from experiments.committed import study_verdicts, verdicts
+from experiments.committed import verdicts
 from experiments.crasp import tables as crasp_tables
 from experiments.nope import tables as nope_tables
 from experiments.output_alignment.claims import CLAIMS
@@ -62,59 +60,6 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
             "rest": ["no runs of rope"],
         },
     }
-
-
-def test_what_is_not_tested_or_not_judged_is_told_with_its_reasons(tmp_path):
-    unfit, unlike = HOLDS._replace(untested="none fits"), FAILS._replace(untested="it begins otherwise")
-    judged = [
-        Verdict(CLAIMS["1a"], "Figure 1", [unfit, unlike, unfit], []),
-        Verdict(CLAIMS["1b"], "Figure 1", [unfit, HOLDS], []),
-        Verdict(CLAIMS["1c"], "Figure 1", [HOLDS], ["no runs of rope"]),
-    ]
-    table(*judged).to_csv(tmp_path / "claims.csv", index=False)
-    found = verdicts(tmp_path)
-    assert found["1a"] == {
-        "verdict": "not tested: none fits; it begins otherwise",
-        "others": {},
-        "fit": "",
-        "rest": [f"not tested: {check}" for check in ("h: none fits", "f: it begins otherwise", "h: none fits")],
-    }
-    assert found["1b"]["verdict"] == "undecided (1 of 2 checks holds, 1 not tested)"
-    assert found["1c"]["verdict"] == "not judged: no runs of rope"
-
-
-def test_claims_of_several_studies_are_told_in_the_words_of_their_checks(tmp_path):
-    claims = [Verdict(CLAIMS["1a"], "x", [HOLDS, OPEN, FAILS, HOLDS], []), Verdict(CLAIMS["q"], "x", [], ["no runs"])]
-    table(*claims).assign(says="What it says.").to_csv(tmp_path / "alpha_claims.csv", index=False)
-    found = {row["id"]: row for row in study_verdicts(tmp_path.glob("*_claims.csv"))}
-    assert found["1a"] == {
-        "id": "1a",
-        "says": "What it says.",
-        "verdict": "mixed (3 seeds) (2 of 4 checks hold, 1 fails)",
-        "others": {"half": "mixed", "twice": "mixed"},
-        "fit": "",
-    }
-    assert found["q"]["verdict"] == "not judged: no runs"
-
-
-def test_a_table_says_what_holds_at_other_thresholds_where_there_are_some():
-    row = {"id": "A", "says": "x", "verdict": "holds", "fit": "3 of 4"}
-    rows = [row | {"others": {"half": "undecided", "twice": "holds"}}, row | {"others": {}}]
-    text = template("experiments", "readme.md.j2", markup=False).render(block="long_short_alignment", rows=rows)
-    assert text.splitlines()[2:] == [
-        "| A | x | holds (half: undecided, twice: holds) | 3 of 4 |",
-        "| A | x | holds | 3 of 4 |",
-    ]
-
-
-def test_without_a_checkout_it_says_so_in_a_line(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(reference, "ROOT", tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        reference.main()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        f"error: {tmp_path / 'README.md'}: is not there; python -m experiments.reference needs a checkout\n"
-    )
 
 
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
@@ -183,19 +128,3 @@ def test_papers_on_tokens_have_tables_of_ours_beside_the_published(tmp_path):
         "| --- | --- | --- |",
         "| copy | 0.500 (0.750) | 0.500 (-) |",
     ]
-
-
-def test_the_gain_of_randomized_positions_has_a_table(tmp_path):
-    pd.DataFrame(
-        {
-            "task": ["parity_check"],
-            "plain_maximum": [0.5],
-            "randomized_maximum": [0.75],
-            "gain_of_maxima": [0.25],
-            "median_gain": [0.125],
-            "least_gain": [-0.5],
-            "greatest_gain": [0.25],
-        }
-    ).to_csv(tmp_path / "tasks_gain.csv", index=False)
-    (row,) = chomsky_tables.blocks(tmp_path)["chomsky_results"]
-    assert list(row.values()) == ["parity_check", "0.500", "0.750", "+0.250", "+0.125 [-0.500, +0.250]"]

@@ -180,13 +180,6 @@ def test_outputs_do_not_depend_on_the_runs_beside(encoding):
         assert record.outputs.equals(execute(run).outputs)
 
 
-@pytest.mark.slow
-def test_outputs_do_not_depend_on_workers(tmp_path):
-    runs = [config("encoding=randomized", *own) for own in MIXED]
-    for record, run in zip(ensure(runs, Store(tmp_path), 2, progress=False), runs, strict=True):
-        assert record.outputs.equals(execute(run).outputs)
-
-
 @pytest.mark.parametrize("encoding", ["nope", "randomized"])
 def test_tests_that_end_before_training_lengths_leave_misalignment_defined(encoding):
     run = config(f"encoding={encoding}", "test_length=3")

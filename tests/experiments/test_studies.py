@@ -13,7 +13,7 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import Named, losses, row
-from experiments.long_short_alignment.step_costs import STEPS, step_costs
+from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
 from support.hasty import hastily
@@ -144,13 +144,6 @@ def test_a_tuned_study_takes_each_model_at_its_best_and_says_so():
     [
         ({"analysis": "grand"}, "study.s.analysis=grand: unknown; choose from correlations"),
         ({"analysis": {"name": "effect", "label": "x", "quantities": ["mse"]}}, "analysis.quantities=mse: unknown"),
-        ({"arm": {}}, "study.s.arm={}: unknown key, did you mean arms?"),
-        ({"title": 3}, "study.s.title=3: must be a valid string"),
-        ({"vary": []}, "study.s.vary=[]: "),
-        ({"analysis": {"nm": 1}}, "study.s.analysis={'nm': 1}: must be a mapping with a name"),
-        ({"seeds": 0}, "study.s.seeds=0: must be auto, or a whole number"),
-        ({"fixed": {"train_length": 9}}, "train_length=8: study.s sets train_length itself"),
-        ({"fixed": {"encoding": "ripe"}}, "encoding=ripe: unknown, did you mean rope?"),
         (
             {"analysis": "by_context", "arms": {"a": {}, "b": {"test_seed": 1}}},
             "test_length=16: study.s needs 4 times train_length=8 or more",
@@ -163,39 +156,6 @@ def test_what_is_no_study_is_refused_in_a_line(changes, line):
     given = [*(OVERRIDES | {"test_length": "test_length=16"}).values()]
     with pytest.raises(InputError, match=re.escape(line)):
         study(**changes).plan("s", asked(*given), seeds=1)
-
-
-@pytest.mark.slow
-def test_the_command_trains_draws_judges_and_then_trains_nothing_more(invoke, tmp_path, monkeypatch):
-    arguments = [
-        "long_short_alignment/finetune",
-        *SMALL,
-        "seeds=1",
-        "workers=1",
-        "task=hidden_markov",
-        f"results={tmp_path}",
-    ]
-    arguments += ["study.finetune.vary={extension:[yarn],finetune.steps:[2]}"]
-    arguments += ["study.finetune.analysis.quantities=[loss_4x]"]  # each is a panel to draw
-    first = invoke("experiments", *arguments)
-    assert (first.status, first.err.count("Traceback")) == (0, 0)
-    folder = tmp_path / "long_short_alignment" / "figures"
-    for name in ("finetune.png", "finetune_loss_4x.pdf", "finetune_loss_4x.csv", "finetune_runs.csv"):
-        assert (folder / name).stat().st_size > 0
-    assert {f"long_short_alignment.{id}" for id in EVERY["finetune"].claims} == set(
-        pd.read_csv(folder / "finetune_claims.csv")["claim"]
-    )
-    runs = pd.read_csv(folder / "finetune_runs.csv")
-    assert len(runs) == len(EVERY["finetune"].arms)
-    measured = ["loss_1x", "loss_4x", "calibrated_loss_4x", "accuracy_4x", "temperature", "sce"]
-    assert np.isfinite(runs[[*measured, "perfect_loss_4x", "excess_loss_4x"]]).all(axis=None)
-    assert "task=hidden_markov" in first.out
-    report = (folder.parent / "report.html").read_text()
-    assert "Regularization with alpha 0.1 to 0.3" in report
-    monkeypatch.setattr("synthlab.language.pretraining.train", lambda *_: pytest.fail("it was trained"))
-    again = invoke("experiments", *arguments, "replot=true")
-    assert again.status == 0
-    assert again.out == first.out
 
 
 @pytest.fixture
@@ -229,26 +189,6 @@ def test_every_study_at_small_size(name, invoke, hasty, tmp_path):
     assert all(re.search(rf"^long_short_alignment\.{claim} \(", found.out, re.M) for claim in EVERY[name].claims)
     if name == "compute":
         assert pd.read_csv(folder / "compute_cost.csv")["step"].tolist() == list(STEPS)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["long_short_alignment/table2"], "long_short_alignment/table2: unknown study, did you mean table1?"),
-        (["alignment.beta=1"], "alignment.beta=1: unknown key; choose from alpha"),
-        (["task=text", "task.path=/nowhere"], "path=/nowhere: is not there"),
-        (["device=tpu"], "device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto"),
-        (["-m"], "-m: studies are not swept; vary settings in a file of conf/study/"),
-    ],
-)
-def test_bad_input_is_one_line_and_status_2(invoke, tmp_path, arguments, line):
-    given = [] if arguments[0].startswith("long_short") else ["long_short_alignment/untrained"]
-    small = [override for override in SMALL if not override.startswith(("test_length", "evaluation.seq"))]
-    found = invoke("experiments", *given, *small, f"results={tmp_path}", *arguments)
-    assert found.status == 2
-    assert line in found.err
-    assert "Traceback" not in found.err
-    assert len(found.err.strip().splitlines()) == 1
 
 
 def runs(changes: dict[str, list[float]]) -> pd.DataFrame:
@@ -423,11 +363,3 @@ def test_losses_are_means_over_contexts():
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
     told = row(record, Named("an arm", True, "a model", "g"))
     assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")
-
-
-@pytest.mark.slow
-def test_steps_with_the_regularizer_are_timed_against_those_without():
-    costs = step_costs(small("alignment.windows=2", "alignment.alpha=0.1"))
-    assert costs["step"].tolist() == list(STEPS)
-    assert costs["to_one_window"][0] == costs["to_two_windows"][1] == 1
-    assert (costs["milliseconds"] > 0).all()

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,6 @@ import torch
 
 from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
-from synthlab.finetuning.huggingface import sparse_in_training
 from synthlab.finetuning.quantization import nearest_normal_float
 
 pytestmark = pytest.mark.slow
@@ -138,49 +136,9 @@ def test_a_model_that_was_loaded_in_four_bits_is_taken_as_it_is(lm, tmp_path):
         torch.testing.assert_close(again(x).logits, lm.merged(second)(x).logits, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("base", ["full", "nf4"])
-def test_longqlora_is_adapters_with_interpolation_and_a_pattern(lm, base):
-    x = texts(2, 2 * LENGTH)
-    interpolated = {"rope_type": "linear", "factor": 2.0}
-    model = lm.with_lora(tiny(scale=5.0, **interpolated), rank=2, base=base, dropout=0.0)
-    with torch.no_grad():
-        before = model.train()(input_ids=x).logits
-        pattern = sparse_in_training(model, "rolled", groups=4)
-        sparse, full = model(input_ids=x).logits, model.eval()(input_ids=x).logits
-        assert not torch.allclose(sparse, before, atol=1e-3)
-        torch.testing.assert_close(full, before)
-        pattern.remove()
-    below = sparse_in_training(model.get_base_model(), "rolled", groups=4)  # the model below, just as well
-    with torch.no_grad():
-        torch.testing.assert_close(model.train()(input_ids=x).logits, sparse)
-    losses = trained(model, x)
-    assert losses[-1] < losses[0]
-    below.remove()
-
-
-def test_clex_is_trained_beside_adapters_and_saved_with_them(lm, tmp_path):
-    x = texts(2, 3 * LENGTH)
-    model = lm.with_lora(lm.with_clex(tiny(scale=5.0), factor=4), rank=2, layers=["q_proj"])
-    assert trained_names(model) == {"q_proj", "up", "down"}
-    trained(model, x)
-    down = next(each for name, each in model.named_parameters() if name.endswith("default.clex.down"))
-    assert down.abs().max() > 0
-    model.save_pretrained(tmp_path)
-    again = lm.with_lora(lm.with_clex(tiny(scale=5.0), factor=4), rank=2, layers=["q_proj"], seed=5).eval()
-    lm.peft.set_peft_model_state_dict(again, lm.peft.load_peft_weights(str(tmp_path), device="cpu"))
-    with torch.no_grad():
-        expected = model(input_ids=x).logits
-        assert torch.equal(again(input_ids=x).logits, expected)
-        torch.testing.assert_close(lm.merged(model)(x).logits, expected, rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ({"rank": 0}, "adapters.rank=0: must be greater than 0"),
-        ({"dropout": 1.0}, "adapters.dropout=1.0: must be less than 1"),
-        ({"base": "int3"}, "adapters.base=int3: must be 'full' or 'nf4'"),
-        ({"train": ["head"]}, "adapters.train.0=head: must be 'embeddings' or 'norms'"),
         ({"layers": ["q_porj"]}, "adapters.layers=q_porj: must be all-linear or names of linear layers: down_proj, "),
         ({"layers": ["mlp.q_proj"]}, "adapters.layers=mlp.q_proj: must be all-linear or names of linear layers: "),
     ],
@@ -203,14 +161,6 @@ def test_without_bitsandbytes_one_line_says_what_to_install(lm, monkeypatch):
     monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"^adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$"):
         lm.with_lora(tiny(), base="nf4")
-
-
-def test_without_peft_one_line_says_what_to_install(monkeypatch):
-    name = "synthlab.finetuning.huggingface_lora"
-    monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=rf"^{name}: needs peft; pip install -e '.\[extend\]'$"):
-        importlib.import_module(name)
 
 
 def test_its_example_is_true(lm):

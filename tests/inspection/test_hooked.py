@@ -113,12 +113,6 @@ def test_attention_scores_of_linear_attention_are_its_weights():
     torch.testing.assert_close(pattern[..., SEEN], (products / seen)[..., SEEN])
 
 
-def test_nope_adds_nothing_anywhere():
-    _, values, _ = inside(model("nope"))
-    assert not values["hook_pos_embed"].any()
-    assert not values["blocks.1.attn.hook_position_scores"].any()
-
-
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_an_encoding_adds_only_to_what_a_token_sees(name):
     added = added_logits(model(name), TOKENS)
@@ -135,8 +129,3 @@ def test_alibi_adds_its_slope_for_each_step_of_distance():
     scores = inside(net)[1]["blocks.1.attn.hook_position_scores"]
     for found in (scores, added_logits(net, TOKENS)):
         torch.testing.assert_close(found[..., SEEN], expected[..., SEEN])
-
-
-def test_rope_adds_nothing_where_a_token_sees_itself():
-    added = added_logits(model("rope"), TOKENS)
-    torch.testing.assert_close(added.diagonal(dim1=-2, dim2=-1), torch.zeros(5, 4, LENGTH + 2), atol=1e-5, rtol=0)

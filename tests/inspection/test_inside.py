@@ -5,12 +5,11 @@ import copy
 import pytest
 import torch
 
-import synthlab
 from support.configs import config
 from support.records import opened
 from support.small import small
 from synthlab.errors import InputError
-from synthlab.inspection import Activations, zero_head
+from synthlab.inspection import zero_head
 from synthlab.models.encodings import ENCODINGS
 from synthlab.training.trained import TrainedModel
 
@@ -143,8 +142,3 @@ def test_long_sequences_have_labels_that_do_not_run_together():
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
         str(place) for place in range(0, 82, 10)
     ]
-
-
-def test_the_names_are_exported():
-    assert isinstance(trained().run_with_cache(["0"])[1], Activations)
-    assert synthlab.TrainedModel is TrainedModel

@@ -2,7 +2,6 @@
 test runs."""
 
 import doctest
-import importlib
 import json
 import logging
 import math
@@ -161,26 +160,12 @@ def changed(folder, target, **settings):
         ),
         ({"encoding": {"name": "randomized", "span": 99, "inner": {"name": "a:B"}}}, "encoding=randomized: must be an"),
         ({"encoding": {"name": "learned", "table": 9, "scale": 1.0}}, "weights, .*encoding.vectors' is missing"),
-        ({"encoding": {"name": "rope"}}, "encoding.base: missing; must be given"),
-        ({"encoding": ["\n"]}, "encoding=.*: must be an encoding of the lab"),
-        ({"encoding": None}, "encoding=null: must be an encoding of the lab"),
         ({"width": 32}, r"weights, .* has shape \[1, .*\]; must be \[1, .*\]"),
         ({"depth": 3}, "weights, .*'transformer.blocks.2.* is missing"),
-        ({"depth": 1}, "weights, .*'transformer.blocks.1.* is none of the model's"),
-        ({"depth": 10**9}, "model.depth=1000000000: must be less than or equal to 1000"),
-        ({"norm": "a:B"}, "model.norm=a:B: must be 'pre', 'post' or 'none'"),
         ({"vocab_size": -1}, "vocab_size=-1: must be a whole number from 1 to 1000000"),
-        ({"vocab_size": True}, "vocab_size=true: must be a whole number from 1 to 1000000"),
         ({"attn_implementation": "kernels-community/flash-attn"}, "config.attn_implementation=kernels-.*: unknown key"),
-        ({"_attn_implementation": "kernels-community/flash-attn"}, "config._attn_implementation=kernels-.*: unknown k"),
         ({"quantization_config": {"quant_method": "fp8"}}, "config.quantization_config=.*fp8.*: unknown key"),
-        ({"experts_implementation": "a/b"}, "config.experts_implementation=a/b: unknown key"),
-        ({"num_labels": "x\ny"}, r"config.num_labels=x\\ny: unknown key"),
         ({"dtype": "os"}, "config.dtype=os: must be 'float32', "),
-        ({"dtype": "int8"}, "config.dtype=int8: must be 'float32', "),
-        ({"use_cache": "no"}, "config.use_cache=no: must be a valid boolean"),
-        ({"max_position_embeddings": 0}, "config.max_position_embeddings=0: must be greater than or equal to 1"),
-        ({"eos_token_id": -1}, "config.eos_token_id=-1: must be greater than or equal to 0"),
     ],
 )
 def test_a_folder_that_does_not_fit_is_refused_in_one_line(lm, folder, tmp_path, caplog, monkeypatch, settings, line):
@@ -241,11 +226,8 @@ def test_arguments_that_do_not_fit_are_refused_in_one_line(lm):
     room = made.transformer.encoding.vectors.shape[1]
     for arguments, line in [
         ({"position_ids": x}, "position_ids: is not taken; input_ids are read, positions follow from attention_mask"),
-        ({"inputs_embeds": x, "input_ids": None}, "inputs_embeds: is not taken; input_ids are read"),
         ({"input_ids": None}, "input_ids: missing; must be given"),
         ({"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
-        ({"input_ids": x.masked_fill(x == x[0, 0], -1)}, "input_ids=-1: must be a token from 0 to 255"),
-        ({"output_attentions": True}, "output_attentions: is not taken"),
         ({"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached tokens"),
         (
             {"input_ids": texts(1, room + 1)},
@@ -297,13 +279,3 @@ def test_examples_are_true(lm, rope, tmp_path, monkeypatch, name):
     assert example.examples
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)
-
-
-@pytest.mark.parametrize(
-    "name", [f"synthlab.language.{each}" for each in ("huggingface", "huggingface_config", "tokenizer")]
-)
-def test_without_transformers_one_line_says_what_to_install(monkeypatch, name):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=rf"^{name}: needs transformers; pip install -e '.\[lm\]'$"):
-        importlib.import_module(name)

@@ -79,7 +79,6 @@ def test_windows_longer_than_the_part_are_refused(book):
     [
         (b"", "is empty; must be a file of text"),
         (b"x", "must have two bytes or more for training and as many for tests; .* of 1 bytes leaves 1 and 0"),
-        (b"x" * 9, "of 9 bytes leaves 8 and 1"),
     ],
 )
 def test_files_that_are_too_short_are_refused(tmp_path, content, message):
@@ -93,12 +92,9 @@ def test_files_that_are_too_short_are_refused(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("missing.txt", "task.path=missing.txt: is not there; must be a file"),
         ("", "task.path=: is no file"),
-        ("/", "task.path=/: is no file"),
         ("/dev/null", "task.path=/dev/null: is no file"),
         ("x" * 5000, r"task.path=x+\.\.\.: File name too long; must be a file"),
-        ("a\nb", r"task.path='a\\nb': is not there"),
         ("a\0b", r"task.path='a\\x00b': "),
     ],
 )

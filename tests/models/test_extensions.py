@@ -171,13 +171,6 @@ def test_randomized_positions_are_sharpened_by_the_inner_encoding():
         ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
         ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
         ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
-        ("yarn", Dims(8, 2), {"base": 1.0}, "encoding.base=1.0: must be greater than 1"),
-        ("yarn", Dims(8, 2), {"trained": 0}, "encoding.trained=0: must be greater than 0"),
-        ("eabf", Dims(8, 2), {"trained": 1}, "encoding.trained=1: must be greater than or equal to 2"),
-        *(
-            (name, Dims(8, 2), {"factor": 0.5}, "encoding.factor=0.5: must be greater than or equal")
-            for name in FACTORED
-        ),
     ],
 )
 def test_what_does_not_fit_is_refused(name, dims, changed, message):

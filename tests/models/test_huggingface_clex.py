@@ -2,8 +2,6 @@
 runs."""
 
 import doctest
-import importlib
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -145,11 +143,3 @@ def test_its_example_is_true(lm):
     example = doctest.DocTestParser().get_doctest(lm.with_clex.__doc__, {}, "with_clex", None, 0)
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)
-
-
-def test_without_transformers_one_line_says_what_to_install(monkeypatch):
-    name = "synthlab.models.encodings.huggingface_clex"
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    with pytest.raises(ImportError, match=rf"^{name}: needs transformers; pip install -e '.\[lm\]'$"):
-        importlib.import_module(name)

@@ -6,10 +6,7 @@ from contextlib import contextmanager
 import pandas as pd
 import pytest
 
-from support.small import small
 from support.tiny_llama import saved
-from synthlab.storage.store import Store
-from synthlab.training.execution import execute_together
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +26,6 @@ def evaluate(invoke, llama, tmp_path):
         return invoke("synthlab", "evaluate", f"model={model}", "device=cpu", f"results={tmp_path}", *words)
 
     return call
-
-
-def refuse(outcome, line):
-    assert outcome.status == 2, outcome
-    assert outcome.err.splitlines()[-1].startswith(f"error: {line}")
-    assert "Traceback" not in outcome.err
 
 
 def tables(folder):
@@ -89,32 +80,3 @@ def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path
     assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
     assert "recorded" not in evaluate(*words, "seed=1").err
     assert "recorded" not in evaluate(*words, "dtype=float64").err
-
-
-def test_tasks_on_a_run_of_the_lab(evaluate, tmp_path):
-    config = small("encoding=rope")
-    [record] = execute_together([config], keep=[config.steps])
-    Store(tmp_path / "language", save="weights").write(record)
-    outcome = evaluate(
-        f"runs={tmp_path / 'language'}", "tasks=[needle,tracking,common_words]", "lengths=[200]", "task_samples=2",
-        model=config.id,
-    )  # fmt: skip
-    assert outcome.status == 0, outcome.err
-    [path] = tables(tmp_path)
-    found = pd.read_csv(path)
-    assert set(found.task) == {"needle", "tracking", "common_words"}
-    assert set(found.samples) == {2}
-    losses = found[found.metric == "loss"].value
-    assert losses.between(4.5, 6.5).all()  # a guess among 256 bytes has 5.5
-
-
-def test_what_cannot_be_had_is_refused_before_texts_are_measured(evaluate, tmp_path):
-    (tmp_path / "book.txt").write_text("a long text " * 100)
-    texts = f"texts={tmp_path / 'book.txt'}"
-    (tmp_path / "data").mkdir()
-    data = f"task_data={tmp_path / 'data'}"
-    refuse(evaluate(texts, data, "tasks=[babilong_qa1]"), "lengths=64: must be 1000 or 1024 times")
-    refuse(evaluate(texts, "task_data=nowhere", "tasks=[babilong_qa1]"), "task_data=nowhere: must be a folder of data")
-    refuse(evaluate(texts, data, "tasks=[longbench_lcc_e]"), f"task_data={tmp_path}/data: lacks the data set")
-    refuse(evaluate(texts, "tasks=[needle]", "lengths=[20]"), "length=20: must be at least 52, which a text of needle")
-    assert not (tmp_path / "evaluate").exists()

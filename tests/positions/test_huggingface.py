@@ -2,7 +2,6 @@
 
 import doctest
 import inspect
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -119,21 +118,6 @@ def test_positions_depend_on_the_seed_and_the_number_of_the_batch(hf):
     assert drawn[0].max() < 32
 
 
-def test_workers_make_the_batches_that_one_process_makes(hf):
-    def batches(workers):
-        loader = torch.utils.data.DataLoader(
-            labelled(texts(20, LENGTH)),
-            batch_size=4,
-            collate_fn=hf.PositionCollator(RandPos(factor=4)),
-            num_workers=workers,
-        )
-        return torch.stack([batch["position_ids"] for batch in loader])
-
-    alone = batches(0)
-    assert len(alone.unique(dim=0)) == 5
-    assert torch.equal(batches(2), alone)
-
-
 def test_the_collator_given_is_the_one_that_makes_the_batch(hf):
     def reversed_texts(features):
         return {"input_ids": torch.stack([each["input_ids"].flip(0) for each in features])}
@@ -207,18 +191,6 @@ def test_a_second_training_shares_no_draw_with_the_first(hf, model, trainer):
     assert torch.equal(in_training(seen[:2]), in_training(seen[2:]))
 
 
-def test_both_windows_of_an_aligned_trainer_have_the_sampler_s_positions(hf, model, trainer):
-    seen, x = watched(model), texts(8, 12)
-    collator = hf.PositionCollator(RandPos(factor=4), length=LENGTH)
-    made = trainer(model, labelled(x), collator, hf.Alignment(LENGTH, 0.3), evaluated=labelled(x), max_steps=3)
-    made.train()
-    made.evaluate()
-    alone = hf.PositionCollator(RandPos(factor=4), length=LENGTH)
-    expected = torch.stack([collated(alone, length=12).repeat(2, 1) for _ in range(3)])
-    assert torch.equal(in_training(seen), expected)
-    assert [each["position_ids"] for each in seen if not each["training"]] == [None]
-
-
 def test_the_aligned_loss_at_sampled_positions_is_that_of_two_passes_at_them(hf, model):
     tokens = texts(4, LENGTH + 3)
     positions = collated(hf.PositionCollator(RandPos(factor=4)))
@@ -265,12 +237,3 @@ def test_the_example_is_true(hf):
     assert example.examples
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)
-
-
-def test_without_transformers_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    monkeypatch.delitem(sys.modules, "synthlab.positions.huggingface", raising=False)
-    with pytest.raises(
-        ImportError, match=r"^synthlab.positions.huggingface: needs transformers; pip install -e '.\[lm\]'$"
-    ):
-        import synthlab.positions.huggingface  # noqa: F401

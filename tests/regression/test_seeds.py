@@ -82,15 +82,6 @@ def test_in_python_seeds_that_are_set_stay(tmp_path):
         run(seeds=2, results=tmp_path, progress=False, **dict.fromkeys(OWN, 0))
 
 
-@pytest.mark.parametrize("name", [*RunConfig.SEEDS])
-@pytest.mark.parametrize("value", ["-1", "1.5", "x", "true", str(2**63), "[1]"])
-def test_what_is_no_seed_is_refused_in_one_line(name, value):
-    with pytest.raises(InputError) as refused:
-        config(f"{name}={value}")
-    [line] = refused.value.lines
-    assert line.startswith(f"{name}={value}: must be ")
-
-
 @pytest.mark.parametrize("given", [["evaluation.seed=7"], ["+evaluation.seed=7"], ["++evaluation.seed=7"]])
 def test_the_former_seed_of_the_test_sequences_is_refused_with_the_present_one(given):
     message = re.escape("evaluation.seed=7: is test_seed now; give that")

@@ -81,13 +81,7 @@ def test_as_many_of_each_letter_by_hand(letters, text, sets):
     ("member", "line"),
     [
         ({"name": "dyck", "kinds": 5}, "task.kinds=5: must be 1 to 4"),
-        ({"name": "anbn", "letters": 1}, "task.letters=1: must be 2 to 26"),
-        ({"name": "bounded_dyck", "depth": 0}, "task.depth=0: must be 1 to 1000"),
         ({"name": "pattern", "language": "b"}, "task.language=b: must be one of aaaa_star, abab_star"),
-        ({"name": "cycle_navigation", "positions": 1}, "task.positions=1: must be 2 to 100"),
-        ({"name": "solve_equation", "modulus": 1}, "task.modulus=1: must be 2 to 100"),
-        ({"name": "repeat", "symbols": 9, "times": 0}, "task.times=0: must be 1 to 100"),
-        ({"name": "replace", "symbols": 1}, "task.symbols=1: must be 2 to 10000"),
     ],
 )
 def test_settings_that_no_task_has_are_refused(member, line):

@@ -203,13 +203,11 @@ def test_intervals_and_horizon_by_hand():
         (["task=sort", "task.symbols=7"], "test_length=8: task=sort has lengths from 1 to 7"),
         (["task=selective_copy", "train_length=3"], "train_length=3: task=selective_copy has lengths from 4 on"),
         (["train_from=3", "test_length=2"], "test_length=2: must reach the training lengths, from train_from=3 on"),
-        (["train_from=5"], "train_from=5: must be at most train_length=4"),
         (
             ["encoding=learned", "encoding.table=9"],
             "encoding=learned: has 9 positions; sequences of lengths up to 8 have",
         ),
         (["encoding=dynamic_ntk"], "encoding=dynamic_ntk: depends on the length"),
-        (["encoding=randomized", "positions=offset"], "positions=offset: encoding=randomized draws positions itself"),
         (["curriculum.start=5"], "curriculum.start=5: must be from train_from=1 to train_length=4"),
         (["stop.exact=1.0", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
     ],

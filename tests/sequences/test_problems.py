@@ -151,10 +151,6 @@ def test_of_mqar_only_the_values_are_asked_for():
     ("member", "line"),
     [
         ({"name": "mode", "symbols": 0}, "task.symbols=0: must be 1 to 1000"),
-        ({"name": "sort", "symbols": 0}, "task.symbols=0: must be 1 to 10000"),
-        ({"name": "sorted_or_not", "symbols": 1}, "task.symbols=1: must be 2 to 10000"),
-        ({"name": "addition", "base": 1, "format": "plain", "hints": 9}, "task.base=1: must be 2 to 1000"),
-        ({"name": "flip_flop", "ignore": 1.5}, "task.ignore=1.5: must be 0 to 1"),
         ({"name": "tomita", "number": 8}, "task.number=8: must be 1 to 7"),
     ],
 )

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -112,25 +111,6 @@ def test_a_holder_whose_name_leads_elsewhere_removes_nothing_there(tmp_path):
     taken.files.write(f"{FOLDER}/{RUN}.0", json.dumps({"holder": me.__dict__}).encode())
     taken.release(os.getpid())
     assert victim.exists()
-
-
-def test_of_many_who_want_the_same_runs_each_run_goes_to_one(tmp_path):
-    taken, runs = Leases(files_at(tmp_path)), [f"{number:016x}" for number in range(40)]
-    got, start, end = [], threading.Barrier(6), threading.Barrier(6)
-
-    def work():
-        start.wait()
-        with taken.held(runs) as held:
-            got.extend(held.identities)
-            end.wait()
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(got) == runs
-    assert taken.latest() == {}
 
 
 def test_a_holder_tells_how_far_it_is(taken, monkeypatch):

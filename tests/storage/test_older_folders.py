@@ -11,9 +11,7 @@ from sequences.small import small as sequences
 import synthlab
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import config
-from support.records import record
 from support.small import small as language
-from synthlab.collect import collect
 from synthlab.config.base import Config, identity_of
 from synthlab.storage.records import Record, _digest, files_of, status_of, status_with
 from synthlab.storage.store import Store
@@ -73,14 +71,6 @@ def test_an_older_record_is_listed_with_the_present_names(tmp_path, kind, within
     assert table["length"].tolist() == [1, 2]
     assert not {"problem", "language", "evaluation.seed"} & {*table}
     assert set(table["test_seed"]) == {asked.test_seed}
-
-
-def test_older_and_present_records_are_one_table(tmp_path):
-    Store(tmp_path).write(record())
-    for kind, make in CONFIGS.items():
-        write_older(tmp_path, kind, make())
-    assert collect(tmp_path, tmp_path / "runs.csv").runs == 4
-    assert set(pd.read_csv(tmp_path / "runs.csv")["task"]) == {"copy", "text", "length", "mean"}
 
 
 @pytest.mark.parametrize("kind", CONFIGS)

@@ -85,37 +85,3 @@ def test_each_word_is_wrong_at_most_once_in_20(drawn, looks):
     assert found.get("holds", 0.0) <= ALLOWED
     assert sum(found.get(name, 0.0) for name in REFUTED) <= ALLOWED
     assert set(found) <= {"holds", "undecided", *REFUTED}
-
-
-def test_any_check_that_fails_would_say_too_often_that_a_claim_fails_in_part():
-    """Of twelve checks of five seeds at least one holds in 32 % of the claims, and one holds while another fails in
-    9 %: by a rule that calls that "holds in part", too many."""
-    counts = independent(np.random.default_rng(12), FIRST).sum(axis=-1)
-    holds, fails = (counts == FIRST).any(axis=-1), (counts == 0).any(axis=-1)
-    once = 1 - (31 / 32) ** CHECKS
-    for share, exact in ((holds.mean(), once), ((holds & fails).mean(), 2 * once - (1 - (30 / 32) ** CHECKS))):
-        assert share == pytest.approx(exact, abs=3 * (exact * (1 - exact) / CLAIMS_DRAWN) ** 0.5)
-    assert round(once, 2) == 0.32
-
-
-def at_worst(number: int) -> np.ndarray:
-    """Of 64 claims those of which exactly ``number`` of twelve checks fail with all five seeds, as many as there can be
-    where each check has each of the 32 sequences of right and wrong seeds twice."""
-    generator = np.random.default_rng(13)
-    sequences = np.array([[bool(bits >> seed & 1) for seed in range(FIRST)] for bits in range(2**FIRST)])
-    agrees, failing = np.empty((64, CHECKS, FIRST), dtype=bool), np.zeros((64, CHECKS), dtype=bool)
-    for claim in range(2 * CHECKS // number):  # each check fails in two claims
-        failing[claim, np.arange(claim * number, (claim + 1) * number) % CHECKS] = True
-    for check in range(CHECKS):
-        others = np.repeat(sequences[1:], 2, axis=0)
-        rest = np.flatnonzero(~failing[:, check])
-        agrees[rest, check] = generator.permutation(others)[: len(rest)]
-        agrees[failing[:, check], check] = False
-    return agrees
-
-
-@pytest.mark.parametrize(("failing", "refuted"), [(6, 0), (8, 3 / 64), (12, 2 / 64)])
-def test_the_worst_dependence_nearly_reaches_the_claimed_rate_and_does_not_pass_it(failing, refuted):
-    # 12 checks that fail once in 32 fail 0.375 times on average: in groups of 8, the fewest that refute, 0.047 times
-    found = rates(at_worst(failing), (FIRST,))
-    assert sum(found.get(name, 0.0) for name in REFUTED) == refuted <= CLAIMED

@@ -26,13 +26,8 @@ def figure(panel: object) -> Figure:
     [
         (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, against, powers, heat"),
         ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
-        ({"title": "x"}, "panels.a.vary: missing; must be given"),
-        ({"title": "x", "vary": {}}, "panels.a.vary.0={}: "),
-        ({"title": "x", "vary": {"encoding": []}}, "panels.a.vary.0.encoding=[]: "),
         (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown; choose from 1a, 1b"),
-        (SUM | {"plot": {"name": "heat", "rows": 3}}, "panels.a.plot.rows=3: "),
         (SUM | {"title": "$\\nothing$"}, "panels.a.title=$\\nothing$: "),
-        ("hello", "panels.a=hello: "),
         (SUM | {"plot": {"name": ["curves"]}}, "panels.a.plot=['curves']: unknown"),
     ],
 )

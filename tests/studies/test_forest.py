@@ -32,8 +32,6 @@ def check(what: str, values, low: float = -math.inf, high: float = math.inf, cen
     ("numbers", "value", "place"),
     [
         ([0, 10], 5, MIDDLE),
-        ([1, 9], 1, START),
-        ([1, 10], 5.5, MIDDLE),  # no more than a decade
         ([1, 10_000], 100, MIDDLE),
         ([-1, 10_000], 10_000, END),
         ([0, 10_000], 5_000, MIDDLE),  # 0 has no logarithm
@@ -53,9 +51,7 @@ def test_where_a_value_stands(numbers, value, place):
     [
         ([0, 10], [0, 2, 4, 6, 8, 10]),
         ([1.5, 2.5], [1.6, 1.8, 2, 2.2, 2.4]),
-        ([0.8, 7], [2, 4, 6]),
         ([0.3, 70], [0.5, 1, 2, 5, 10, 20, 50]),
-        ([1e-3, 10], [1e-3, 1e-2, 0.1, 1, 10]),
         ([1e-9, 1e3], [1e-9, 1e-6, 1e-3, 1, 1e3]),
     ],
 )

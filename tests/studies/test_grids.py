@@ -95,7 +95,6 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
         ({"claims": ["1z"]}, "study.s.claims=1z: unknown; choose from 1a, 1b"),
         ({"vary": {"seed": [1]}}, "study.s: sets seed, which is the command line's; leave it out"),
         ({"fixed": {"replot": True}}, "study.s: sets replot, which is the command line's; leave it out"),
-        ({"arms": {"a": {"results": "x"}}}, "study.s: sets results, which is the command line's"),
         ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
         ({"vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
         ({"arms": {"a": {"protocol.lr": 1}}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
@@ -152,8 +151,6 @@ def test_a_study_may_have_runs_of_several_families():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("sedes=3", "sedes=3: unknown key, did you mean seeds?"),
-        ("protocol.stpes=3", "protocol.stpes=3: unknown key, did you mean steps?"),
         ("alignment.alpha=1", "alignment.alpha=1: only tasks with the next token for an answer have it"),
     ],
 )

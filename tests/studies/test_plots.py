@@ -205,13 +205,6 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
     assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes
 
 
-def test_powers_of_maps_that_are_none_stand_beside_the_scale():
-    grid = [Series({"outrep": "rlog"}, made(5, **named("rlog")))]
-    plot = PLOTS.build({"name": "powers", "lengths": [2]})
-    axes = axes_of(plot, plot.data(grid, "mse"))
-    assert len(axes.get_lines()) > 0
-
-
 def test_a_metric_with_signs_has_an_axis_with_signs():
     drawn = pd.DataFrame({"series": "nope", "x": [1, 2], "median": [-1.0, 1.0], "low": -2.0, "high": 2.0, "seeds": 1})
     scales = []

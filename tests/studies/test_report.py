@@ -1,5 +1,4 @@
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -7,6 +6,7 @@ import pytest
 
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
+from support.pages import Page
 from support.quick import QUICK
 from support.records import record
 from synthlab.config.composition import as_overrides
@@ -31,26 +31,6 @@ CHECKS = [
     Check("d", np.array([3.0, 3.0, 3.0]), low=2.0),
     Check("e", np.array([1.0, 3.0, 2.5, 4.0]), low=2.0),
 ]
-
-
-class Page(HTMLParser):
-    """The tags of a page, the addresses it names, its text."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.addresses, self.text, self.open = [], [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.addresses += [value for key, value in attributes if key in ("src", "href")]
-        if tag not in ("meta", "img", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 @pytest.mark.slow
@@ -102,7 +82,7 @@ def test_the_page_says_how_far_the_seeds_decide(tmp_path):
     unfit = [CHECKS[0]._replace(untested="none of the runs fits")]
     verdicts = [Verdict(CLAIMS["1a"], "Figure 1", checks, []) for checks in (CHECKS, CHECKS[1:], one, unfit)]
     write_report(tmp_path / "report.html", [], verdicts, [record(0)], "x", ABOUT)
-    words = " ".join(" ".join(Page((tmp_path / "report.html").read_text()).text).split())
+    words = Page((tmp_path / "report.html").read_text()).words
     assert "◐ mixed (3 seeds) (1 of 3 checks holds, 1 fails)" in words
     assert "~ undecided at 4 seeds" in words  # of the undecided check; the other has three
     assert "✓ holds (one run)" in words
@@ -124,33 +104,9 @@ def test_verdicts_in_lines_and_as_a_table():
         "    undecided: e: 2.75 [1, 4], needed at least 2",
     ]
     first, second, third = verdict_table([verdict]).to_dict("records")
-    assert first == {
-        "claim": "1a",
-        "figure": "Figure 1",
-        "verdict": "mixed",
-        "check": "a <b> & c",
-        "median": 1.5,
-        "least": 0.5,
-        "greatest": 2.5,
-        "needed": "under 0.5",
-        "answer": "fails",
-        "low": 0.5,
-        "high": 2.5,
-        "coverage": 0.75,
-        "seeds": 3,
-        "agree": 0,
-        "number": 3,
-        "of": "seeds",
-        "why_untested": "",
-        "verdict_half": "mixed",
-        "verdict_twice": "does not hold",
-        "answer_half": "fails",
-        "answer_twice": "undecided",
-        "runs": 9,
-        "diverged": 1,
-        "fit": 6,
-        "verdict_fit": "undecided",
-    }
+    told_of = ("check", "median", "needed", "answer", "verdict_half", "answer_twice", "runs", "fit", "verdict_fit")
+    wanted_of = ["a <b> & c", 1.5, "under 0.5", "fails", "mixed", "undecided", 9, 6, "undecided"]
+    assert [first[name] for name in told_of] == wanted_of  # the other columns are those of the committed claims
     assert (second["answer"], third["answer"], third["coverage"]) == ("holds", "undecided", 0.875)
     missing = Verdict(CLAIMS["1a"], "Figure 1", [], ["no finished run of nope"])
     assert verdict_lines([missing]) == ["1a (Figure 1): not judged, no finished run of nope"]
@@ -170,14 +126,10 @@ def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest
     ("word", "seeds", "said"),
     [
         ("holds", 5, "holds"),
-        ("mostly fails", 4, "mostly fails (4 seeds)"),
         ("holds", 1, "holds (one run)"),
-        ("does not hold", 1, "does not hold (one run)"),
-        ("undecided", 5, "undecided at 5 seeds"),
         ("undecided", 1, "undecided at 1 seed"),
         ("undecided", 0, "undecided"),  # what leaves it so is not tested
         ("not tested", 1, "not tested"),
-        ("not judged", 0, "not judged"),
     ],
 )
 def test_a_verdict_says_where_seeds_are_few(word, seeds, said):
@@ -219,7 +171,6 @@ def test_deviations_are_whole():
     [
         (Fit(4, 0, 4, "holds", Witnesses(4)), "all 4 runs fit"),
         (Fit(6, 0, 5, "holds", Witnesses(5)), "5 of 6 runs fit, over those: holds"),
-        (Fit(4, 0, 3, "holds", Witnesses(3)), "3 of 4 runs fit, over those: holds (3 seeds)"),
         (Fit(4, 0, 1, "holds", Witnesses(1)), "1 of 4 runs fit, over those: holds (one run)"),
         (Fit(4, 4, 0, "not judged", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not judged"),
     ],
@@ -241,7 +192,7 @@ def test_a_threshold_without_another_is_called_so(tmp_path):
     write_report(
         tmp_path / "report.html", [], [Verdict(CLAIMS["1a"], "x", [gain, CHECKS[0]], [])], [record(0)], "x", ABOUT
     )
-    words = " ".join("".join(Page((tmp_path / "report.html").read_text()).text).split())
+    words = Page((tmp_path / "report.html").read_text()).words
     counts = "(1 of 2 checks holds, 1 fails)"
     assert f"mixed (2 seeds) {counts} at half the threshold: mixed, at twice: undecided" in words
 

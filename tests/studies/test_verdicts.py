@@ -160,19 +160,6 @@ def test_half_and_twice_of_a_comparison_confirm_five_seeds_and_are_no_other_read
     assert not check([0.4] * 5, high=1.0, centre=1.0, compares=True).is_decided  # it has nothing that confirms it
 
 
-@pytest.mark.parametrize(
-    ("checks", "words"),
-    [
-        ([HOLDS] * 5 + [FAILS], "5 of 6 checks hold, 1 fails"),
-        ([HOLDS, FAILS, FAILS, OPEN], "1 of 4 checks holds, 2 fail"),
-        ([OPEN, UNTESTED], "0 of 2 checks hold, 1 not tested"),
-        ([], ""),
-    ],
-)
-def test_counts_in_words(checks, words):
-    assert judged_on(*checks).counts == words
-
-
 SMALL = Claims[Evidence]()
 
 

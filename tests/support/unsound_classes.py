@@ -1,31 +1,9 @@
 """Classes of a user that are not what they should be."""
 
-import torch
-
 from synthlab.models.encodings.base import Encoding
 from synthlab.regression.outrep import REALS, Identity, OutRep
 from synthlab.regression.tasks import Length
 from synthlab.sweeps.trackers.base import Tracker
-
-
-class NoneSpan(Length):
-    def span(self, length):
-        return None
-
-
-class TextSpan(Length):
-    def span(self, length):
-        return "ab"
-
-
-class OneSpan(Length):
-    def span(self, length):
-        return (1.0,)
-
-
-class InfiniteSpan(Length):
-    def span(self, length):
-        return 1.0, float("inf")
 
 
 class BackwardSpan(Length):
@@ -33,24 +11,9 @@ class BackwardSpan(Length):
         return float(length), 1.0
 
 
-class RaisingSpan(Length):
-    def span(self, length):
-        raise KeyError("no\nspan")
-
-
 class FarTargets(Length):
     def targets(self, x):
         return super().targets(x) * 1000
-
-
-class NaNTargets(Length):
-    def targets(self, x):
-        return super().targets(x) * float("nan")
-
-
-class OneTarget(Length):
-    def targets(self, x):
-        return super().targets(x)[:, -1]
 
 
 class Undefined(Length):
@@ -66,10 +29,6 @@ class NoDomain(OutRep):
         return z
 
 
-class TextDomain(Identity):
-    domain = "all"
-
-
 class NoImage(NoDomain):
     domain = REALS
 
@@ -79,32 +38,14 @@ class Unshifted(Identity):
         pass
 
 
-class NoShift(Identity):
-    def __init__(self):
-        super().__init__(0.0)
-
-
 class TextShift(Identity):
     def default_shift(self, smallest):
         return "x"
 
 
-class NoneLongest(Encoding):
-    def __init__(self, dims, /):
-        super().__init__()
-
-    def longest(self):
-        return None
-
-
 class Unmade(Encoding):
     def __init__(self, dims, /):
         pass
-
-
-class NoEncoding(torch.nn.Module):
-    def __init__(self, make_encoding, generators, /):
-        super().__init__()
 
 
 class Offline(Tracker):

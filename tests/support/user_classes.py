@@ -11,7 +11,6 @@ from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
-from synthlab.regression.outrep import Identity
 from synthlab.regression.tasks import TASKS, Length, Task
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sweeps.trackers.base import Track, Tracker
@@ -80,13 +79,6 @@ class Quiet(Track):
 
     def end(self, record, error=None):
         pass
-
-
-class Unknowing(Identity):
-    """A user's own map whose inverse knows no answer."""
-
-    def f_inverse(self, z):
-        return torch.full_like(z, float("nan"))
 
 
 class Backwards(Encoding):

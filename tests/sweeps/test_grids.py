@@ -140,11 +140,7 @@ def test_settings_that_are_no_part_of_a_run_come_along(tmp_path):
         (["results=a,b"], "results=a,b: must be one for the whole sweep"),
         (["device=cpu,cuda"], "device=cpu,cuda: must be one for the whole sweep"),
         (["seed=range(1000000000)"], "seed=range.1000000000.: 1,000,000,000 runs; a sweep has at most 100,000"),
-        (["seed=range(1000)", "train_length=range(1,1000)"], "999,000 runs; a sweep has at most"),
         (["seed=range(0,10,0)"], "seed=range.0,10,0.: "),
-        (["task=mean,nope", "seed=range(3)"], "task=nope: unknown; choose from aa_star, addition"),
-        (["task=mean", "seed=0,-1"], "seed=-1: must be greater than or equal to 0"),
-        (["encoding=nope,rope", "model.heads=4,32"], "model.heads=32: encoding RoPE needs an even head width"),
     ],
 )
 def test_a_sweep_with_anything_wrong_is_refused(overrides, message):
@@ -192,8 +188,6 @@ def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
         (["seed=range(5,5)"], r"seed=range\(5,5\): stands for no value"),
         (["encoding=glob(zzz*)"], r"encoding=glob\(zzz\*\): stands for no value"),
         (["~results"], "results: missing; must be given"),
-        (["~tracker"], "tracker: missing; must be given"),
-        (["seed=0,1180591620717411303424"], "seed=1180591620717411303424: must be less than"),
     ],
 )
 def test_a_sweep_over_nothing_or_without_a_setting_is_refused(overrides, message):

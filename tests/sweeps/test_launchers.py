@@ -134,28 +134,6 @@ def test_a_sweep_makes_the_same_records_through_every_launcher(tmp_path, serial,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_failing_run_costs_no_other_through_any_launcher(tmp_path, launcher, slurm):
-    needs(launcher)
-    flag = tmp_path / "flag"
-    flag.touch()
-    done = sweep(
-        *(
-            tmp_path,
-            f"hydra/launcher={launcher}",
-            "task.name=mean,support.user_classes:Broken",
-            "encoding=nope",
-            "seed=0,1",
-        ),
-        **{**slurm, "BROKEN": str(flag)},
-    )
-    assert done.returncode == 1, done.stderr
-    assert "2 done, 2 failed, 0 skipped, 0 left" in done.stderr
-    assert done.stderr.count("ZeroDivisionError: over and under") == 2
-    assert len(list(Store(tmp_path).ids())) == 2
-
-
-@pytest.mark.slow
 def test_a_lost_node_is_told_and_the_same_sweep_again_makes_the_rest(tmp_path, serial, slurm):
     needs("submitit_slurm")
     launcher = ["hydra/launcher=submitit_slurm", "batches.minutes=0.001"]
@@ -211,25 +189,6 @@ def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke
     extra, package = LAUNCHERS[launcher]
     line = f"error: hydra/launcher={launcher}: needs {package}; pip install -e '.[{extra}]'\n"
     assert (outcome.status, outcome.out, outcome.err) == (2, "", line)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("hydra/launcher=slurm", "hydra/launcher=slurm: unknown"),
-        ("hydra.launcher.n_jbos=3", "hydra.launcher.n_jbos=3: unknown key"),
-        ("batches.minutes=0", "batches.minutes=0: must be greater than 0"),
-        ("batches.at_most=0", "batches.at_most"),
-        ("batches.at_most=every", "batches.at_most"),
-        ("batches.minutes=1,2", "batches.minutes=1,2: must be one for the whole sweep"),
-    ],
-)
-def test_settings_of_launchers_are_checked_before_anything_is_trained(invoke, quick, tmp_path, given, message):
-    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", given)
-    assert (outcome.status, outcome.out) == (2, "")
-    assert all(line.startswith("error: ") for line in outcome.err.splitlines())
-    assert message in outcome.err
-    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

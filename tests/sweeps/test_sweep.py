@@ -27,7 +27,6 @@ from synthlab.storage.store import Store
 from synthlab.sweeps.grids import grid
 from synthlab.sweeps.ranking import ranked, render, row
 from synthlab.sweeps.sweep import Sweep, checked_workers, ensure
-from synthlab.sweeps.trackers import tracker_of
 
 
 @pytest.fixture
@@ -97,17 +96,6 @@ def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tm
     assert len(synthlab.run(**asked, retry="none")) == 1  # it is recorded
 
 
-@pytest.mark.slow
-def test_a_single_run_that_failed_is_tried_again_unless_it_is_to_be_left_alone(invoke, quick, flag):
-    broken = [*quick, "task.name=support.user_classes:Broken"]
-    assert invoke("synthlab", *broken).status == 1
-    flag.unlink()
-    left_alone = invoke("synthlab", *broken, "retry=none")
-    assert left_alone.status == 1
-    assert "over and under" in left_alone.err
-    assert invoke("synthlab", *broken).status == 0
-
-
 def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
     first, second, store = config("seed=0"), config("seed=1"), Store(tmp_path)
     whole = ensure([first, second], store, progress=False)
@@ -120,20 +108,6 @@ def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
     assert (store.runs / second.id / "status.json").stat().st_mtime_ns == untouched
     (aside,) = (tmp_path / "damaged").iterdir()
     assert len((aside / "metrics.csv").read_bytes()) == 100
-
-
-def test_records_can_lie_in_an_object_store():
-    store = Store("memory://sweeps/results")
-    configs = [config(f"seed={seed}") for seed in range(3)]
-    made = ensure(configs, store, progress=False)
-    assert [record.config.seed for record in made] == [0, 1, 2]
-    assert sorted(store.ids()) == sorted(each.id for each in configs)
-    store.files.write(f"runs/{configs[0].id}/metrics.csv", b"length,mse\n")
-    with pytest.warns(UserWarning, match="memory:/"):
-        again = ensure(configs, store, progress=False)
-    assert again[0].metrics.equals(made[0].metrics)
-    with pytest.raises(InputError, match="results=memory:.*must be a folder of this machine"):
-        store.root  # noqa: B018
 
 
 def test_null_workers_are_one_for_each_core():
@@ -251,29 +225,6 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_full_disk_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
-    written = []
-    write = Store.write
-
-    def until_full(store, record):
-        written.append(record)
-        if len(written) > 2:
-            with store.writing():
-                raise OSError(28, "No space left on device")
-        write(store, record)
-
-    monkeypatch.setattr(Store, "write", until_full)
-    outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
-    assert outcome.status == 1
-    assert outcome.err.splitlines()[-1].startswith(
-        f"failed: results={tmp_path}: cannot be written (No space left on dev"
-    )
-    monkeypatch.undo()
-    assert len(list(Store(tmp_path).ids())) == 2
-    assert Leases(Store(tmp_path).files).latest() == {}
-
-
-@pytest.mark.slow
 def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
     write = Folder.write
 
@@ -306,17 +257,6 @@ def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_p
     assert "diverged" in render({"regression": ranked(rows)})
 
 
-@pytest.mark.slow
-def test_errors_that_are_not_numbers_are_recorded_once_and_rank_last(invoke, quick, tmp_path):
-    given = [*quick, "-m", "seed=0,1", "outrep.name=identity,support.user_classes:Unknowing", "workers=1"]
-    first = invoke("synthlab", *given)
-    assert first.status == 0, first.err
-    assert [line.split()[0] for line in first.out.splitlines()[2:4]] == ["identity", "support.user_classes:Unknowing"]
-    again = invoke("synthlab", *given)
-    assert "0 done, 0 failed, 4 skipped, 0 left" in again.err
-    assert not (tmp_path / "damaged").exists()
-
-
 def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_the_others(tmp_path):
     rows = [
         row(record)
@@ -331,26 +271,11 @@ def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_
     assert list(ranking["relative_error"]) == [0.2, 0.3, float("inf")]
 
 
-def test_a_tracker_of_the_users_own_follows_a_sweep(invoke, quick, tmp_path):
-    log = [f"+tracker.path={tmp_path}/log", "tracker.name=support.user_classes:Log"]
-    assert invoke("synthlab", *quick, "-m", "seed=0,1", *log).status == 0
-    assert len((tmp_path / "log").read_text().split()) == 2
-    with pytest.raises(InputError, match="tracker=nowhere: unknown; choose from none, wandb, tensorboard"):
-        tracker_of({"name": "nowhere"})
-
-
 def test_a_task_that_ends_the_program_is_a_failed_run_and_ends_nothing(invoke, quick, tmp_path):
     outcome = invoke("synthlab", *quick, "-m", "workers=1", "task.name=mean,support.user_classes:Exits", "seed=0,1")
     assert outcome.status == 1
     assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
     assert outcome.err.count("SystemExit: 0") == 2
-
-
-@pytest.mark.parametrize("sweep", [["-m", "seed=0,1"], []])
-def test_a_class_that_cannot_be_made_is_refused_in_one_line(invoke, quick, sweep):
-    outcome = invoke("synthlab", *quick, "task.name=support.user_classes:Unmade", *sweep)
-    assert outcome.status == 2
-    assert outcome.err == "error: task=support.user_classes:Unmade: cannot be made (ValueError: no such file)\n"
 
 
 @pytest.mark.slow
@@ -435,19 +360,6 @@ def test_a_damaged_failure_is_reported(invoke, tmp_path, flag):
             "seed=0",
         ).err
     )
-
-
-@pytest.mark.slow
-def test_whatever_nobody_reads_a_sweep_is_trained_and_written(tmp_path, quick):
-    words = [sys.executable, "-m", "synthlab", *quick, "-m", "seed=0,1", "workers=1"]
-    for number, streams in enumerate((">/dev/full 2>/dev/full", "2>&-", ">&-", "| true")):
-        results = tmp_path / str(number)
-        shell = f"{' '.join(words)} results={results} {streams}"
-        done = subprocess.run(["bash", "-o", "pipefail", "-c", shell], capture_output=True, text=True, check=False)
-        assert done.returncode in (0, 120), (streams, done)
-        assert "Traceback" not in done.stderr
-        assert len(list(Store(results).ids())) == 2
-        assert len(list(results.glob("sweeps/*/*/ranking.csv"))) == 1
 
 
 def test_threads_may_compose_and_train_at_once(tmp_path):

@@ -5,15 +5,10 @@ import shutil
 from dataclasses import replace
 
 import pytest
-import torch
-from safetensors import safe_open
 
 import synthlab
-from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import config
-from support.quick import QUICK
 from support.records import final_weights, record, with_weights
-from support.small import small
 from synthlab.collect import collect
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.checkpoints import WEIGHTS
@@ -115,44 +110,12 @@ def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
     assert again.missing() == []
 
 
-def test_other_numbers_end_the_sweep_in_one_line_and_leave_the_record(tmp_path):
-    (made,) = ensure([config()], Store(tmp_path), progress=False)
-    Store(tmp_path / "other").write(replace(made, metrics=made.metrics.assign(bias=0.0)))
-    with pytest.raises(RunsFailed, match="gives other numbers"):
-        synthlab.run(**QUICK, results=tmp_path / "other", progress=False, save="weights")
-    left = Store(tmp_path / "other")
-    assert not left.read(made.config.id).weights
-    assert list(left.ids("failed")) == []
-    synthlab.run(**QUICK, results=tmp_path / "other", progress=False)  # without weights it is as good as before
-
-
-def test_a_run_that_diverges_when_trained_again_ends_the_sweep(tmp_path):
-    run = config(*EXPLOSIVE)
-    finished = replace(record(), config=run)  # as a machine that rounds otherwise may have it
-    Store(tmp_path).write(finished)
-    with pytest.raises(RunsFailed, match=f"runs/{run.id}: trained again, this run gives other numbers"):
-        ensure([run], Store(tmp_path, "weights"), progress=False)
-    assert Store(tmp_path).read(run.id).status == "finished"
-
-
 def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):
     configs = [config(f"seed={seed}") for seed in range(3)]
     Store(tmp_path).write(replace(record(), config=configs[0]))
     with pytest.raises(RunsFailed, match=f"runs/{configs[0].id}: .* gives other numbers"):
         ensure(configs, Store(tmp_path, "weights"), progress=False)
     assert [Store(tmp_path, "weights").holds(each) for each in configs] == [False, True, True]
-
-
-@pytest.mark.parametrize("runs", [2, FEW + 1])
-def test_damaged_records_without_weights_are_set_aside_and_trained_anew(tmp_path, runs):
-    configs = [config(f"seed={seed}") for seed in range(runs)]
-    plain = ensure(configs, Store(tmp_path), progress=False)
-    numbers = tmp_path / "runs" / configs[0].id / "metrics.csv"
-    numbers.write_bytes(numbers.read_bytes()[:100])
-    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{configs[0].id}-"):
-        again = ensure(configs, Store(tmp_path, "weights"), progress=False)
-    assert all(each.weights for each in again)
-    assert again[0].metrics.equals(plain[0].metrics)
 
 
 @pytest.mark.parametrize("runs", [1, 2])
@@ -184,15 +147,6 @@ def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
     assert not store.holds(kept.config)
 
 
-def test_runs_of_other_families_are_kept_too(tmp_path):
-    runs = [small("task=hidden_markov", f"seed={seed}") for seed in (0, 1)]
-    runs.append(ScalarConfig.of(config("model.width=8")))
-    for made in ensure(runs, Store(tmp_path, "weights"), progress=False):
-        again = with_weights(made, None).model().module.state_dict()
-        loaded = made.model().module.state_dict()
-        assert all(torch.equal(values, again[name]) for name, values in loaded.items())
-
-
 def test_tables_say_which_runs_have_weights(tmp_path):
     store = Store(tmp_path / "results")
     store.write(record(0))
@@ -217,36 +171,3 @@ def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
         outcome = invoke(program, *quick, *more, "save=all")
         assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.slow
-def test_a_sweep_keeps_the_weights_of_all_its_runs(invoke, quick, tmp_path):
-    words = [*quick, "-m", "task=mean,length", "encoding=nope,alibi", "seed=0,1,2", "workers=2"]
-    assert invoke("synthlab", *words).status == 0
-    kept = invoke("synthlab", *words, "save=weights")
-    assert kept.status == 0, kept.err
-    assert "12 done, 0 failed, 0 skipped, 0 left" in kept.err
-    paths = list(tmp_path.glob(f"runs/*/{WEIGHTS}"))
-    assert len(paths) == 12
-    for path in paths:
-        with safe_open(path, "pt") as file:
-            told = json.loads(file.metadata()["run"])["config"]
-        assert told == json.loads((path.parent / "config.json").read_text())
-    assert "0 done, 0 failed, 12 skipped, 0 left" in invoke("synthlab", *words, "save=weights").err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("launcher", ["joblib"])
-def test_the_jobs_of_a_launcher_keep_weights(invoke, quick, tmp_path, launcher):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    outcome = invoke("synthlab", *quick, "-m", "seed=0,1", f"hydra/launcher={launcher}", "save=weights")
-    assert outcome.status == 0, outcome.err
-    assert len(list(tmp_path.glob(f"runs/*/{WEIGHTS}"))) == 2
-
-
-@pytest.mark.slow
-def test_a_figure_keeps_the_weights_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=weights")
-    assert outcome.status == 0, outcome.err
-    runs = list((tmp_path / "runs").iterdir())
-    assert len(list(tmp_path.glob(f"runs/*/{WEIGHTS}"))) == len(runs) > 1

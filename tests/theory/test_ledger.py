@@ -1,6 +1,5 @@
 """The ledger: every checker depends on the statement, every correction passes, every derivation step agrees."""
 
-import dataclasses
 from itertools import pairwise
 
 import pandas as pd
@@ -11,8 +10,8 @@ from sympy import Matrix, Rational
 from experiments.reference import REFERENCE
 from theory.checkers import equals
 from theory.closed_forms.formulas import L, N
-from theory.ledger import Entry, ForHeads, Status, Step, latex, plain
-from theory.results import BEYOND, closed_form_lines, entries, ledger, ledger_lines, propositions
+from theory.ledger import Entry, ForHeads, Status, latex, plain
+from theory.results import entries, ledger, propositions
 
 H, C, A, S, F = Status
 # What each statement comes to, worked out by hand.
@@ -227,26 +226,6 @@ def test_the_paper_is_the_least_of_rank_one_for_every_length():
 
 
 @pytest.mark.slow
-def test_the_table_and_its_lines():
-    table = ledger()
-    assert list(table["equation"]) == list(ENTRIES)
-    lines = ledger_lines(table)
-    assert max(map(len, lines)) <= 120
-    said = " ".join(lines[lines.index("") + 1 :])
-    papers = [status for equation, status in STATUSES.items() if equation not in BEYOND]
-    summary = ", ".join(f"{status} {papers.count(status)}" for status in Status)
-    assert said.startswith(f"Of the paper's {len(papers)} statements: {summary}. ")
-    commit = sum(len(committing) for committing, _ in FAULTS.values())
-    assert f"Of the {papers.count(F)} that fail {commit} commit {len(FAULTS)} separate faults: " in said
-    assert f". The other {papers.count(F) - commit} follow from these." in said
-    assert all(f"{fault}{f' ({len(rows)} times)' * (len(rows) > 1)}" in said for fault, (rows, _) in FAULTS.items())
-    assert said.endswith(f"Beyond the paper {len(BEYOND)} statements: holds {len(BEYOND)}.")
-    (slope,) = [line for line in lines if line.startswith("- 18 ")]
-    assert slope.endswith("FAILS: The slope of (17) in Gamma: (Gamma - l) (l + 1)/l")
-    assert any("M     = [n/H_n, " in line for line in closed_form_lines())
-
-
-@pytest.mark.slow
 def test_the_committed_ledger_is_what_the_code_says():
     kept = pd.read_csv(REFERENCE / "theory" / "ledger.csv", keep_default_na=False)
     assert kept.to_dict("records") == ledger().to_dict("records"), "run python -m theory and keep its ledger"
@@ -256,16 +235,3 @@ def test_formulas_in_words_and_in_latex():
     assert plain(sympy.sqrt(2)) == "1.41421"
     assert plain(Matrix([[Rational(1, 2), sympy.harmonic(N)], [L**2, 0]])) == "[1/2, H_n; l^2, 0]"
     assert latex(N - sympy.harmonic(N)) == "n - H_n"
-
-
-def test_a_step_that_is_wrong_does_not_agree():
-    assert not Step("", "", L, L + 1).agrees()
-    assert Step("", "", Matrix([[L, 1]]), Matrix([[L, 1]])).agrees()
-
-
-def test_an_entry_is_checked_once():
-    calls = []
-    entry = Entry("x", "says", 1, lambda claim: calls.append(claim) or ENTRIES["15"].verdict)
-    assert entry.verdict is entry.verdict
-    assert calls == [1]
-    assert dataclasses.replace(entry, claim=2).verdict == entry.verdict

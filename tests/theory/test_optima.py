@@ -200,16 +200,9 @@ def test_with_bos_the_shifted_reciprocal_of_the_length_is_exact():
     ("arguments", "message"),
     [
         (("median", 10), "task=median: unknown, did you mean mean?; choose from mean, length, sum"),
-        ((3, 10), "task=3: unknown"),
         (("sum", 0), "train_length=0: must be a whole number from 1 to 1000"),
-        (("sum", 1001), "train_length=1001: must be a whole number from 1 to 1000"),
-        (("sum", -3), "train_length=-3: must be"),
-        (("sum", 2.5), "train_length=2.5: must be"),
         (("sum", True), "train_length=true: must be"),
-        (("sum", "10"), "train_length=10: must be"),
-        (("sum", float("nan")), "train_length=nan: must be"),
         (("sum", 10, 0), "head_dim=0: must be a whole number from 1"),
-        (("sum", 10, 1.5), "head_dim=1.5: must be"),
     ],
 )
 @pytest.mark.parametrize("function", [theory.optimum, theory.paper_optimum])
@@ -227,10 +220,7 @@ def test_bad_input_is_refused_in_one_line(function, arguments, message):
         ({"outrep": "log"}, "head_dim=1: under outrep=log the best M has rank two"),
         ({"bos": True}, "head_dim=1: with a BOS the best M has rank two"),
         ({"outrep": "reciprocal", "shift": "x"}, "shift=x: must be a number"),
-        ({"outrep": "log", "shift": 10**400}, "shift=1000.*: must be a number"),
         ({"bos": "yes"}, "bos=yes: must be true or false"),
-        ({"bos": 2}, "bos=2: must be true or false"),
-        ({"outrep": ["log"]}, "outrep=.*log.*: unknown"),
     ],
 )
 def test_bad_options_are_refused(options, message):

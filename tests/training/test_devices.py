@@ -38,20 +38,3 @@ def test_computing_leaves_the_number_of_threads_as_it_was():
     with devices.one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
-
-
-def test_a_sweep_over_devices_is_refused_before_any_training(invoke, quick, tmp_path):
-    refused = invoke("synthlab", "-m", "device=cpu,tpu", *quick)
-    assert refused.status == 2
-    assert refused.err == "error: device=cpu,tpu: must be one for the whole sweep\n"
-    assert not list(tmp_path.glob("runs/*"))
-
-
-@pytest.mark.parametrize("words", [("synthlab",), ("experiments", "output_alignment/1")])
-def test_an_unknown_device_is_refused_in_one_line(invoke, quick, tmp_path, words):
-    refused = invoke(*words, "device=tpu", *quick)
-    assert (refused.status, refused.err) == (
-        2,
-        "error: device=tpu: unknown, did you mean cpu?; choose from cpu, cuda, auto\n",
-    )
-    assert not list(tmp_path.iterdir())

@@ -40,10 +40,6 @@ def test_a_record_says_which_vector_instructions_made_it():
     assert found == torch.backends.cpu.get_cpu_capability()
 
 
-def test_another_seed_gives_other_numbers():
-    assert not execute(config("seed=0")).metrics.equals(execute(config("seed=1")).metrics)
-
-
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("outrep", OUTREPS)
 def test_every_task_trains_with_every_map(task, outrep):
@@ -66,16 +62,6 @@ def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
     assert [record.config.seed for record in records] == [2, 1, 0, 2]
 
 
-@pytest.mark.slow
-def test_records_do_not_depend_on_the_number_of_workers(tmp_path):
-    configs = [config(f"seed={seed}", "encoding=t5") for seed in range(3)]
-    alone = ensure(configs, Store(tmp_path / "one"), workers=1, progress=False)
-    together = ensure(configs, Store(tmp_path / "two"), workers=2, progress=False)
-    for a, b in zip(alone, together, strict=True):
-        assert a.metrics.equals(b.metrics)
-        assert a.training.equals(b.training)
-
-
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
     monkeypatch.setattr(
@@ -85,15 +71,6 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
     assert (before[:7] != after[:7]).any(1).all()
-
-
-def test_a_loss_that_explodes_is_recorded_as_diverged(tmp_path):
-    run = config("task=length", "protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
-    record = ensure([run], Store(tmp_path), progress=False)[0]
-    assert record.status == "diverged"
-    assert 1 < record.diverged_at <= 30
-    assert len(record.metrics) == 0
-    assert Store(tmp_path).find(run).diverged_at == record.diverged_at
 
 
 def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
@@ -128,20 +105,12 @@ def test_run_takes_a_class_of_the_users_own(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"task": "maen"}, "task=maen: unknown, did you mean mean"),
         ({"seeds": 0}, "seeds=0: must be a number of seeds, 1 or more"),
-        ({"seeds": 2.5}, "seeds=2.5: must be a whole number, a list of whole numbers or None"),
         ({"seeds": []}, r"seeds=\[\]: must be a number of seeds"),
-        ({"seeds": True}, "seeds=True: must be a whole number, a list of whole numbers or None"),
-        ({"workers": 0}, "workers=0: must be a whole number"),
-        ({"encoding": {"name": "rope", "bsae": 3.0}}, "encoding.bsae=3.0: unknown key, did you mean base"),
         ({"seeds": 2, "seed": 1}, "seeds=2: give either seed or seeds"),
         ({"retry": "always"}, "retry=always: unknown; choose from none, failed"),
         ({"batches": {"minutes": 5}}, "batches={'minutes': 5}: only sweeps on the command line have launchers"),
-        ({"batches.minutes": 5}, "batches.minutes=5: only sweeps on the command line have launchers"),
         ({"launcher": "ray"}, "launcher=ray: only sweeps on the command line have launchers"),
-        ({"wdith": 3}, "wdith=3: unknown key"),
-        ({"seeds": [-1]}, "seed=-1: must be greater than or equal to 0"),
     ],
 )
 def test_run_refuses_bad_settings(tmp_path, settings, message):

@@ -43,12 +43,6 @@ def test_sgd_follows_the_gradient_by_hand():
     assert training.steps == [1, 2]
 
 
-def test_adam_first_steps_have_the_size_of_the_learning_rate():
-    w = torch.nn.Parameter(torch.tensor(5.0))
-    alone(w, lambda: 3 * w, protocol(optimizer="adam", momentum=0.9, beta2=0.99, steps=1, lr=0.01))
-    assert w.item() == pytest.approx(5 - 0.01, abs=1e-6)
-
-
 def test_sgd_has_momentum():
     w = torch.nn.Parameter(torch.tensor(0.0))
     alone(w, lambda: w, protocol(steps=2, lr=0.1, momentum=0.5))
