@@ -175,9 +175,13 @@ def status_with(status: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 def status_of(data: bytes) -> dict[str, Any]:
     """What ``status.json`` says; raises Damaged unless it is as it was written, to the last byte."""
     with damage_told():
-        plain = _undamaged(data)
-        if set(plain) != KEYS:
-            raise Damaged(f"{STATUS} does not have the keys {', '.join(sorted(KEYS))}")
+        status = parse_json(data)
+        missing = KEYS - set(status)
+        if missing:
+            raise Damaged(f"{STATUS} lacks {', '.join(sorted(missing))}")
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        if set(plain) != KEYS or data not in (_with_checksum(plain), _json(plain).encode()):
+            raise Damaged(f"{STATUS} does not have its checksum")
         others = [name for name in {**plain["sha256"]} if name not in FILES and not is_weights(name)]
         if others:
             raise Damaged(f"{STATUS} names {others[0]!r:.{SHOWN}}, which is no file of a record")
@@ -201,7 +205,10 @@ def failure_files(failure: Failure) -> dict[str, bytes]:
 def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
     """Why the run called ``identity`` failed, as ``files`` say. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
-        status = _undamaged(files[STATUS])
+        status = parse_json(files[STATUS])
+        plain = {key: value for key, value in status.items() if key != "checksum"}
+        if files[STATUS] != _with_checksum(plain):
+            raise Damaged(f"{STATUS} does not have its checksum")
         trace = checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
         config = _present_config(status["config"], status["results_version"], identity)
         return Failure(config, status["error"], trace.decode(), status["environment"])
@@ -246,14 +253,6 @@ def _digest(data: bytes) -> str:
 
 def _with_checksum(status: Mapping[str, Any]) -> bytes:
     return _json({**status, "checksum": _digest(_json(status).encode())}).encode()
-
-
-def _undamaged(data: bytes) -> dict[str, Any]:
-    """A status without its checksum, which those written first do not have."""
-    plain = {key: value for key, value in parse_json(data).items() if key != "checksum"}
-    if data not in (_with_checksum(plain), _json(plain).encode()):
-        raise Damaged(f"{STATUS} does not have its checksum")
-    return plain
 
 
 def _json(value: Any) -> str:
