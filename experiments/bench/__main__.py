@@ -126,7 +126,7 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
 
 def figures(effort: Effort) -> Iterator[Row]:
     """The paper's figures from nothing, against one model at a time on one core."""
-    arguments = ["figures", *effort.figure, *effort.run]
+    arguments = ["study", *effort.figure, *effort.run]
     cost = measure(arguments)
     [one] = apart(probes.run_seconds, list(effort.run))
     command = " ".join(["synthlab", *arguments])

@@ -104,9 +104,11 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     values = {key: value.strip("'\"").replace("\\:", ":") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
     found: list[str] = []
-    for each in given:
+    for index, each in enumerate(given):
         key = each.partition("=")[0]
         if key in own:
+            if any(later.partition("=")[0] == key for later in given[index + 1 :]):
+                continue  # the last one holds, as on any command line
             found += [f"~{key}", f"+{key}.name={values[key]}"]
         else:
             found.append(f"+{each}" if key.split(".")[0] in own else each)

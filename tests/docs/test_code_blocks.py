@@ -131,7 +131,7 @@ def hugging_face():
 def byte_model():
     """What the page on benchmarks speaks of."""
     pytest.importorskip("lm_eval")
-    return {"trained": opened(small("language=text", "encoding=rope"))}
+    return {"trained": opened(small("task=text", "encoding=rope"))}
 
 
 GIVEN = {
@@ -166,7 +166,7 @@ def results(tmp_path_factory):
     """A folder of a few small records."""
     folder = tmp_path_factory.mktemp("trained") / "results"
     for task in ("length", "sum"):
-        run(**QUICK, task=task, outrep="rsqrt", results=folder, progress=False)
+        run(**QUICK, task=task, outrep="rsqrt", results=folder, progress=False, tag="pilot")
     return folder
 
 

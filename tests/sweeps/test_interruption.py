@@ -16,7 +16,7 @@ from support.processes import needs_proc
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
-FIGURE = ["-m", "experiments", "figure=1", "seeds=1", "protocol.steps=200"]
+FIGURE = ["-m", "experiments", "output_alignment/1", "seeds=1", "protocol.steps=200"]
 # One task of each family.
 SWEEP = ["-m", "synthlab", "-m", "task=length,copy,text", "encoding=nope,rope", "seed=range(3)", "protocol.steps=150"]
 SWEEP += ["model.width=16", "model.depth=1", "model.heads=2"]
