@@ -49,6 +49,9 @@ METHODS = [
 # Not part of what ``synthlab`` exports, but with examples.
 OTHERS = [
     "synthlab.benchmarks.draws:Draws",
+    "synthlab.finetuning.huggingface_lora:with_lora",
+    "synthlab.models.encodings.huggingface_clex:with_clex",
+    "synthlab.positions.huggingface:PositionCollator",
     "synthlab.benchmarks.made:share",
     "synthlab.models.encodings.clex:CLEX",
     "synthlab.models.encodings.length_rope:DynamicNTK",
@@ -63,6 +66,8 @@ def find(name: str):
 @pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *METHODS, *OTHERS])
 def test_examples_are_true(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if "huggingface" in name:
+        pytest.importorskip("peft" if "lora" in name else "transformers")
     found = find(name)
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(found), {}, name, None, 0)
     assert example.examples, "has no example"

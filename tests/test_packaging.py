@@ -130,13 +130,3 @@ def test_an_installed_wheel_takes_a_users_config_dir(installed, tmp_path):
     done = python(installed, "synthlab", "--config-dir", "mine", "protocol=tiny", "--cfg", "job", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "steps: 3\n" in done.stdout
-
-
-def test_the_config_found_is_the_wheels_own(installed, tmp_path):
-    (tmp_path / "where.py").write_text(
-        "import synthlab.config.composition; print(synthlab.config.composition.conf_dir())"
-    )
-    code = python(installed, "where", cwd=tmp_path)
-    assert code.returncode != 0  # the working directory is not on the path, so this cannot be found ...
-    (installed / "where.py").write_text((tmp_path / "where.py").read_text())
-    assert python(installed, "where", cwd=tmp_path).stdout.strip() == str(installed / "synthlab" / "conf")

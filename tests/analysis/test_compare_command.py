@@ -1,5 +1,7 @@
 """The command that compares runs: what it takes, writes and refuses."""
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -102,12 +104,18 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(command, tmp_path, w
     assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
 
 
-def test_a_table_that_ends_within_a_line_is_refused(tmp_path):
-    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+@pytest.fixture
+def tables(tmp_path) -> tuple[Path, Path]:
+    """A table of collect, and where one that is cut off may lie."""
     store = Store(tmp_path / "results")
     for run in made(1):
         store.write(run)
-    collect(tmp_path / "results", whole)
+    collect(store.root, tmp_path / "whole.csv")
+    return tmp_path / "whole.csv", tmp_path / "cut.csv"
+
+
+def test_a_table_that_ends_within_a_line_is_refused(tables):
+    whole, cut = tables
     content = whole.read_bytes()
     for end in range(len(content) - 1, 0, -1):
         cut.write_bytes(content[:end])
@@ -120,12 +128,8 @@ def test_a_table_that_ends_within_a_line_is_refused(tmp_path):
     assert "rows" not in table
 
 
-def test_a_table_of_collect_that_lacks_rows_is_refused(tmp_path):
-    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
-    store = Store(tmp_path / "results")
-    for run in made(1):
-        store.write(run)
-    collect(tmp_path / "results", whole)
+def test_a_table_of_collect_that_lacks_rows_is_refused(tables):
+    whole, cut = tables
     lines = whole.read_bytes().splitlines(keepends=True)
     for kept in range(2, len(lines)):
         cut.write_bytes(b"".join(lines[:kept]))

@@ -109,11 +109,6 @@ def test_a_median_over_settings_other_than_the_seed_says_so():
     assert at_two == [["nope", (6 + 20) / 2, 6, "train_length"], ["alibi", 400, 3, ""]]
 
 
-def test_settings_that_differ_between_points_but_not_within_are_named_too():
-    runs = table(made(1, **sized(8)), made(2, **sized(16), train_length=5))
-    assert "not all points agree in train_length" in note(runs, x="model.width", by="").split("; ")
-
-
 def test_the_shift_that_task_and_map_decide_is_no_setting_of_its_own():
     decided = table(made(1), made(2, task={"name": "mean"}, **mapped("log", shift=1.0)))
     assert "shift" not in note(decided, by="") + "".join(points(decided))

@@ -10,7 +10,6 @@ from support.kinds import CONFIGS, of_kind
 from support.records import made
 from synthlab import load_records
 from synthlab.analysis.comparison import gather
-from synthlab.analysis.measured import groups_of
 from synthlab.analysis.panels import draw
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import kind_of
@@ -113,13 +112,6 @@ def test_families_without_a_common_metric_share_no_axis_and_the_message_says_wha
     assert "exact match" in found.measured.label
     with pytest.raises(InputError, match="have no primary metric in common"):
         Records(of_kind(kind, 0.5) for kind in ("regression", "language")).plot()
-
-
-def test_groups_are_the_fields_that_hold_a_named_member():
-    assert groups_of([kind_of({"kind": "regression"})]) == ["task", "inputs", "encoding", "outrep", "model", "protocol"]
-    assert kind_of({"kind": "language"}).groups() == [
-        *["task", "encoding", "extension", "positions", "pattern", "lora", "model", "protocol"]
-    ]
 
 
 def test_the_best_constant_answer_is_the_mean_target_of_training():

@@ -5,14 +5,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from urllib.request import urlopen
 
 import pytest
 
 from support.browser import CHROMIUM, SIZES, Visitor
-from support.server import served
 
 pytestmark = pytest.mark.browser
 LESSONS = {
@@ -24,11 +21,6 @@ LESSONS = {
     "Train longer": 4,
     "In theory": 1,
 }
-PLACE = """([x, y]) => {
-    const view = Bokeh.index.find_one_by_id(Bokeh.documents[0].get_model_by_name("chart_log").id)
-    const box = view.el.getBoundingClientRect()
-    return [box.left + view.frame.x_scale.compute(x), box.top + view.frame.y_scale.compute(y)]
-}"""
 FOCUSED = """() => {
     let e = document.activeElement
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
@@ -118,45 +110,6 @@ def test_two_windows_do_not_disturb_each_other(visit):
     alone.button("Length fails").click()
     alone.idle(1)
     assert alone.curves() == first.curves()  # the same run says the same beside others
-
-
-def test_pages_that_no_browser_shows_take_no_process(browser):
-    with served("windows=2") as (_, address):
-        for _ in range(5):
-            urlopen(address).read()
-        window = Visitor(browser, address)
-        window.button("Mean works").click()
-        window.idle(1)
-        assert window.text("message") == ""
-        window.context.close()
-
-
-def test_ticks_are_pressed_by_their_words(visit):
-    window = visit()
-    window.button("In theory").click()
-    window.idle(2)  # the run and, in the list, theory
-    assert window.control("theory").is_checked()
-    window.page.locator("label", has_text="theory").click()
-    window.until(lambda: len(window.curves()) == 1, "no theory")
-    window.page.locator("label", has_text="linear scale").click()
-    shown = "(name) => Bokeh.documents[0].get_model_by_name(name).visible"
-    window.until(lambda: window.page.evaluate(shown, "chart_linear"), "a linear scale")
-    assert not window.page.evaluate(shown, "chart_log")
-
-
-def test_pointing_at_a_faded_curve_names_it(visit):
-    window = visit()
-    window.button("Length fails").click()
-    window.idle(1)
-    window.button("Mean works").click()
-    window.idle(2)
-    time.sleep(1)  # what was drawn last
-    x, y = window.page.evaluate(PLACE, [30, window.curves()[0][29]])
-    window.page.mouse.move(x - 20, y)
-    window.page.mouse.move(x, y)
-    said = window.page.locator(".tip", has_text="length, NoPE")
-    said.first.wait_for()
-    assert re.search(r"length of the test sequences 30: mean squared error [\d.e+]+$", said.first.inner_text())
 
 
 def test_the_keyboard_alone_will_do(visit):

@@ -22,7 +22,6 @@ from synthlab.errors import InputError
 @pytest.mark.parametrize(
     ("argument", "line"),
     [
-        ("port=70000", "port=70000: "),
         ("address=nowhere.invalid", "address=nowhere.invalid"),
         ("lessons.mean.runs=[{inputs.p: 0.3}]", "lessons.mean.runs: inputs.p is none of the page's controls"),
         ("lessons.mean.runs=[{seed: abc}]", "lessons.mean.runs: seed: abc will not do"),

@@ -89,18 +89,12 @@ def test_questions_are_answered_while_a_model_trains(worker):
     worker.stopped()
 
 
-@pytest.mark.parametrize(
-    ("settings", "line"),
-    [
-        ({"task": "median"}, "task=median: unknown"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused_in_a_line(worker, settings, line):
-    worker.send(Train(5, settings))
+def test_what_cannot_be_trained_is_refused_in_a_line(worker):
+    worker.send(Train(5, {"task": "median"}))
     refused = until(worker, Refused)[-1]
     assert refused.ended
-    assert any(line in each for each in refused.lines)
-    assert all("\n" not in each for each in refused.lines)
+    (line,) = refused.lines
+    assert line.startswith("task=median: unknown")
 
 
 def test_a_run_that_diverges_says_so(worker):

@@ -91,25 +91,15 @@ def test_a_command_that_is_gone_says_what_replaces_it(invoke, word, instead):
     assert len(outcome.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("first", ["task=sum", "+tracker.folder=a", "~task", "-m", "--config-dir"])
-def test_settings_and_flags_in_the_place_of_a_subcommand_are_those_of_a_run(monkeypatch, first):
+@pytest.mark.parametrize("words", [[], *([word, "figures"] for word in ("task=sum", "+a.b=c", "~task", "-m"))])
+def test_settings_and_flags_or_nothing_in_the_place_of_a_subcommand_are_those_of_a_run(monkeypatch, words):
     from synthlab.__main__ import main
 
     given = []
-    monkeypatch.setattr("synthlab.cli.run.main", lambda: given.extend(sys.argv[1:]))
-    monkeypatch.setattr(sys, "argv", ["synthlab", first, "figures"])
+    monkeypatch.setattr("synthlab.cli.run.main", lambda: given.append(sys.argv[1:]))
+    monkeypatch.setattr(sys, "argv", ["synthlab", *words])
     main()
-    assert given == [first, "figures"]
-
-
-def test_without_arguments_the_default_run_is_trained(monkeypatch):
-    from synthlab.__main__ import main
-
-    given = []
-    monkeypatch.setattr("synthlab.cli.run.main", lambda: given.append(list(sys.argv)))
-    monkeypatch.setattr(sys, "argv", ["synthlab"])
-    main()
-    assert given == [["synthlab"]]
+    assert given == [words]
 
 
 def test_run_is_the_default_and_sweep_is_multirun(invoke, quick, tmp_path):

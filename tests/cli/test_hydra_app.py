@@ -213,20 +213,6 @@ def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick
     assert re.match(line, outcome.err)
 
 
-@pytest.mark.slow
-def test_a_users_own_config_dir_adds_files(invoke, quick, tmp_path):
-    (tmp_path / "own" / "encoding").mkdir(parents=True)
-    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: support.user_classes:Backwards\nstrength: 2.0\n")
-    own = ["--config-dir", str(tmp_path / "own")]
-    outcome = invoke("synthlab", *own, *quick, "encoding=mine")
-    assert outcome.status == 0
-    assert "encoding=support.user_classes:Backwards" in outcome.out
-    sweep = invoke("synthlab", *own, "-m", *quick, "encoding=mine,nope")
-    assert sweep.status == 0
-    assert "encoding=support.user_classes:Backwards" in outcome.out
-    assert len(list((tmp_path / "runs").iterdir())) == 2
-
-
 def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
     everything = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)

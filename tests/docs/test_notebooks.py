@@ -44,10 +44,6 @@ def workplace(tmp_path, monkeypatch):
     plt.close("all")
 
 
-def test_each_notebook_has_a_test():
-    assert {f"test_{name}" for name in NOTEBOOKS} <= set(globals())
-
-
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_no_outputs_are_kept(name):
     for cell in code_cells(name):

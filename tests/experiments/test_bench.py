@@ -1,7 +1,6 @@
 """``make bench`` at its quickest, and what it measures against."""
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -48,12 +47,6 @@ def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         bench.main()
     assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
-
-
-def test_a_probe_runs_in_processes_of_its_own():
-    found = probes.apart(os.getpid, copies=2)
-    assert len(found) == 2
-    assert os.getpid() not in found
 
 
 @pytest.fixture

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sequences.small import SMALL, small
 
 from experiments.crasp.paper import PAPER
 from experiments.sequences.bins import bins_of
 from experiments.sequences.published import RANGE
+from support.small import SMALL_SEQUENCES as SMALL
+from support.small import small_sequences as small
 from synthlab.config.composition import Composed, as_overrides, compose
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig

@@ -236,3 +236,46 @@ def test_the_loss_beyond_is_that_of_the_tokens_after_the_context(lab):
 def test_every_method_has_a_config_file(lab):
     assert isinstance(lab.METHODS, Registry)
     assert {path.stem for path in (conf_dir() / "method").glob("*.yaml")} == set(lab.METHODS)
+
+
+def refused(lab, folder: Path, name: str, content: bytes, what: str) -> None:
+    """It is not opened while a file of it has this content."""
+    file = folder / "model" / name
+    whole = file.read_bytes()
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=f"^output={folder}/(model: )?{what}") as caught:
+        lab.load(folder)
+    assert len(caught.value.lines) == 1
+    file.write_bytes(whole)
+
+
+def test_damaged_files_are_refused_in_one_line(lab, extend, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    out = tmp_path / "out"
+    outcome = extend("method=pi")
+    assert outcome.status == 0, outcome.err
+    weights = out / "model" / "model.safetensors"
+    refused(lab, out, weights.name, weights.read_bytes()[:100], r"cannot be opened \(")
+    refused(lab, out, "config.json", b"{", r"cannot be opened \(")
+    refused(lab, out, "../settings.json", b"[" * 100_000, r"settings\.json: cannot be read \(")
+    fewer = load_file(weights)
+    fewer.pop("model.norm.weight")
+    save_file(fewer, tmp_path / "fewer", metadata={"format": "pt"})
+    lost = r"lacks the weights model\.norm\.weight; must have all"
+    refused(lab, out, weights.name, (tmp_path / "fewer").read_bytes(), lost)
+
+
+def test_damaged_adapters_are_refused_in_one_line(lab, extend, tmp_path):
+    assert extend("adapters=lora", "adapters.rank=2", "merge=false").status == 0
+    refused(lab, tmp_path / "out", "adapter_model.safetensors", b"\xff" * 64, r"cannot be opened \(")
+
+
+def test_a_damaged_pretrained_model_is_refused_in_one_line(lab, extend, tmp_path):
+    damaged = tmp_path / "damaged"
+    shutil.copytree(lab.model, damaged)
+    (damaged / "model.safetensors").write_bytes(b"")
+    outcome = extend(f"pretrained={damaged}")
+    assert outcome.status == 2
+    assert f"error: pretrained={damaged}: cannot be opened (" in outcome.err
+    assert not (tmp_path / "out" / "model").exists()

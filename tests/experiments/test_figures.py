@@ -118,7 +118,6 @@ def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_dra
             "study.sizes.panels.mean.plot.lengths=[50]: must be at most test_length=12",
             marks=pytest.mark.slow,
         ),
-        (["retry=failed"], "retry=failed: studies always train again what failed; leave it out"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(invoke, quick, tmp_path, arguments, message):
@@ -140,17 +139,6 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
     assert outcome.status == 2
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.slow
-def test_what_cannot_be_written_at_the_end_is_said_in_one_line(invoke, own_figure, tmp_path):
-    (tmp_path / "output_alignment" / "claims.csv").mkdir(parents=True)
-    outcome = invoke("experiments", *own_figure, "seeds=1")
-    assert outcome.status == 2
-    assert outcome.err.splitlines()[-1].startswith(
-        f"error: {tmp_path / 'output_alignment' / 'claims.csv'}: cannot be written"
-    )
-    assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Adapters of low rank on a 4-bit base, in tiny models of Transformers, by peft and bitsandbytes."""
 
-import doctest
 import importlib
 from types import SimpleNamespace
 
@@ -161,9 +160,3 @@ def test_without_bitsandbytes_one_line_says_what_to_install(lm, monkeypatch):
     monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"^adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$"):
         lm.with_lora(tiny(), base="nf4")
-
-
-def test_its_example_is_true(lm):
-    example = doctest.DocTestParser().get_doctest(lm.with_lora.__doc__, {}, "with_lora", None, 0)
-    lines: list[str] = []
-    assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)

@@ -71,18 +71,6 @@ def test_one_pattern_leaks_and_only_what_its_hops_reach(pattern, depth):
     assert torch.equal(found, torch.matrix_power(once.double(), depth) > 0)
 
 
-def test_the_tokens_that_leak_by_hand():
-    # Groups of 4. The first 2 tokens see the last 2; from the second layer on, what sees them knows of the last 2, too.
-    once = depends("pattern=rolled", "model.depth=1") & ~BEFORE
-    assert [row.nonzero().flatten().tolist() for row in once[:4]] == [[14, 15], [14, 15], [], []]
-    assert not once[4:].any()
-    # Tokens 2 and 3 see 0 and 1. Token 14 is told of 12 and 13, its plain group; they come in reach of 0 and 1.
-    twice = depends("pattern=rolled", "model.depth=2") & ~BEFORE
-    expected = [[12, 13, 14, 15], [12, 13, 14, 15], [14, 15], [14, 15]]
-    assert [row.nonzero().flatten().tolist() for row in twice[:4]] == expected
-    assert not twice[4:].any()
-
-
 @pytest.mark.parametrize("later", [(), ("extension=rope", "finetune.steps=2")])
 @pytest.mark.parametrize("pattern", ["shifted", "rolled"])
 def test_a_pattern_belongs_to_the_last_training_alone(pattern, later):

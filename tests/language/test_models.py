@@ -19,7 +19,7 @@ from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute
 
 LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
 MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
@@ -165,17 +165,6 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
 def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
     with pytest.raises(InputError, match=re.escape(line)):
         small(*overrides)
-
-
-def test_runs_repeat_to_the_last_bit_and_on_a_stack():
-    configs = [small("task=hidden_markov", "alignment.windows=2", f"alignment.alpha={a}") for a in (0.0, 0.5)]
-    assert configs[0].shape == configs[1].shape
-    alone = [execute(config) for config in configs]
-    assert execute(configs[0]).metrics.equals(alone[0].metrics)
-    for record, other in zip(execute_together(configs), alone, strict=True):
-        np.testing.assert_allclose(record.metrics, other.metrics, rtol=1e-4)
-        np.testing.assert_allclose(record.training, other.training, rtol=1e-4)
-        np.testing.assert_allclose(record.outputs, other.outputs, rtol=1e-3, atol=1e-5)
 
 
 def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():

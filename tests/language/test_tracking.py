@@ -139,7 +139,6 @@ def test_without_facts_there_are_no_questions_about_them():
             {"keys": 100},
             "task.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000",
         ),
-        ({"facts": 0.9}, "task.facts=0.9: must be at most 1 - task.questions=0.3"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.models import at, build
 from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.clex import CLEX, integrate
+from synthlab.models.encodings.clex import CLEX
 
 
 def clex(width: int = 16, models: int = 1, std: float = 0.0, **changed) -> CLEX:
@@ -64,22 +64,6 @@ def test_the_solution_is_that_of_the_equation_as_the_paper_has_it(width):
         for step in range(steps):
             now = t + step / steps
             z = z + change(now + 0.5 / steps, z + 0.5 / steps * change(now, z)) / steps
-
-
-def test_the_method_is_of_order_4():
-    def error(steps: int) -> float:  # of y' = y, whose solution is e at 1
-        one = torch.ones((), dtype=torch.float64)
-        return math.e - integrate(lambda time, y: y, one, steps, 1 / steps)[-1].item()
-
-    assert error(10) == pytest.approx(math.e / 120 * 1e-4, rel=0.2)  # h^4 e / 120
-    assert error(10) / error(20) == pytest.approx(16, rel=0.1)
-
-
-def test_time_counts_half_steps():
-    # y' = t^3 from 0 to 2, which the method integrates exactly: 2^4 / 4.
-    solution = integrate(lambda time, y: torch.tensor((time / 10) ** 3), torch.tensor(0.0), 10, 0.2)
-    assert len(solution) == 11
-    assert solution[-1].item() == pytest.approx(4)
 
 
 def test_both_matrices_are_drawn_as_in_the_release():

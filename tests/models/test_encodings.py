@@ -102,6 +102,9 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
     assert shares.tolist() == pytest.approx([0.3] * 10, abs=0.04)
 
 
+NTK = {"name": "dynamic_ntk", "base": 100.0, "factor": 1.0, "trained": 8}
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "changed", "message"),
     [
@@ -116,6 +119,15 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
         ),
         ("randomized", DIMS, {"inner": {"name": "lerned"}}, "encoding.inner=lerned: unknown, did you mean learned"),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: missing"),
+        ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: depends on the length of a text"),
+        ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
+        ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
+        ("dynamic_ntk", Dims(8, 4), {}, "model.heads=4: DynamicNTK needs a head width of 4 or more"),
+        ("clex", Dims(8, 4), {}, "model.heads=4: CLEX needs a head width of 4 or more"),
+        ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
+        ("longrope", DIMS, {"long": [1.0]}, r"encoding.long=\[1.0\]: has 1 numbers; must have one for each of 2 pairs"),
+        ("longrope", DIMS, {"short": [1.0, 0.5]}, "encoding.short.1=0.5: must be greater than or equal to 1"),
+        ("self_extend", DIMS, {"window": 10, "group": 4}, "encoding.window=10: must be a multiple of encoding.group=4"),
     ],
 )
 def test_what_does_not_fit_is_refused(name, dims, changed, message):

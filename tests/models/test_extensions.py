@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.models import KINDS, LENGTH, alone, at, build, model, symbols
-from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
 
 FACTORED = ("pi", "ntk", "yarn")
@@ -163,19 +162,6 @@ def test_randomized_positions_are_sharpened_by_the_inner_encoding():
     randomized, positions = build("randomized", inner=inner), at(3, 15, 255)
     assert randomized.sharpen(positions).flatten().tolist() == pytest.approx([1, 1, 2])
     assert build("randomized").sharpen(positions) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "dims", "changed", "message"),
-    [
-        ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
-        ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
-        ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
-    ],
-)
-def test_what_does_not_fit_is_refused(name, dims, changed, message):
-    with pytest.raises(InputError, match=message):
-        build(name, dims, **changed)
 
 
 @pytest.mark.parametrize("trained", [64, 4096])

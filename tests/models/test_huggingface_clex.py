@@ -1,7 +1,6 @@
 """CLEX in models of Transformers: on tiny models with random weights. Nothing of Transformers is imported before a test
 runs."""
 
-import doctest
 from types import SimpleNamespace
 
 import pytest
@@ -137,9 +136,3 @@ def test_what_does_not_fit_is_refused_in_a_line(lm):
         lm.with_clex(build(lm, "GPTNeoX", partial_rotary_factor=0.125), factor=4)
     with pytest.raises(InputError, match="^clex.factor=0: must be greater than or equal to 1"):
         lm.with_clex(build(lm, "Llama"), factor=0)
-
-
-def test_its_example_is_true(lm):
-    example = doctest.DocTestParser().get_doctest(lm.with_clex.__doc__, {}, "with_clex", None, 0)
-    lines: list[str] = []
-    assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.models import DIMS, LENGTH, alone, at, build, model, symbols
-from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
 from synthlab.models.layers import Member
@@ -92,26 +91,6 @@ def test_numbers_are_read_out_of_each_prefix_as_a_sequence_of_its_own(name):
         single = torch.stack([net(x[None, :, :k])[0, :, -1] for k in range(1, LENGTH + 1)], 1)
         torch.testing.assert_close(found, single, rtol=0, atol=1e-5)
         assert not torch.allclose(net(x[None])[0], single, rtol=0, atol=1e-4)  # what a packed row would give
-
-
-@pytest.mark.parametrize(
-    ("name", "dims", "changed", "message"),
-    [
-        ("dynamic_ntk", Dims(8, 4), {}, "model.heads=4: DynamicNTK needs a head width of 4 or more"),
-        ("clex", Dims(8, 4), {}, "model.heads=4: CLEX needs a head width of 4 or more"),
-        ("longrope", DIMS, {"long": [1.0]}, r"encoding.long=\[1.0\]: has 1 numbers; must have one for each of 2 pairs"),
-        ("longrope", DIMS, {"short": [1.0, 0.5]}, "encoding.short.1=0.5: must be greater than or equal to 1"),
-        (
-            "randomized",
-            DIMS,
-            {"inner": {"name": "dynamic_ntk", "base": 100.0, "factor": 1.0, "trained": 8}},
-            "encoding.inner=dynamic_ntk: depends on the length of a text",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(name, dims, changed, message):
-    with pytest.raises(InputError, match=message):
-        build(name, dims, **changed)
 
 
 @pytest.mark.parametrize("length", [20, 64, 65, 100, 512])

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from support.models import at, build, model, symbols
-from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.relative_maps import RelativeRoPE, ReRoPE
@@ -174,14 +173,3 @@ def test_randomized_positions_can_have_a_map():
         answers.append(net(x, places))
     torch.testing.assert_close(*answers)
     assert isinstance(mapped.inner, ReRoPE)
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "message"),
-    [
-        ("self_extend", {"window": 10, "group": 4}, "encoding.window=10: must be a multiple of encoding.group=4"),
-    ],
-)
-def test_what_does_not_fit_is_refused(name, changed, message):
-    with pytest.raises(InputError, match=message):
-        build(name, **changed)

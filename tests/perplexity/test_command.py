@@ -173,16 +173,3 @@ def test_damaged_folders_are_refused_in_one_line(evaluate, llama, tmp_path):
             refuse(evaluate(folder), f"={folder}: cannot be opened (" if name != "tokenizer.json" else "tokenizer=")
             shutil.rmtree(folder)
     assert not (tmp_path / "evaluate").exists()
-
-
-def test_equal_documents_count_each(evaluate, llama, tmp_path):
-    texts = tmp_path / "texts"
-    (texts / "d.txt").write_text((texts / "a.txt").read_text())
-    assert evaluate(llama).status == 0
-    table = pd.read_csv(next(tmp_path.glob("evaluate/*/perplexity.csv")))
-    assert set(table["documents"]) == {3}
-    sums = pd.read_csv(next(tmp_path.glob("evaluate/*/documents.csv"))).query("measure == 'sliding' and length == 8")
-    assert list(sums["document"]) == ["a.txt", "b.txt", "d.txt"]
-    assert sums["loss"].nunique() == 2
-    mean = (sums["loss"] * sums["count"]).sum() / sums["count"].sum()
-    assert table.query("measure == 'sliding' and length == 8")["loss"].item() == pytest.approx(mean)

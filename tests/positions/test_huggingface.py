@@ -1,7 +1,5 @@
 """Sampled positions in models of Transformers, tiny ones. Nothing of Transformers is imported before a test runs."""
 
-import doctest
-import inspect
 from types import SimpleNamespace
 
 import pytest
@@ -230,10 +228,3 @@ def test_what_does_not_fit_is_refused_in_one_line(hf):
     ]:
         with pytest.raises(InputError, match=f"^{line}$"):
             hf.PositionCollator(**{"sampler": RandPos(factor=4)} | settings)(features)
-
-
-def test_the_example_is_true(hf):
-    example = doctest.DocTestParser().get_doctest(inspect.getdoc(hf.PositionCollator), {}, "collator", None, 0)
-    assert example.examples
-    lines: list[str] = []
-    assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)

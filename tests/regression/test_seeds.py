@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from support.configs import config
-from synthlab import run
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models
@@ -72,14 +71,6 @@ def test_a_sweep_over_seeds_on_which_no_run_depends_is_refused():
         grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])
     message = "seed=range(3): no run depends on its seed where weight_seed, data_seed, test_seed are all given"
     assert refused.value.lines == (message,)
-
-
-def test_in_python_seeds_that_are_set_stay(tmp_path):
-    quick = {"protocol": {"steps": 2, "batch": 4, "record_every": 1}, "evaluation": {"sequences": 8}}
-    records = run(seeds=2, test_seed=0, test_length=12, results=tmp_path, progress=False, **quick)
-    assert [(r.config.seed, r.config.data_seed, r.config.test_seed) for r in records] == [(0, 0, 0), (1, 1, 0)]
-    with pytest.raises(InputError, match="seeds=2: no run depends on its seed where weight_seed, data_seed, test_seed"):
-        run(seeds=2, results=tmp_path, progress=False, **dict.fromkeys(OWN, 0))
 
 
 @pytest.mark.parametrize("given", [["evaluation.seed=7"], ["+evaluation.seed=7"], ["++evaluation.seed=7"]])

@@ -7,7 +7,6 @@ import pytest
 import torch
 from sequences.test_languages import shuffled
 
-from synthlab.errors import InputError
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.tasks.counters import words
 
@@ -75,16 +74,3 @@ def test_as_many_of_each_letter_by_hand(letters, text, sets):
     assert sets_of(language, batch, 1) == sets
     assert language.lengths(1, 9) == [letters * n for n in range(1, 9 // letters + 1)]
     assert language.chance(letters) == 0
-
-
-@pytest.mark.parametrize(
-    ("member", "line"),
-    [
-        ({"name": "dyck", "kinds": 5}, "task.kinds=5: must be 1 to 4"),
-        ({"name": "pattern", "language": "b"}, "task.language=b: must be one of aaaa_star, abab_star"),
-    ],
-)
-def test_settings_that_no_task_has_are_refused(member, line):
-    with pytest.raises(InputError) as error:
-        PROBLEMS.build(member)
-    assert error.value.lines[0].startswith(line)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from sequences.small import small
 
+from support.small import small_sequences as small
 from synthlab.errors import InputError
 from synthlab.models.language_model import MODELS
 from synthlab.models.layers import Member
@@ -223,21 +223,3 @@ def test_bad_input_is_refused_in_one_line(overrides, line):
 def test_bins_that_overlap_training_or_each_other_are_refused(bins):
     with pytest.raises(InputError, match=r"^bins=\["):
         small(f"bins={bins}")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("overrides", "least"), [(["encoding=nope"], 1.0), (["encoding=learned", "positions=offset"], 0.99)]
-)
-def test_the_trial(overrides, least):
-    """Binary majority by one layer, one head, width 16, trained on lengths to 20.
-
-    With 128 sequences at each of 40 lengths, a model that errs with probability p at a sequence passes for one that
-    does not with probability (1 - p)^5120: 5 % at p = 0.0006. The threshold of 0.99 is missed by a model of true 0.993
-    in a bin of 20 lengths with a probability of 4 %.
-    """
-    trial = ["model.width=16", "model.depth=1", "model.heads=1", "train_length=20", "test_length=60"]
-    config = small(*trial, "protocol.steps=2000", "protocol.batch=64", "evaluation.sequences=128", *overrides)
-    beyond = execute(config).outputs.iloc[1:]
-    assert beyond["first"].tolist() == [21, 41]
-    assert (beyond["exact"] >= least).all()

@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from sequences.small import small
 
+from support.small import small_sequences as small
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.tasks import PROBLEMS

@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from sequences.small import small
 
+from support.small import small_sequences as small
 from synthlab.errors import InputError
 from synthlab.sequences.problem import share
 from synthlab.sequences.tasks import PROBLEMS
@@ -46,9 +46,7 @@ def test_a_run_names_the_task_within():
     ("of", "line"),
     [
         ({"name": "stack_manipulation"}, "task.of=stack_manipulation: must have answers of one size"),
-        ({"name": "binary_addition"}, "task.of=binary_addition: must have answers of one size"),
         ({"name": "aa_star"}, "task.of=aa_star: must be a task with answers, not a formal language"),
-        ({"name": "nonsense"}, "task.of=nonsense: unknown"),
     ],
 )
 def test_tasks_whose_answers_have_no_given_length_are_refused(of, line):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sequences.small import small as sequences
 
 import synthlab
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import config
 from support.small import small as language
+from support.small import small_sequences as sequences
 from synthlab.config.base import Config, identity_of
 from synthlab.storage.records import Record, _digest, files_of, status_of, status_with
 from synthlab.storage.store import Store

@@ -180,7 +180,7 @@ def test_a_verdict_says_how_many_runs_fit(fit, words):
     assert beyond_the_word(gain) == f"no other threshold; {words}"
 
 
-def test_a_threshold_without_another_is_called_so(tmp_path):
+def test_a_threshold_without_another_is_called_so():
     gain = Check("gain", np.array([1.0, 2.0]), low=0.0)
     [line] = verdict_lines([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
     assert line == "1a (Figure 1): holds (2 seeds), 1 of 1 checks holds (no other threshold)"
@@ -189,12 +189,6 @@ def test_a_threshold_without_another_is_called_so(tmp_path):
     assert (pd.isna(first["answer_half"]), second["answer_half"]) == (True, "fails")
     alone = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [gain], [])])
     assert alone[["verdict_half", "verdict_twice", "answer_half", "answer_twice"]].isna().all(axis=None)
-    write_report(
-        tmp_path / "report.html", [], [Verdict(CLAIMS["1a"], "x", [gain, CHECKS[0]], [])], [record(0)], "x", ABOUT
-    )
-    words = Page((tmp_path / "report.html").read_text()).words
-    counts = "(1 of 2 checks holds, 1 fails)"
-    assert f"mixed (2 seeds) {counts} at half the threshold: mixed, at twice: undecided" in words
 
 
 def test_what_is_not_tested_is_told_with_its_reason():

@@ -4,15 +4,12 @@ import pandas as pd
 
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.configs import composed
+from support.small import SHAPE
 from synthlab.config.base import Config, resolve
 from synthlab.storage.records import Record
 from theory.language import BoundConfig, Language
 
-SMALL = [
-    *("train_length=8", "test_length=32", "evaluation.sequences=8"),
-    *("protocol.steps=4", "protocol.batch=4", "protocol.record_every=2"),
-    *("model.width=16", "model.heads=2", "model.depth=1"),
-]
+SMALL = ["train_length=8", "test_length=32", *SHAPE]
 SIZES = {"vocabulary": 4, "topics": 2, "stay": 0.9, "width": 3, "train_length": 8, "test_lengths": [12, 32]}
 
 

@@ -22,12 +22,14 @@ from theory.language import BoundConfig, Language
 
 EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
 CURVE = ("protocol.steps=9", "protocol.record_every=2")  # checkpoints after 2, 4, 8 and 9 steps
+ADAPTED = ("task=hidden_markov", "extension=dual_chunk", "finetune.steps=5", "pattern=shifted", "lora=lora")
 RUNS = {
     "regression": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
     "linear": lambda seed: config(*CURVE, "model=linear", "model.head_dim=2", f"seed={seed}"),
     "scalar": lambda seed: ScalarConfig.of(config(*CURVE, f"seed={seed}")),
     "language": lambda seed: small("task=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
     "fine-tuned": lambda seed: small("task=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
+    "adapted": lambda seed: small(*ADAPTED, f"seed={seed}"),
 }
 
 
@@ -36,7 +38,11 @@ def values(model: synthlab.TrainedModel) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.slow) if kind in ("scalar", "fine-tuned") else kind for kind in RUNS]
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.slow) if kind in ("scalar", "fine-tuned", "adapted") else kind
+        for kind in RUNS
+    ],
 )
 def test_every_member_of_an_ensemble_is_kept_as_training_it_alone_has_it(tmp_path, kind):
     runs = [RUNS[kind](seed) for seed in (0, 1)]

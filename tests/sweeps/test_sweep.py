@@ -13,16 +13,14 @@ import pytest
 
 import synthlab
 from support.configs import config
-from support.processes import needs_proc
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
 from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import resolve
 from synthlab.regression.tasks import TASKS
-from synthlab.storage import leases as leases_module
 from synthlab.storage.files import Folder
-from synthlab.storage.leases import Holder, Leases
+from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 from synthlab.sweeps.grids import grid
 from synthlab.sweeps.ranking import ranked, render, row
@@ -276,26 +274,6 @@ def test_a_task_that_ends_the_program_is_a_failed_run_and_ends_nothing(invoke, q
     assert outcome.status == 1
     assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
     assert outcome.err.count("SystemExit: 0") == 2
-
-
-@pytest.mark.slow
-@needs_proc
-def test_a_run_that_kills_its_worker_twice_is_recorded_as_failed_and_takes_no_other_with_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("SPARED", str(os.getpid()))
-    store, runs = Store(tmp_path), [config("task.name=support.user_classes:Deadly"), config()]
-    leases = Leases(store.files)
-    for run in runs:  # as the worker that one of them killed leaves it
-        leases._take(run.id, 0, Holder(leases_module._machine(), 0, "-", 0, "-"))
-    sweep = Sweep(runs, store, keep=row)
-    sweep.train()
-    outcome = sweep.end()
-    assert "killed twice" in outcome.failures[runs[0].id].error
-    assert list(outcome.kept) == [runs[1].id]
-    assert leases.latest() == {}
-    again = Sweep(runs, store, keep=row)
-    again.prepare(retry="failed")
-    again.train()  # in this process, which that task does not kill
-    assert (again.end().failures, list(again.end().kept)) == ({}, [run.id for run in runs])
 
 
 @pytest.mark.slow

@@ -85,11 +85,3 @@ def test_bad_input_is_refused_in_one_line(invoke, tmp_path, override, message):
     (line,) = outcome.err.strip().splitlines()
     assert line.startswith(f"error: {message}")
     assert not list(tmp_path.iterdir())
-
-
-def test_it_is_not_swept(invoke, tmp_path):
-    outcome = invoke("theory", "-m", "seeds=1,2", f"results={tmp_path}")
-    assert (outcome.status, outcome.err.strip()) == (
-        2,
-        "error: -m: the theory is not swept; give one value for each key",
-    )
