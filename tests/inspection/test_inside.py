@@ -99,12 +99,8 @@ def test_running_with_hooks_keeps_no_activations(monkeypatch):
 
 
 def test_sequences_that_cannot_be_looked_into_are_refused():
-    for sequences, message in (
-        (["01", "011"], "sequences: have lengths 2, 3; must have one"),
-        ([], "must be one or more"),
-    ):
-        with pytest.raises(InputError, match=message):
-            trained().run_with_cache(sequences)
+    with pytest.raises(InputError, match="sequences: have lengths 2, 3; must have one"):
+        trained().run_with_cache(["01", "011"])
 
 
 def test_models_without_layers_are_refused():
