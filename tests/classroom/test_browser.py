@@ -5,11 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from urllib.request import urlopen
 
 import pytest
 
-from support.browser import CHROMIUM, SIZES, Visitor
+from support.browser import CHROMIUM, PATIENCE, SIZES, Visitor
+from support.server import served
 
 pytestmark = pytest.mark.browser
 LESSONS = {
@@ -21,6 +24,11 @@ LESSONS = {
     "Train longer": 4,
     "In theory": 1,
 }
+PLACE = """([x, y]) => {
+    const view = Bokeh.index.find_one_by_id(Bokeh.documents[0].get_model_by_name("chart_log").id)
+    const box = view.el.getBoundingClientRect()
+    return [box.left + view.frame.x_scale.compute(x), box.top + view.frame.y_scale.compute(y)]
+}"""
 FOCUSED = """() => {
     let e = document.activeElement
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
@@ -96,6 +104,19 @@ def test_every_lesson_draws_curves_that_move_and_says_what_was_seen(visit):
         assert window.text("message") == ""
 
 
+def test_stop_stops_and_clear_clears(visit):
+    window = visit()
+    window.control("steps").fill("50000")
+    window.button("Train").click()
+    window.until(lambda: any(window.curves()), "a curve")
+    window.button("Stop").click()
+    assert window.until(lambda: "stopped early" in window.text("listed"), "a stop") < 3  # 0.3 s with nothing else to do
+    step = re.search(r"step \d+ of", window.text("listed"))
+    assert step is None
+    window.button("Clear").click()
+    window.until(lambda: window.curves() == [], "no curves")
+
+
 def test_two_windows_do_not_disturb_each_other(visit):
     first, second = visit(), visit()
     first.button("Length fails").click()
@@ -110,6 +131,61 @@ def test_two_windows_do_not_disturb_each_other(visit):
     alone.button("Length fails").click()
     alone.idle(1)
     assert alone.curves() == first.curves()  # the same run says the same beside others
+
+
+def test_one_window_more_than_there_is_room_for_waits_until_another_is_closed(browser):
+    with served("windows=1") as (_, address):
+        first = Visitor(browser, address)
+        first.button("Mean works").click()
+        first.idle(1)
+        second = Visitor(browser, address)
+        second.until(lambda: "(windows=1)" in second.text("message"), "a word on other windows")
+        first.context.close()
+        deadline = time.monotonic() + PATIENCE
+        while second.text("message") and time.monotonic() < deadline:
+            time.sleep(2)
+            second.button("Mean works").click()
+        second.idle(1)
+        second.context.close()
+
+
+def test_pages_that_no_browser_shows_take_no_process(browser):
+    with served("windows=2") as (_, address):
+        for _ in range(5):
+            urlopen(address).read()
+        window = Visitor(browser, address)
+        window.button("Mean works").click()
+        window.idle(1)
+        assert window.text("message") == ""
+        window.context.close()
+
+
+def test_ticks_are_pressed_by_their_words(visit):
+    window = visit()
+    window.button("In theory").click()
+    window.idle(2)  # the run and, in the list, theory
+    assert window.control("theory").is_checked()
+    window.page.locator("label", has_text="theory").click()
+    window.until(lambda: len(window.curves()) == 1, "no theory")
+    window.page.locator("label", has_text="linear scale").click()
+    shown = "(name) => Bokeh.documents[0].get_model_by_name(name).visible"
+    window.until(lambda: window.page.evaluate(shown, "chart_linear"), "a linear scale")
+    assert not window.page.evaluate(shown, "chart_log")
+
+
+def test_pointing_at_a_faded_curve_names_it(visit):
+    window = visit()
+    window.button("Length fails").click()
+    window.idle(1)
+    window.button("Mean works").click()
+    window.idle(2)
+    time.sleep(1)  # what was drawn last
+    x, y = window.page.evaluate(PLACE, [30, window.curves()[0][29]])
+    window.page.mouse.move(x - 20, y)
+    window.page.mouse.move(x, y)
+    said = window.page.locator(".tip", has_text="length, NoPE")
+    said.first.wait_for()
+    assert re.search(r"length of the test sequences 30: mean squared error [\d.e+]+$", said.first.inner_text())
 
 
 def test_the_keyboard_alone_will_do(visit):
@@ -171,3 +247,45 @@ def test_everything_fits_and_can_be_read(visit, size):
     )
     assert sizes
     assert all(int(size.removesuffix("px")) >= 15 for size in sizes)
+
+
+def test_bad_input_is_answered_in_the_page_and_the_page_goes_on(visit):
+    window = visit()
+    for label, text in (("seed", ""), ("width", "9" * 300), ("steps", "many"), ("test length", "-1")):
+        was = window.control(label).input_value()
+        window.control(label).fill(text)
+        window.button("Train").click()
+        window.until(lambda label=label: f"{label}: " in window.text("message"), f"an answer to {label}={text[:9]}")
+        assert "Traceback" not in window.text("message")
+        window.control(label).fill(was)
+    window.control("model").select_option(label="linear attention")
+    window.control("encoding").select_option(label="RoPE")
+    window.button("Train").click()
+    window.until(
+        lambda: "linear attention has none; choose NoPE" in window.text("message"), "what linear attention has not"
+    )
+    window.control("model").select_option(label="Transformer")
+    window.button("Train").click()
+    window.idle(1)
+    for typed in ("", "hello", "<img src=x onerror=alert(1)>", "0" * 10_000):
+        window.control("0s and 1s, repeated to any length").fill(typed)
+        window.until(lambda: "sequence: " in window.text("typed"), f"an answer to {typed[:9]}")
+        window.control("0s and 1s, repeated to any length").fill("01")
+        window.until(lambda: window.text("typed") == "", "the end of a complaint")
+
+
+def test_a_process_that_is_killed_costs_one_line_and_no_more(visit, server):
+    import psutil
+
+    window = visit()
+    window.control("steps").fill("50000")
+    window.button("Train").click()
+    window.until(lambda: any(window.curves()), "a curve")
+    for each in psutil.Process(server.pid).children():  # the window's, and the spare one for the next window
+        if "spawn_main" in " ".join(each.cmdline()):
+            each.kill()
+    window.until(lambda: "has ended" in window.text("message"), "a word on what happened")
+    window.control("steps").fill("100")
+    window.button("Train").click()
+    window.until(lambda: window.text("message") == "", "the end of a complaint")
+    window.idle(2)

@@ -19,7 +19,7 @@ from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.training.execution import execute
+from synthlab.training.execution import execute, execute_together
 
 LENGTH_DEPENDENT = ("clex", "dynamic_ntk", "longrope")
 MAPS = ("self_extend", "rerope", "leaky_rerope", "dual_chunk")
@@ -28,6 +28,22 @@ EXTENSIONS = ("pi", "ntk", "yarn", "eabf", *LENGTH_DEPENDENT, *MAPS)
 
 def tokens(rows: int, length: int, vocabulary: int = 16) -> torch.Tensor:
     return torch.randint(vocabulary, (rows, length), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_makes_a_causal_model(encoding):
+    config = small(f"encoding={encoding}", "task=hidden_markov")
+    model = Member(build_models([config]), 0)
+    x = tokens(3, 9)
+    positions = torch.arange(9).expand(3, 9)
+    changed = x.clone()
+    changed[:, 6:] = (changed[:, 6:] + 1) % 16
+    before, after = model(x, positions), model(changed, positions)
+    assert before.shape == (3, 9, 16)
+    assert torch.equal(before[:, :6], after[:, :6])
+    assert not torch.allclose(before[:, 6:], after[:, 6:])
+    # A window's prefix is answered as a window of its own.
+    torch.testing.assert_close(model(x[:, :5], positions[:, :5]), before[:, :5])
 
 
 def test_models_side_by_side_answer_as_alone():
@@ -141,6 +157,7 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
     ("overrides", "line"),
     [
         (["alignment.alpha=0.1"], "alignment.windows=1: alignment.alpha=0.1 compares two; give 2"),
+        (["alignment.windows=3"], "alignment.windows=3: must be 1 or 2"),
         (
             ["alignment.windows=2", "alignment.low=0.4", "alignment.high=0.2"],
             "alignment.low=0.4: must be at most alignment.high=0.2",
@@ -149,7 +166,9 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
             ["alignment.windows=2", "alignment.high=0.9"],
             "alignment.high=0.9: an offset of 7 tokens leaves windows of 8 nothing in common after 4; lower it",
         ),
+        (["alignment.high=1.5"], "alignment.high=1.5: must be less than or equal to 1"),
         (["encoding=learned", "extension=yarn"], "encoding=learned: an extension takes the place of rope"),
+        (["encoding=nope", "extension=yarn"], "encoding=nope: an extension takes the place of rope"),
         (
             ["alignment.windows=2", "train_length=5", "alignment.low=0.3", "alignment.high=0.3"],
             "alignment.low=0.3: no whole number of tokens lies between it and alignment.high=0.3 of windows of 5",
@@ -157,14 +176,40 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
         (["evaluation.lengths=[1e9]"], "evaluation.lengths=[1000000000.0]: ask for 8000000000 tokens; at most 20000"),
         (["finetune.steps=3"], "finetune.steps=3: there is no second training without an extension; choose one"),
         (
+            ["encoding=learned", "encoding.table=20"],
+            "encoding=learned: has 20 positions; texts of 32 tokens need as many",
+        ),
+        (["task.path=/nowhere/at/all"], "task.path=/nowhere/at/all: is not there"),
+        (
             ["task.bytes=200"],
             "task.path=null: has 20 bytes for tests, so windows must be at most as long, not 33",
         ),
+        (["encoding=nope", "task.name=klingon"], "task=klingon: unknown; choose from"),
+        (["train_length=1"], "train_length=1: must be greater than or equal to 2"),
+        (["encoding=nope", "model.heads=3"], "model.heads=3: must divide model.width=16"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
     with pytest.raises(InputError, match=re.escape(line)):
         small(*overrides)
+
+
+def test_runs_repeat_to_the_last_bit_and_on_a_stack():
+    configs = [small("task=hidden_markov", "alignment.windows=2", f"alignment.alpha={a}") for a in (0.0, 0.5)]
+    assert configs[0].shape == configs[1].shape
+    alone = [execute(config) for config in configs]
+    assert execute(configs[0]).metrics.equals(alone[0].metrics)
+    for record, other in zip(execute_together(configs), alone, strict=True):
+        np.testing.assert_allclose(record.metrics, other.metrics, rtol=1e-4)
+        np.testing.assert_allclose(record.training, other.training, rtol=1e-4)
+        np.testing.assert_allclose(record.outputs, other.outputs, rtol=1e-3, atol=1e-5)
+
+
+def test_a_loss_that_explodes_is_recorded_as_diverged():
+    record = execute(small("protocol.optimizer=sgd", "protocol.lr=1e30", "model.norm=none"))
+    assert record.status == "diverged"
+    assert len(record.metrics) == 0
+    assert record.outputs is None
 
 
 def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
@@ -177,6 +222,18 @@ def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
     np.testing.assert_allclose(metrics["perfect"], by_hand)
     assert (metrics["excess"] > 0).all()
     assert 0 < outputs["perfect_excess"][0] < outputs["excess"][0]
+
+
+def test_facts_are_asked_for_at_every_depth_and_length():
+    _, outputs = runs.evaluate_model(
+        build_models([config := small("task=recall", "evaluation.lengths=[1,2.5]")]), 0, config
+    )
+    asked = {column for column in outputs if column.startswith("accuracy@")}
+    assert asked == {f"accuracy@{length}@{depth}" for length in (8, 20) for depth in ("0", "0.25", "0.5", "0.75", "1")}
+    config = small("task=hidden_markov")
+    assert not any(
+        column.startswith("accuracy") for column in runs.evaluate_model(build_models([config]), 0, config)[1]
+    )
 
 
 @pytest.mark.slow

@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.errors import StoreError
+from synthlab.errors import DamagedRecord, StoreError
 from synthlab.storage.files import files_at
+from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 
@@ -67,6 +68,15 @@ def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
     assert not s3fs.S3FileSystem().exists("lab-misspelt")
 
 
+def test_of_two_who_write_a_record_the_first_stays(s3):
+    store, first, second = Store(s3), record(), record(scale=2.0)
+    store.write(first)
+    store.write(second)
+    pd.testing.assert_frame_equal(store.read(first.config.id).metrics, first.metrics)
+    at_once([lambda: Store(s3).write(record(1))] * 4)
+    pd.testing.assert_frame_equal(store.read(record(1).config.id).metrics, record(1).metrics)
+
+
 def test_of_many_who_create_a_file_at_once_one_succeeds(s3):
     contents = [str(number).encode() for number in range(8)]
     won = at_once([lambda data=data: files_at(s3).create("leases/x.0", data) for data in contents])
@@ -80,6 +90,32 @@ def test_a_file_whose_answer_was_lost_is_still_its_creators(s3, s3_server):
     assert files.create("leases/x.0", b"mine")
     assert s3_server.lost == 0
     assert not files.create("leases/x.0", b"theirs")
+
+
+def test_a_run_has_one_holder(s3):
+    identity = record().config.id
+    ours, theirs = Leases(files_at(s3)), Leases(files_at(s3))
+    with ours.held([identity]) as held:
+        assert held.identities == [identity]
+        assert theirs.latest()[identity].alive
+        with theirs.held([identity]) as none:
+            assert none.identities == []
+    with theirs.held([identity]) as held:
+        assert held.identities == [identity]
+    assert theirs.latest() == {}
+
+
+def test_damage_is_found_named_and_moved(s3):
+    store, identity = Store(s3), record().config.id
+    store.write(record())
+    damage(store, identity)
+    with pytest.raises(DamagedRecord, match=rf"^{s3}/runs/{identity}: damaged record \(metrics.csv does not have its"):
+        store.read(identity)
+    aside = store.set_aside(identity)
+    assert aside.startswith(f"{s3}/damaged/{identity}-")
+    assert list(store.ids()) == []
+    store.write(record())
+    assert store.read(identity).config == record().config
 
 
 def test_a_sweep_trains_what_is_missing_and_collect_names_what_is_damaged(s3, invoke, quick, tmp_path, monkeypatch):

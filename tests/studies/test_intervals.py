@@ -118,3 +118,26 @@ def test_a_check_looked_at_after_every_seed_errs_as_often_as_is_claimed(name):
 def test_values_that_are_all_the_median_itself_are_taken_for_nothing_beside_it():
     assert median_interval(np.ones(12)) == (1, 1, 1 - 2 * boundary(12)[1])
     assert Check("x", np.ones(12), low=1.0).answer == "holds"
+
+
+def one_sided(looks: tuple[int, ...]) -> float:
+    """The probability that a check with its median at the threshold is decided on one given side, looked at after so
+    many values: exact, over the number of values on the other side."""
+    undecided, before, found = {0: 1.0}, 0, 0.0
+    for look in looks:
+        reached: dict[int, float] = {}
+        for wrong, probability in undecided.items():
+            for more in range(look - before + 1):
+                further = probability * comb(look - before, more) / 2 ** (look - before)
+                reached[wrong + more] = reached.get(wrong + more, 0.0) + further
+        before, (k, _) = look, boundary(look)
+        found += sum(probability for wrong, probability in reached.items() if wrong < k)
+        undecided = {wrong: p for wrong, p in reached.items() if k <= wrong <= look - k}
+    return found
+
+
+@pytest.mark.parametrize(("looks", "probability"), [((5, 10, 15, 20), 0.018), ((10, 15, 20), 0.003)])
+def test_groups_of_seeds_hardly_ever_contradict_one_another_where_five_of_five_are_confirmed(looks, probability):
+    # that of four groups one decides a check one way and another the other way, at worst
+    each = one_sided(looks)
+    assert 1 - 2 * (1 - each) ** 4 + (1 - 2 * each) ** 4 == pytest.approx(probability, abs=5e-4)
