@@ -24,7 +24,8 @@ Answer = TypeVar("Answer")
 Member = TypeVar("Member")
 Schema = TypeVar("Schema", bound=BaseModel)
 
-MOVED = {"evaluation.seed": "test_seed"}  # keys that were taken away where they are not known, and what does it now
+# Keys that were taken away, where they are not known, and what does it now.
+MOVED = {"evaluation.seed": "test_seed", "problem": "task", "language": "task"}
 SHOWN = 200  # letters of a value in an error
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 _imports = ContextVar("_imports", default=True)  # whether names of classes may import their modules

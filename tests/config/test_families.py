@@ -49,6 +49,7 @@ def test_a_family_has_groups_and_keys_of_its_own():
         (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a sequence for an answer have it"),
         (["extension=yarn"], "extension=yarn: only tasks with the next token for an answer have it (hidden_markov, "),
         (["task=copy", "zzz=1"], "zzz=1: unknown key; choose from "),
+        (["problem=sort"], "problem=sort: is task now; give that"),
     ],
 )
 def test_a_key_of_another_family_is_refused_with_the_tasks_that_have_it(given, line):
