@@ -13,7 +13,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import pandas as pd
 import torch
@@ -30,9 +30,6 @@ from synthlab.rng import stream
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 from synthlab.training.trained import Prediction, TrainedModel
-
-if TYPE_CHECKING:
-    pass
 
 ENTRIES = 10**8  # entries of one-hot tokens in memory at once
 # The columns of a run's record, for each test length.

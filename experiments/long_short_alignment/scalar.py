@@ -30,7 +30,7 @@ constant, the scaled value magnifies what is left; the raw one, which does not, 
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 import torch
@@ -45,9 +45,6 @@ from synthlab.regression.construction import data
 from synthlab.regression.evaluation import measured, readouts, test_sequences
 from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 

@@ -100,8 +100,7 @@ def expanded(overrides: Iterable[str]) -> list[str]:
     encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added.
     """
     given = list(overrides)
-    # Hydra writes the colon of a value that it swept over as \\:
-    values = {key: value.strip("'\"").replace("\\:", ":") for key, _, value in (each.partition("=") for each in given)}
+    values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
     found: list[str] = []
     for index, each in enumerate(given):

@@ -71,9 +71,9 @@ def parts_of(overrides: list[str]) -> list[Swept]:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with input_errors([*overrides]), hydra_initialized():
+    with input_errors(overrides), hydra_initialized():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
-        parsed = parser.parse_overrides([*overrides])
+        parsed = parser.parse_overrides(overrides)
         runs = prod(map(_length, parsed))
         if runs > MOST:
             widest = max(parsed, key=_length)

@@ -48,19 +48,6 @@ class Process(LANGUAGES["recall"]):
     """A user's own language."""
 
 
-class Unmade(Task):
-    """A user's own task that cannot be made."""
-
-    def __init__(self):
-        raise ValueError("no such file")
-
-    def span(self, length):
-        return 0.0, 1.0
-
-    def targets(self, x):
-        return x
-
-
 class Log(Tracker):
     """A line in a file for each run that begins to train."""
 
