@@ -71,7 +71,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
         raise InputError(*problems)
     language = LANGUAGES.build(members["task"])
     members["task"] = members["task"] | _completed(members["task"]["name"], language)
-    config = LanguageConfig.checked(config.model_dump() | dict.fromkeys(["extension", *LATER]) | members)
+    config = config.model_copy(update=dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
     _check_positions(config)
     _check_encodings(config)

@@ -58,7 +58,7 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
         with asking("outrep", config.outrep["name"], "choose a shift"):
             shift = float(outrep.default_shift(smallest))
     members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
-    config = RunConfig.checked(config.model_dump() | members)
+    config = config.model_copy(update=members)
     check_buildable(config)
     _check(config, build(config))
     return config

@@ -43,12 +43,12 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
         raise InputError(*problems)
     problem = build_problem(members["task"])
     _check_problem(config, problem)
-    filled: dict[str, Any] = {"train_from": problem.shortest if config.train_from is None else config.train_from}
+    filled: dict[str, Any] = {"train_from": int(problem.shortest) if config.train_from is None else config.train_from}
     if config.bins is None:
         filled["bins"] = [
             each for each in default_bins(config.train_length, config.test_length) if problem.lengths(*each)
         ]
-    config = SequencesConfig.checked(config.model_dump() | members | filled)
+    config = config.model_copy(update=members | filled)
     _check_lengths(config, problem)
     _check_bins(config, problem)
     _check_training(config)
