@@ -18,7 +18,7 @@ from synthlab.cli.arguments import refuse
 from synthlab.config.base import BOOKKEEPING
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import plain
-from synthlab.config.families import conf_dir, expanded, folders
+from synthlab.config.families import conf_dir, expanded, family_of, folders
 from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
 from synthlab.output import open_streams, say, tell
 
@@ -104,8 +104,13 @@ class _Report:
 
 def _for_hydra(args: Namespace) -> list[str]:
     """Return the overrides that Hydra is to apply itself. In a sweep these are only the ones that say how it is run:
-    its tasks may be of several families, and the sweeper composes each run by itself."""
-    if not args.multirun or any(given.startswith("hydra/sweeper=") for given in args.overrides):
+    its tasks may be of several families, and the sweeper composes each run by itself. Raises InputError for another
+    sweeper, which Hydra hands one config, and tasks of several families."""
+    sweeper = next((given for given in args.overrides if given.startswith("hydra/sweeper=")), None)
+    if not args.multirun or sweeper:
+        tasks = [task.strip() for given in args.overrides if given.startswith("task=") for task in given[5:].split(",")]
+        if sweeper and len({family_of(task) for task in tasks}) > 1:
+            raise InputError(f"{sweeper}: sweeps over tasks of one family; leave it out for task={','.join(tasks)}")
         return expanded(args.overrides)
     of_runs[:] = [given for given in args.overrides if not re.match(OF_COMMANDS, given)]
     return [given for given in args.overrides if given not in of_runs]

@@ -20,6 +20,10 @@ REFUSED_BY_THE_COMMAND = {
     "a word without value": (["task"], "task: cannot be read; write key=value"),
     "a key without name": (["=3"], "=3: cannot be read; write key=value"),
     "several values without -m": (["task=mean,sum"], "task=mean,sum: more than one value; add -m to sweep"),
+    "several families for Hydra's own sweeper": (
+        ["-m", "hydra/sweeper=basic", "task=mean,copy"],
+        "hydra/sweeper=basic: sweeps over tasks of one family; leave it out for task=mean,copy",
+    ),
     "a value that must be given": (["seed=???"], r"seed=\?\?\?: must be given a value"),
     "a reference to nowhere": (["seed=${nope}"], r"seed=\$\{nope\}: Interpolation key 'nope' not found"),
     "a group taken away": (["~task"], "task: missing; must be given"),
