@@ -6,6 +6,7 @@ folder known to Transformers' ``AutoModelForCausalLM``.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.language_model import MODELS, LanguageModel, attended
+from synthlab.models.language_model import MODELS, LanguageModel, continue_text
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]
@@ -100,8 +101,8 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         if cache is None and (self.config.use_cache if use_cache is None else use_cache) and not self.training:
             cache = DynamicCache(config=self.config)
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
-        shared = attended(self.transformer.encoding, is_token, input_ids.shape[1])
-        tokens = [shared._replace(extend=_extension(cache, layer)) for layer in range(self.config.depth)]
+        shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
+        tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
         input_ids = self._within(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
         logits = self.transformer.logits(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
