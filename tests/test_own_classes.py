@@ -9,7 +9,7 @@ from synthlab.config.registry import asking
 from synthlab.errors import InputError
 
 SIZES = ("train_length=8", "test_length=16", "model.width=16", "model.heads=2", "model.depth=1")
-ENCODING = ("longest", "alike_up_to", "draws_positions", "depends_on_length")
+ENCODING = ("longest", "alike_up_to", "draws_positions")
 SAMPLER = ("reach", "text_length", "window", "positions")
 PROBLEM = ("symbols", "vocabulary", "shortest", "longest", "has", "lengths", "width", "chance")
 HOOKS = {

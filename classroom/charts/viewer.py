@@ -10,7 +10,7 @@ from classroom.charts.views import PICTURED, Dots, Reading, View
 from synthlab.inspection.activations import added_logits, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.layers import Member
-from synthlab.models.packing import with_ends
+from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
@@ -62,7 +62,7 @@ class Viewer:
         answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
         attention, added = [], []
         if isinstance(model, Transformer):
-            drawn = model.encoding.positions(torch.tensor([length]), length + 2, positions)
+            drawn = model.encoding.positions(torch.tensor([length + ENDS]), length + ENDS, positions)
             _, inside = run_with_cache(HookedTransformer(model), with_ends(x[:, :length]), drawn)
             *_, last = (values for name, values in inside.items() if name.endswith("hook_pattern"))
             attention = last[0, :, -1].tolist()

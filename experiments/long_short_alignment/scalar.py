@@ -39,6 +39,7 @@ from torch import Tensor, nn
 
 from synthlab.alignment.misalignment import last_logits
 from synthlab.models.layers import Member
+from synthlab.models.packing import ENDS
 from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
@@ -109,8 +110,8 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
 
     within, drawn = x[:, : config.train_length], None
     if model.encoding.draws_positions:
-        longest = torch.full((len(x),), config.train_length)
-        drawn = model.encoding.positions(longest, config.train_length + 2, positions)  # BOS and EOS have one, too
+        tokens = config.train_length + ENDS
+        drawn = model.encoding.positions(torch.full((len(x),), tokens), tokens, positions)
     lengths = suffix_lengths(len(x), config.train_length, stream(seed, "windows"))
     row = [*misalignment(z, model, within, lengths, drawn), *misalignment(perfect(within), perfect, within, lengths)]
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})

@@ -33,7 +33,7 @@ class HarnessModel(HFLM):
 
     def __init__(self, model: Any, tokenizer: Any, max_length: int | None = None, batch_size: int = 1):
         if max_length is None and model.config.model_type == "synthlab":
-            max_length = int(min(UNBOUNDED, model.transformer.encoding.longest() + 2))
+            max_length = int(min(UNBOUNDED, model.transformer.encoding.longest()))
         _check(model, tokenizer)
         super().__init__(pretrained=model, tokenizer=copy.deepcopy(tokenizer), max_length=max_length)
         self.batch_size_per_gpu = batch_size

@@ -185,7 +185,7 @@ class HookedTransformer(nn.Module):
     def _check(self, tokens: Any, positions: Any) -> None:
         """Raise InputError unless ``tokens`` are known ones, [B, T], and ``positions`` as many, or None."""
         shape = list(tokens.shape) if isinstance(tokens, Tensor) else []
-        of_positions = (self.encoding.longest() + 2, "positions of the encoding")
+        of_positions = (self.encoding.longest(), "positions of the encoding")
         of_tokens = (self.embed.num_embeddings, "tokens")
         for name, values, (end, what) in (("tokens", tokens, of_tokens), ("positions", positions, of_positions)):
             if values is None and name == "positions":

@@ -19,6 +19,7 @@ from synthlab.language.languages.source import Language
 from synthlab.models.building import build_ensemble, check_answers, checked_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
 from synthlab.positions.samplers import SAMPLERS, checked_sampler
@@ -143,7 +144,7 @@ def _check_encodings(config: LanguageConfig) -> None:
         if getattr(config, field) is None:
             continue
         name, encoding = getattr(config, field)["name"], build_encoding(config, field)
-        positions = encoding.longest() + 2  # texts have no BOS and EOS
+        positions = encoding.longest()
         needed = max(longest, covered) if encoding.draws_positions else longest
         if positions < needed:
             raise InputError(
@@ -169,7 +170,7 @@ def _check_weights(config: LanguageConfig) -> None:
     encoding, window = build_encoding(config, "extension"), _window(config)
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
-    if not encoding.depends_on_length or not any(weights.numel() for weights in encoding.parameters()):
+    if not isinstance(encoding, LengthRoPE) or not any(weights.numel() for weights in encoding.parameters()):
         return
     alike = encoding.alike_up_to(1)
     if alike == math.inf:
@@ -193,10 +194,10 @@ def _check_positions(config: LanguageConfig) -> None:
     if sampler.text_length(_window(config)) is not None and config.alignment.windows == 2:
         raise InputError(f"positions={name}: gathers a window from a text; alignment.windows=2 compares two; give 1")
     reach = sampler.reach(_window(config))
-    if encoding.longest() + 2 < reach:
+    if encoding.longest() < reach:
         raise InputError(
             f"positions={name}: gives positions up to {reach - 1}; {field}={getattr(config, field)['name']} has "
-            f"{encoding.longest() + 2}"
+            f"{encoding.longest()}"
         )
 
 

@@ -6,6 +6,7 @@ folder known to Transformers' ``AutoModelForCausalLM``.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.language_model import MODELS, LanguageModel, attended
+from synthlab.models.language_model import MODELS, LanguageModel, continue_text
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]
@@ -55,7 +56,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             raise InputError(f"attn_implementation={kernel!r:.{SHOWN}}: must be 'eager'; attention is the lab's own")
         super().__init__(config)
         self.transformer = _model(config)
-        if self.transformer.encoding.depends_on_length:  # a cache would hold keys rotated for a shorter text
+        if not self.transformer.encoding.packs:  # a cache would hold keys rotated for a shorter text
             config.use_cache = cast(GenerationConfig, self.generation_config).use_cache = False
         self.post_init()
 
@@ -94,14 +95,14 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         cache = past_key_values
         if cache is not None and cache.is_compileable:
             raise InputError(f"past_key_values={type(cache).__name__}: must be a cache that grows, as DynamicCache")
-        if self.transformer.encoding.depends_on_length and (use_cache or cache is not None):
+        if not self.transformer.encoding.packs and (use_cache or cache is not None):
             name = self.config.encoding["name"]
             raise InputError(f"use_cache=true: must be false; encoding={name} depends on the length of the text")
         if cache is None and (self.config.use_cache if use_cache is None else use_cache) and not self.training:
             cache = DynamicCache(config=self.config)
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
-        shared = attended(self.transformer.encoding, is_token, input_ids.shape[1])
-        tokens = [shared._replace(extend=_extension(cache, layer)) for layer in range(self.config.depth)]
+        shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
+        tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
         input_ids = self._within(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
         logits = self.transformer.logits(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
@@ -135,7 +136,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 
     def _is_token(self, input_ids: Tensor, attention_mask: Tensor | None, cached: int) -> Tensor:
         """Which tokens of the cache and of ``input_ids`` are no padding, [B or 1, cached + T]."""
-        total, longest = cached + input_ids.shape[1], self.transformer.encoding.longest() + 2
+        total, longest = cached + input_ids.shape[1], self.transformer.encoding.longest()
         if attention_mask is None:
             attention_mask = torch.ones(1, total, dtype=torch.bool, device=input_ids.device)
         elif attention_mask.shape != (len(input_ids), total):

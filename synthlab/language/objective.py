@@ -1,6 +1,7 @@
 """The objective of language models: cross-entropy of next tokens, with or without the regularizer (equation 4)."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -116,5 +117,4 @@ class WindowLoss:
 def random_positions(encoding: Encoding, tokens: Tensor, generator: torch.Generator) -> Tensor:
     """Positions [B, T] for the rows of ``tokens``, from an encoding that draws them."""
     batch, length = tokens.shape
-    # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS, which texts do not have.
-    return encoding.positions(torch.full((batch,), length - 2), length, generator)
+    return cast(Tensor, encoding.positions(torch.full((batch,), length), length, generator))

@@ -27,7 +27,7 @@ class TrainedLanguage(TrainedModel):
         return module
 
     def limits(self):
-        return self._language().vocabulary, encoding_of(self.module).longest() + 2  # texts have no BOS and EOS
+        return self._language().vocabulary, encoding_of(self.module).longest()
 
     def encode(self, text):
         return self._language().encode(text)
@@ -35,7 +35,7 @@ class TrainedLanguage(TrainedModel):
     def respond(self, x, lengths):
         """A text's length is that without padding."""
         member = Member(self.module, 0)
-        positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
+        positions = self._positions(lengths, x.shape[1])
         logits = [
             member(x[rows], None if positions is None else positions[rows])[torch.arange(len(rows)), lengths[rows] - 1]
             for rows in torch.arange(len(x)).split(ROWS)
@@ -54,10 +54,9 @@ class TrainedLanguage(TrainedModel):
     def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
         return Prediction(output.double().softmax(-1), output)
 
-    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"]:
+    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"] | None:
         draws = stream(cast(LanguageConfig, self.record.config).test_seed, "evaluation_positions")
-        # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
-        return encoding_of(self.module).positions(lengths - 2, length, draws)
+        return encoding_of(self.module).positions(lengths, length, draws)
 
     def _language(self) -> Language:
         return LANGUAGES.build(cast(LanguageConfig, self.record.config).task)

@@ -1,25 +1,72 @@
 """Attention and Transformer blocks, for an ensemble of E models.
 
-Tensor letters are those of ``transformer``: E models, B batch, T tokens, Q queries, K keys, D model width, H heads, d
-head width, R rows of the table of unique tokens. In the first layer ``tokens`` may be that table: shapes are then those
-that the comments give second.
+``Attention.forward`` is softmax attention from top to bottom, over a layout that says which tokens see each other.
+``Causal`` is the plain layout: whole texts, each token sees those before it. ``packing.Packed`` holds all prefixes of a
+sequence in one row.
+
+Tensor letters: E models, B batch, T tokens, Q queries, K keys, D model width, H heads, d head width.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import MLP, LayerNorm, Linear
-from synthlab.models.packing import PackedTokens
-from synthlab.models.unique_tokens import UniqueTokens
 
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
-Tokens = PackedTokens | UniqueTokens
+
+
+@dataclass(frozen=True)
+class Causal:
+    """The plain layout: T tokens are queries and keys, or continue a text of K tokens whose last they are.
+
+    Attributes:
+        positions: The position of each token.
+        mask: True where a query sees a key.
+        bias: What the position encoding adds to the logits, or None.
+        relative: The relative positions that the encoding's ``products`` takes, or None.
+        cache: Maps keys and values of these tokens to those of the whole text; None if these are the whole text.
+    """
+
+    positions: Int[Tensor, "#E #B T"]
+    mask: Bool[Tensor, "*rows Q K"]
+    bias: Float[Tensor, "#E #B H Q K"] | None
+    relative: Float[Tensor, "#E #B 1 Q K"] | None
+    cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
+
+    first_query = 0  # queries are the tokens from this one on
+
+    @classmethod
+    def build(cls, encoding: Encoding, positions: Int[Tensor, "#E #B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
+        """Lay out the last T of K tokens, given the positions of all and which keys each sees."""
+        own = positions[..., -mask.shape[-2] :]
+        query = own.unsqueeze(-1)
+        key = positions.unsqueeze(-2).expand(*own.shape, -1)
+        return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
+
+    def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H K d"]) -> Float[Tensor, "E B H Q K"]:
+        """Multiply each query by its keys."""
+        return q @ k.mT
+
+    def mix(self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H K d"]) -> Float[Tensor, "E B H Q d"]:
+        """Sum the values that each query sees, by its attention weights."""
+        return weights @ v
+
+    def count_keys(self) -> Int[Tensor, "*rows Q 1"]:
+        """Count the keys that each query sees."""
+        return self.mask.sum(-1, keepdim=True)
+
+
+def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
+    """Return the causal mask: True where a token sees another, itself and all before it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
 class Attention(nn.Module):
@@ -32,56 +79,60 @@ class Attention(nn.Module):
         self.keys_values = Linear(models, width, 2 * width)
         self.output = Linear(models, width, width)
 
-    def forward(self, h: Float[Tensor, "E b T D"], tokens: Tokens, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
-        """The attention output of each query."""
-        q, k, v = self.project(h, tokens, encoding)  # E B H Q d, E B H T d, E B H T d; or thrice E 1 H R d
-        if isinstance(tokens, PackedTokens) and tokens.extend is not None:
-            k, v = tokens.extend(k, v)
-        logits = self.logits(q, k, tokens, encoding)  # E B H Q K; or E H R R
-        weights = self.weights(logits, tokens)  # E B H Q K; or E B Q H R
-        return tokens.mix(weights, v, self.output)  # E B Q D
+    def forward(self, h: Float[Tensor, "E B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+        """Return the attention output of each query."""
+        q, k, v = self.project(h, layout)  # E B Q H d, E B T H d, E B T H d
+        q, k = self.rotate(q, k, layout, encoding)
+        q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E B H Q d, E B H T d, E B H T d
+        if layout.cache is not None:
+            k, v = layout.cache(k, v)  # E B H K d
+        logits = self.mask(self.score(q, k, layout, encoding), layout.mask)  # E B H Q K
+        heads = layout.mix(self.normalize(logits), v)  # E B H Q d
+        return self.output(heads.transpose(2, 3).flatten(-2))
 
     def project(
-        self, h: Float[Tensor, "E b T D"], tokens: Tokens, encoding: Encoding
-    ) -> tuple[Float[Tensor, "E b H q d"], Float[Tensor, "E b H T d"], Float[Tensor, "E b H T d"]]:
-        """Queries, keys and values; the encoding rotates queries and keys, and scales the logits of each query."""
-        first = tokens.first_query
-        q = self.queries(h[:, :, first:]).unflatten(-1, (self.heads, -1))
+        self, h: Float[Tensor, "E B T D"], layout: Causal
+    ) -> tuple[Float[Tensor, "E B Q H d"], Float[Tensor, "E B T H d"], Float[Tensor, "E B T H d"]]:
+        """Return queries, keys and values."""
+        q = self.queries(h[:, :, layout.first_query :]).unflatten(-1, (self.heads, -1))
         k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        query_positions = tokens.positions[..., first:]
-        q, k = encoding.rotate(q, query_positions), encoding.rotate(k, tokens.positions)
-        logit_scale = encoding.sharpen(query_positions)
+        return q, k, v
+
+    def rotate(
+        self, q: Float[Tensor, "E B Q H d"], k: Float[Tensor, "E B T H d"], layout: Causal, encoding: Encoding
+    ) -> tuple[Float[Tensor, "E B Q H d"], Float[Tensor, "E B T H d"]]:
+        """Rotate queries and keys by their positions, and multiply each query by its logit scale."""
+        own = layout.positions[..., layout.first_query :]
+        q, k = encoding.rotate(q, own), encoding.rotate(k, layout.positions)
+        logit_scale = encoding.sharpen(own)
         if logit_scale is not None:
             q = q * logit_scale[..., None, None].to(q.dtype)
-        return q.transpose(2, 3), k.transpose(2, 3), v.transpose(2, 3)
+        return q, k
 
-    def logits(
-        self, q: Float[Tensor, "E b H q d"], k: Float[Tensor, "E b H T d"], tokens: Tokens, encoding: Encoding
-    ) -> Float[Tensor, "*N Q K"]:
-        """q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention; not masked yet.
+    def score(
+        self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"], layout: Causal, encoding: Encoding
+    ) -> Float[Tensor, "E B H Q K"]:
+        """Return the logits q . k / sqrt(d) + bias, or (q . k + bias) / n for linear attention; not masked yet.
 
         Division by sqrt(d) keeps the variance of products of independent unit entries at 1. Equation 6 has the number n
         of keys seen instead.
         """
-        products = encoding.products(q, k, tokens.relative, tokens.products)
+        logits = encoding.products(q, k, layout.relative, layout.products)
         if self.kind == "softmax":
-            products = products * q.shape[-1] ** -0.5
-        logits = products if tokens.bias is None else products + tokens.bias
-        return logits if self.kind == "softmax" else logits / tokens.keys_seen()
+            logits = logits * q.shape[-1] ** -0.5
+        if layout.bias is not None:
+            logits = logits + layout.bias
+        return logits if self.kind == "softmax" else logits / layout.count_keys()
 
-    def weights(self, logits: Float[Tensor, "*N Q K"], tokens: Tokens) -> Float[Tensor, "*M K"]:
-        """The attention weights: logits masked, and normalized by softmax unless attention is linear."""
-        logits = self.apply_mask(logits, tokens.mask)
-        if isinstance(tokens, UniqueTokens):  # from the table to the queries of each sequence, and the keys it holds
-            rows = tokens.gather(logits.transpose(1, 2))  # E B Q H R
-            logits = self.apply_mask(rows, tokens.held[:, :, None, None])
-        return logits.softmax(-1) if self.kind == "softmax" else logits
-
-    def apply_mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
-        """Logits that give no weight to keys outside the mask."""
+    def mask(self, logits: Float[Tensor, "..."], mask: Bool[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """Change logits so that keys outside the mask get no weight."""
         if self.kind == "linear":
             return logits * mask
         return logits + torch.zeros_like(mask, dtype=logits.dtype).masked_fill_(~mask, -math.inf)
+
+    def normalize(self, logits: Float[Tensor, "*N Q K"]) -> Float[Tensor, "*N Q K"]:
+        """Turn logits into attention weights: by softmax, unless attention is linear."""
+        return logits.softmax(-1) if self.kind == "softmax" else logits
 
 
 class Block(nn.Module):
@@ -94,7 +145,11 @@ class Block(nn.Module):
         self.pre1, self.pre2 = (LayerNorm(models, width) if norm == "pre" else nn.Identity() for _ in range(2))
         self.post1, self.post2 = (LayerNorm(models, width) if norm == "post" else nn.Identity() for _ in range(2))
 
-    def forward(self, h: Float[Tensor, "E b T D"], tokens: Tokens, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
-        """The residual stream of the queries after this block."""
-        h = self.post1(tokens.queries(h) + self.attention(self.pre1(h), tokens, encoding))
+    def forward(self, h: Float[Tensor, "E B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "E B Q D"]:
+        """Return the residual stream of the queries after this block."""
+        return self.add(h[:, :, layout.first_query :], self.attention(self.pre1(h), layout, encoding))
+
+    def add(self, h: Float[Tensor, "E #B Q D"], attended: Float[Tensor, "E B Q D"]) -> Float[Tensor, "E B Q D"]:
+        """Add the attention output to the residual stream, and then that of the MLP."""
+        h = self.post1(h + attended)
         return self.post2(h + self.mlp(self.pre2(h)))

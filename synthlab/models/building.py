@@ -55,8 +55,7 @@ def check_answers(field: str, name: str, encoding: Encoding) -> None:
     is_length = partial(is_number, low=0, high=math.inf)
     answer(field, name, "longest()", encoding.longest, is_length, "a number from 0 on")
     answer(field, name, "alike_up_to(1)", partial(encoding.alike_up_to, 1), is_length, "a number from 0 on")
-    for trait in ("draws_positions", "depends_on_length"):
-        answer(field, name, trait, partial(getattr, encoding, trait), is_truth, "True or False")
+    answer(field, name, "draws_positions", lambda: encoding.draws_positions, is_truth, "True or False")
 
 
 def _is_encoding(value: object) -> bool:

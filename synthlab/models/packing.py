@@ -10,80 +10,53 @@ of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symb
 own column is masked.
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from synthlab.models.attention import Causal
 from synthlab.models.encodings.base import Encoding
-from synthlab.models.layers import Linear
 
 BOS, EOS = 2, 3
 VOCABULARY = 4  # the symbols 0 and 1, BOS, EOS
+ENDS = 2  # tokens of a sequence beside its symbols: BOS and EOS
 
 
-class PackedTokens(NamedTuple):
-    """Rows of T tokens as attention takes them. Queries are the tokens from ``first_query`` on.
+@dataclass(frozen=True)
+class Packed(Causal):
+    """The packed layout: the last of the K columns is the query's own token.
 
     Attributes:
-        positions: The position of each token.
-        mask: True where a query sees a key. The last of the K columns is the query's own token.
-        bias: What the position encoding adds to the logits, or None.
         first_query: 0, or P in the last layer, where only the EOS tokens are read.
-        extend: From keys and values of these tokens to those of the whole text, where they continue one; else None. The
-            mask and the bias then have a row for each of these tokens, and a column for each key of the text.
-        relative: The relative positions that the encoding's ``products`` takes, or None.
     """
 
-    positions: Int[Tensor, "#E #B T"]
-    mask: Bool[Tensor, "*rows Q K"]
-    bias: Float[Tensor, "#E #B H Q K"] | None
     first_query: int = 0
-    extend: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
-    relative: Float[Tensor, "#E #B 1 Q K"] | None = None
 
-    def only_readouts(self) -> "PackedTokens":
-        """The same rows with the EOS tokens as the only queries."""
+    def only_readouts(self) -> "Packed":
+        """Return the same rows with the EOS tokens as the only queries."""
         first = self.mask.shape[-1] - 1
         bias, relative = (None if each is None else each[..., first:, :] for each in (self.bias, self.relative))
-        return PackedTokens(self.positions, self.mask[first:], bias, first, relative=relative)
-
-    def queries(self, h: Float[Tensor, "E B T D"]) -> Float[Tensor, "E B Q D"]:
-        """The residual stream of the queries."""
-        return h[:, :, self.first_query :]
-
-    def keys_seen(self) -> Int[Tensor, "*rows Q 1"]:
-        """The number of keys that each query sees."""
-        return self.mask.sum(-1, keepdim=True)
+        return replace(self, mask=self.mask[first:], bias=bias, relative=relative, first_query=first)
 
     def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
-        """The inner products of each query and its keys."""
         prefix = self.mask.shape[-1] - 1
         own = (q * k[..., -q.shape[-2] :, :]).sum(-1, keepdim=True)
         return torch.cat((q @ k[..., :prefix, :].mT, own), -1)
 
-    def mix(
-        self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H T d"], output: Linear
-    ) -> Float[Tensor, "E B Q D"]:
-        """The weighted sum of each query's values, all heads through the ``output`` projection."""
+    def mix(self, weights: Float[Tensor, "E B H Q K"], v: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q d"]:
         prefix = self.mask.shape[-1] - 1
-        heads = weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., -weights.shape[-2] :, :]
-        return output(heads.transpose(2, 3).flatten(-2))
+        return weights[..., :prefix] @ v[..., :prefix, :] + weights[..., prefix:] * v[..., -weights.shape[-2] :, :]
 
 
-def packed_tokens(
-    x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None, encoding: Encoding
-) -> PackedTokens:
-    """What attention needs to know of the packed rows of ``x``. ``positions`` as in ``Transformer.forward``."""
-    length = x.shape[-1]
-    positions = packed_positions(length, positions, x.device)
-    own = positions.unsqueeze(-1)
-    keys = torch.cat((positions[..., None, : length + 1].expand(*positions.shape, -1), own), -1)
-    mask = packed_mask(length, x.device)
-    return PackedTokens(positions, mask, encoding.bias(own, keys), relative=encoding.relative(own, keys))
+def lay_out(length: int, positions: Int[Tensor, "#E #B T"], encoding: Encoding) -> Packed:
+    """Lay out packed rows of ``length`` symbols, given the position of every packed token."""
+    query = positions.unsqueeze(-1)
+    key = torch.cat((positions[..., None, : length + 1].expand(*positions.shape, -1), query), -1)
+    mask = packed_mask(length, positions.device)
+    return Packed(positions, mask, encoding.bias(query, key), encoding.relative(query, key))
 
 
 def with_ends(x: Int[Tensor, "B L"]) -> Int[Tensor, "B L+2"]:

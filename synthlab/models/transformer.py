@@ -2,13 +2,12 @@
 
 They know nothing of tasks. Read from ``Transformer.forward`` to ``attention.Block`` and ``attention.Attention``.
 
-Tensor letters: E models, B batch, L sequence length, D model width, H heads, d head width; P = L + 1 tokens with BOS,
-T = 2L + 1 packed tokens (see ``packing``), Q queries, K = P + 1 keys; in the first layer R = 3L + 1 rows of the table
-of unique tokens, which are queries and keys (see ``unique_tokens``).
+Tensor letters: E models, B batch, L sequence length, D model width; T = 2L + 1 packed tokens (see ``packing``); R =
+3L + 1 rows of the table of unique tokens, over which the first block runs (see ``unique_tokens``).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, cast
 
 from jaxtyping import Float, Int
@@ -16,11 +15,11 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.errors import InputError
-from synthlab.models.attention import Block, Kind, Norm, Tokens
+from synthlab.models.attention import Block, Kind, Norm
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_parameter, gather_rows, init_normal
-from synthlab.models.packing import VOCABULARY, pack, packed_positions, packed_tokens
-from synthlab.models.unique_tokens import table, unique_tokens
+from synthlab.models.packing import VOCABULARY, lay_out, pack, packed_positions
+from synthlab.models.unique_tokens import run_first_block, table
 
 # Up to this length the first layer computes over the table of unique tokens. Beyond it the table's R x R logits cost
 # more than they save.
@@ -66,6 +65,10 @@ class Decoder(nn.Module, ABC):
     def make_head(self, models: int, width: int, hidden: int, vocabulary: int) -> nn.Module:
         """The layer from the normalized residual stream to the output."""
 
+    def embed(self, tokens: Int[Tensor, "#E B T"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
+        """Return what the first block reads: the tokens' embeddings, with what the encoding adds to them."""
+        return self.encoding.embed(gather_rows(self.token_embeddings, tokens), positions)
+
     def initialise(self, generators: Generators, scale: float) -> None:
         """Initialize all weights: embeddings with standard deviation 1, others with scale / sqrt(inputs), biases 0."""
         init_normal(self.token_embeddings, 1.0, generators)
@@ -84,29 +87,18 @@ class Transformer(Decoder):
     def forward(
         self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None = None
     ) -> Float[Tensor, "E B L"]:
-        """The prediction for every prefix ``x[:, :, :k]``. ``positions``, unless they are 0..L + 1, are those of BOS,
-        x1..xL and the last EOS; the EOS of a shorter prefix has the position after its prefix."""
-        use_table = positions is None and x.shape[-1] <= TABLE_LENGTH
-        if use_table:
-            ids, places = table(x.shape[-1], x.device).view(2, 1, 1, -1)
+        """Return the prediction for every prefix ``x[:, :, :k]``. ``positions``, unless they are 0..L + 1, are those of
+        BOS, x1..xL and the last EOS; the EOS of a shorter prefix has the position after its prefix."""
+        length, blocks = x.shape[-1], list(self.blocks)
+        places = packed_positions(length, positions, x.device)
+        if positions is None and length <= TABLE_LENGTH:
+            h = self.embed(*table(length, x.device).view(2, 1, 1, -1))  # E 1 R D
+            h = run_first_block(blocks.pop(0), h, x, self.encoding, only_readouts=not blocks)
         else:
-            ids, places = pack(x), packed_positions(x.shape[-1], positions, x.device)
-        h = self.encoding.embed(gather_rows(self.token_embeddings, ids), places)  # E B T D; of the table E 1 R D
-        for block, tokens in zip(self.blocks, self.block_tokens(x, positions, use_table), strict=True):
-            h = block(h, tokens, self.encoding)  # E B T D, from the last block E B L D
-        return self.head(self.norm(h)).squeeze(-1)  # E B L
-
-    def block_tokens(
-        self, x: Int[Tensor, "E B L"], positions: Int[Tensor, "E B L+2"] | None, use_table: bool
-    ) -> Iterator[Tokens]:
-        """The tokens that each block attends over, in turn: the first may take the table of unique tokens, and the last
-        computes only the EOS tokens, which are read out."""
-        remaining = len(self.blocks)
-        if use_table:
-            yield unique_tokens(x, self.encoding, only_readouts=remaining == 1)
-            remaining -= 1
-        if remaining:
-            packed = packed_tokens(x, positions, self.encoding)
-            for _ in range(remaining - 1):
-                yield packed
-            yield packed.only_readouts()
+            h = self.embed(pack(x), places)
+        if blocks:
+            layout = lay_out(length, places, self.encoding)
+            for block in blocks[:-1]:
+                h = block(h, layout, self.encoding)  # E B T D
+            h = blocks[-1](h, layout.only_readouts(), self.encoding)  # E B L D
+        return self.head(self.norm(h)).squeeze(-1)

@@ -13,86 +13,66 @@ second mask leaves of the R keys those that the sequence holds, and softmax norm
 From the second layer on tokens differ by what they have attended to, and every sequence is computed for itself.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from synthlab.models.attention import Block, Causal
 from synthlab.models.encodings.base import Encoding
-from synthlab.models.layers import Linear, gather_rows
+from synthlab.models.layers import gather_rows
 from synthlab.models.packing import BOS, EOS
 
 
-class UniqueTokens(NamedTuple):
-    """The table of unique tokens as attention takes it: queries and keys are its R rows.
+@dataclass(frozen=True)
+class Table(Causal):
+    """The table as one row of R tokens. The mask is that of a sequence which holds both query and key."""
 
-    Attributes:
-        positions: The position of each row.
-        mask: True where a row sees a key, if the sequence holds both.
-        bias: What the position encoding adds to the logits, or None.
-        relative: The relative positions that the encoding's ``products`` takes, or None.
-        held: True for the rows that a sequence holds.
-        rows: The table row of each query of a sequence; None for the EOS tokens only, the last L rows of the table.
-    """
-
-    positions: Int[Tensor, "1 1 R"]
-    mask: Bool[Tensor, "R R"]
-    bias: Float[Tensor, "#E H R R"] | None
-    relative: Float[Tensor, "#E 1 R R"] | None
-    held: Bool[Tensor, "E B R"]
-    rows: Int[Tensor, "E B Q"] | None
-
-    first_query = 0  # all rows of the table are queries
-
-    def gather(self, table: Float[Tensor, "E R *F"]) -> Float[Tensor, "E b Q *F"]:
-        """The rows of each sequence's queries; b is 1 where all sequences have the same."""
-        if self.rows is None:
-            return table[:, None, -(table.shape[1] // 3) :]
-        return gather_rows(table, self.rows)
-
-    def queries(self, h: Float[Tensor, "E 1 R D"]) -> Float[Tensor, "E b Q D"]:
-        """The residual stream of the queries."""
-        return self.gather(h.squeeze(1))
-
-    def keys_seen(self) -> Int[Tensor, "R 1"]:
-        """The number of keys that each row sees in a sequence: BOS, all symbols before it, and itself."""
-        return self.positions.view(-1, 1) + 1
-
-    def products(self, q: Float[Tensor, "E 1 H R d"], k: Float[Tensor, "E 1 H R d"]) -> Float[Tensor, "E H R R"]:
-        """The inner products of all pairs of rows."""
+    def products(self, q: Float[Tensor, "E 1 H R d"], k: Float[Tensor, "E 1 H R d"]) -> Float[Tensor, "E 1 H R R"]:
         products = q.squeeze(1).contiguous() @ k.squeeze(1).contiguous().mT
         if products.requires_grad:
             # An ensemble of one would keep a transposed layout in its gradients, and round differently.
             products.register_hook(torch.Tensor.contiguous)
-        return products
+        return products.unsqueeze(1)
 
-    def mix(
-        self, weights: Float[Tensor, "E B Q H R"], v: Float[Tensor, "E 1 H R d"], output: Linear
-    ) -> Float[Tensor, "E B Q D"]:
-        """The weighted sum of each query's values, all heads through the ``output`` projection. The projection is
-        linear, so it is applied to the R values of each head, before the sum."""
-        projections = output.weight.unflatten(1, (weights.shape[3], -1))  # E H d D
-        values = v.squeeze(1).contiguous() @ projections  # E H R D
-        mixed = torch.baddbmm(output.bias, weights.flatten(-2).flatten(1, 2), values.flatten(1, 2))
-        return mixed.unflatten(1, weights.shape[1:3])
+    def count_keys(self) -> Int[Tensor, "R 1"]:
+        """Count the keys that each row sees in a sequence: BOS, all symbols before it, and itself."""
+        return self.positions.view(-1, 1) + 1
 
 
-def unique_tokens(x: Int[Tensor, "E B L"], encoding: Encoding, only_readouts: bool) -> UniqueTokens:
-    """The table of unique tokens, and which of its rows each packed row of ``x`` holds. Queries are the EOS tokens
-    (``only_readouts``) or all tokens."""
-    positions = table(x.shape[-1], x.device)[1].view(1, 1, -1)
-    keys = positions.unsqueeze(-2).expand(1, 1, positions.shape[-1], -1)
-    bias, relative = (hook(positions.unsqueeze(-1), keys) for hook in (encoding.bias, encoding.relative))
-    return UniqueTokens(
-        positions=positions,
-        mask=table_mask(x.shape[-1], x.device),
-        bias=None if bias is None else bias.squeeze(1),
-        relative=None if relative is None else relative.squeeze(1),
-        held=held_rows(x),
-        rows=None if only_readouts else table_rows(x),
-    )
+def run_first_block(
+    block: Block, h: Float[Tensor, "E 1 R D"], x: Int[Tensor, "E B L"], encoding: Encoding, only_readouts: bool
+) -> Float[Tensor, "E B Q D"]:
+    """Run the first block over the table, and return the residual stream of each sequence's queries after it.
+
+    Args:
+        block: The block.
+        h: The embeddings of the table's rows.
+        x: The sequences.
+        encoding: The position encoding.
+        only_readouts: Whether queries are the EOS tokens or all packed tokens.
+    """
+    attention, length = block.attention, x.shape[-1]
+    layout = Table.build(encoding, table(length, x.device)[1].view(1, 1, -1), table_mask(length, x.device))
+    rows = None if only_readouts else table_rows(x)
+    q, k, v = attention.project(block.pre1(h), layout)
+    q, k = attention.rotate(q, k, layout, encoding)
+    q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E 1 H R d
+    logits = attention.mask(attention.score(q, k, layout, encoding), layout.mask)  # E 1 H R R
+    logits = gather(logits.squeeze(1).transpose(1, 2), rows)  # E b Q H R: of each query the logits of all rows
+    weights = attention.normalize(attention.mask(logits, held_rows(x)[:, :, None, None]))  # E B Q H R
+    # The output projection is linear, so it is applied to the R values of each head, before the sum.
+    values = v.squeeze(1).contiguous() @ attention.output.weight.unflatten(1, (attention.heads, -1))  # E H R D
+    attended = torch.baddbmm(attention.output.bias, weights.flatten(-2).flatten(1, 2), values.flatten(1, 2))
+    return block.add(gather(h.squeeze(1), rows), attended.unflatten(1, weights.shape[1:3]))
+
+
+def gather(table: Float[Tensor, "E R *F"], rows: Int[Tensor, "E B Q"] | None) -> Float[Tensor, "E b Q *F"]:
+    """Gather the table rows of each sequence's queries; None: of the EOS tokens, the last L rows, which all sequences
+    share (b is then 1)."""
+    return table[:, None, -(table.shape[1] // 3) :] if rows is None else gather_rows(table, rows)
 
 
 @lru_cache(maxsize=64)

@@ -81,7 +81,26 @@ def uniform(low: Int[Tensor, " rows"], high: Int[Tensor, " rows"], generator: to
     return low + (share * (high - low + 1)).long()
 
 
-def subsets(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:
-    """Sample sorted subsets of 0, ..., ``count`` - 1, all of ``size`` numbers, each equally likely."""
-    order = torch.rand(rows, count, generator=generator, dtype=torch.float64).argsort(1)
-    return order[:, :size].sort(1).values
+def draw_subsets(
+    sizes: Int[Tensor, " rows"],
+    count: int,
+    span: int,
+    generator: torch.Generator,
+    precision: torch.dtype = torch.float64,
+) -> Int[Tensor, "rows count"]:
+    """Draw sorted subsets of 0, ..., ``span`` - 1, each equally likely: randomized positions.
+
+    Args:
+        sizes: The number of elements of each subset.
+        count: The number of elements of a row, whose last are filled up with the largest one of its subset.
+        span: The number of elements to draw from.
+        generator: The source of random numbers.
+        precision: The type of the random numbers, which decides what is drawn from them.
+
+    Returns:
+        The subsets.
+    """
+    order = torch.rand(len(sizes), span, generator=generator, dtype=precision).argsort(1)[:, :count]
+    within = torch.arange(count) < sizes[:, None]
+    elements = order.masked_fill(~within, span).sort(1).values
+    return elements.masked_fill(~within, 0).cummax(1).values

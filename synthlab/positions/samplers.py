@@ -11,7 +11,7 @@ from torch import Tensor
 
 from synthlab.config.registry import Registry, answer, is_whole
 from synthlab.positions.cream import Cream
-from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, subsets, uniform
+from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, draw_subsets, uniform
 
 
 class Contiguous(PositionSampler):
@@ -42,7 +42,7 @@ class Offset(Stretched):
 
 class RandPos(Stretched):
     """A sorted random subset of 0, ..., s N - 1, each equally likely (Ruoss et al., 2023, arXiv 2305.16843, section
-    3.1: L there is s N).
+    3.1: L there is s N). ``encoding=randomized`` draws in the same way, in tests too.
 
     Example:
         >>> import torch
@@ -52,7 +52,7 @@ class RandPos(Stretched):
     """
 
     def positions(self, rows, length, generator):
-        return subsets(rows, length, self.factor * length, generator)
+        return draw_subsets(torch.full((rows,), length), length, self.factor * length, generator)
 
 
 class PoSE(Stretched):
@@ -117,7 +117,7 @@ class ClexPositions(Stretched):
         if length < 2:  # the first is the last
             return torch.zeros(rows, length, dtype=torch.long)
         longest = int(torch.randint(1, self.factor + 1, (), generator=generator)) * length
-        inner = 1 + subsets(1, length - 2, longest - 2, generator)
+        inner = 1 + draw_subsets(torch.tensor([length - 2]), length - 2, longest - 2, generator)
         return torch.cat([torch.tensor([[0]]), inner, torch.tensor([[longest - 1]])], 1).expand(rows, length)
 
 

@@ -12,6 +12,7 @@ from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, checked_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
+from synthlab.models.packing import ENDS
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.inputs import INPUTS, InputDistribution
@@ -82,13 +83,13 @@ def build_models(configs: Sequence[RunConfig]) -> nn.Module:
 
 def _check(config: RunConfig, parts: Parts) -> None:
     """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
-    longest = checked_encoding(config, parts.model).longest()
+    available = checked_encoding(config, parts.model).longest()
     for name in ("train_length", "test_length"):
         length = getattr(config, name)
-        if length > longest:
+        if length + ENDS > available:
             raise InputError(
-                f"{name}={length}: encoding={config.encoding['name']} has {longest + 2} positions, BOS and EOS "
-                f"included, enough for lengths up to {longest}"
+                f"{name}={length}: encoding={config.encoding['name']} has {available} positions, BOS and EOS "
+                f"included, enough for lengths up to {available - ENDS}"
             )
     low, high = _span(parts.task, config, max(config.train_length, config.test_length))
     outrep = _checked_map(parts.outrep, config)

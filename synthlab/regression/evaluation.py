@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from synthlab.models.layers import Member
+from synthlab.models.packing import ENDS
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
@@ -66,7 +67,7 @@ def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -
         return in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):
-        positions = model.encoding.positions(torch.full((len(x),), k), k + 2, generator)
+        positions = model.encoding.positions(torch.full((len(x),), k + ENDS), k + ENDS, generator)
         outputs.append(in_passes(model, x[:, :k], positions, rows)[:, -1])
     return torch.stack(outputs, 1)
 

@@ -1,12 +1,14 @@
 """The training objective: mean squared error over all prefixes, in representation space."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of
+from synthlab.models.packing import ENDS
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
@@ -70,11 +72,11 @@ class PrefixRegression:
             return weighted_mse(self.model(x), target, self.weights)
         lengths = torch.stack([each.lengths() for each in self.examples])
         positions = [
-            encoding.positions(length, x.shape[-1] + 2, each.places)
+            encoding.positions(length + ENDS, x.shape[-1] + ENDS, each.places)
             for length, each in zip(lengths, self.examples, strict=True)
         ]
         weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
-        return weighted_mse(self.model(x, torch.stack(positions).to(self.device)), target, weights)
+        return weighted_mse(self.model(x, torch.stack(cast(list[Tensor], positions)).to(self.device)), target, weights)
 
     def _batches(self):
         while True:

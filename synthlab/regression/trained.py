@@ -9,7 +9,7 @@ from torch import Tensor
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
-from synthlab.models.packing import with_ends
+from synthlab.models.packing import ENDS, with_ends
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.evaluation import in_passes, rows_in_one_pass
@@ -25,7 +25,7 @@ class TrainedRegression(TrainedModel):
         return super().build()
 
     def limits(self):
-        return 2, encoding_of(self.module).longest()
+        return 2, encoding_of(self.module).longest() - ENDS
 
     def encode(self, text):
         if not set(text) <= {"0", "1"}:
@@ -34,7 +34,7 @@ class TrainedRegression(TrainedModel):
 
     def respond(self, x, lengths):
         """Outputs are clipped and inverted as in the tests."""
-        positions = None if encoding_of(self.module).packs else self._positions(lengths, x.shape[1])
+        positions = self._positions(lengths, x.shape[1])
         outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
         return self._decoded(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
 
@@ -48,9 +48,9 @@ class TrainedRegression(TrainedModel):
     def token_text(self, token):
         return ("0", "1", "BOS", "EOS")[token]
 
-    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"]:
+    def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"] | None:
         draws = stream(cast(RunConfig, self.record.config).test_seed, "evaluation_positions")
-        return encoding_of(self.module).positions(lengths, length + 2, draws)
+        return encoding_of(self.module).positions(lengths + ENDS, length + ENDS, draws)
 
     def _decoded(self, output: Float[Tensor, " N"]) -> Prediction:
         """The answers, from outputs in representation space."""

@@ -187,7 +187,7 @@ def _check_training(config: SequencesConfig) -> None:
 def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module) -> None:
     """Refuse encodings and samplers that cannot give positions to padded rows, or to the longest."""
     encoding, name = checked_encoding(config, model), config.encoding["name"]
-    if encoding.depends_on_length:
+    if not (encoding.packs or encoding.draws_positions):
         raise InputError(f"encoding={name}: depends on the length of a text, which rows of many lengths do not have")
     trained, tested = problem.width(config.train_length), problem.width(config.test_length)
     chosen, sampler = config.positions["name"], checked_sampler(config.positions, trained)
@@ -195,7 +195,7 @@ def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:
         raise InputError(f"positions={chosen}: gathers a window from a longer text, of which there is none here")
-    available = encoding.longest() + 2  # rows have no BOS and EOS beside their tokens
+    available = encoding.longest()
     if max(trained, tested) > available:
         raise InputError(
             f"encoding={name}: has {available:g} positions; sequences of lengths up to "

@@ -16,7 +16,6 @@ from synthlab.models.encodings.base import Encoding
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.measures import METRICS, horizon_of
-from synthlab.sequences.objective import random_positions
 from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, exact, share
 from synthlab.sequences.proportions import wilson
@@ -53,8 +52,7 @@ class Scorer:
         return Scores(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
     def _scored(self, batch: Batch) -> Scores:
-        drawn = self.encoding.draws_positions
-        positions = random_positions(self.encoding, batch, self.places) if drawn else None
+        positions = self.encoding.positions(batch.sizes, batch.tokens.shape[1], self.places)
         logits = self.model(batch.tokens, positions)
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)

@@ -1,12 +1,13 @@
 """The objective: the mean loss of the tokens that are scored, on examples of random training lengths."""
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.models.encodings.base import Encoding, encoding_of
+from synthlab.models.encodings.base import encoding_of
 from synthlab.positions.samplers import SAMPLERS, Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
@@ -73,9 +74,8 @@ class AnswerLoss:
         """The positions of all rows, those of the sampler or of an encoding that draws them; None for 0, 1, 2, ..."""
         encoding = encoding_of(self.model)
         if encoding.draws_positions:
-            drawn = [
-                random_positions(encoding, each, places) for each, places in zip(batches, self.places, strict=True)
-            ]
+            pairs = zip(batches, self.places, strict=True)
+            drawn = [encoding.positions(each.sizes, each.tokens.shape[1], places) for each, places in pairs]
         elif isinstance(self.samplers[0], Contiguous):
             return None
         else:
@@ -83,10 +83,4 @@ class AnswerLoss:
             drawn = [
                 sampler.positions(len(each.tokens), each.tokens.shape[1], places) for each, sampler, places in runs
             ]
-        return torch.stack(drawn).to(self.device)
-
-
-def random_positions(encoding: Encoding, batch: Batch, generator: torch.Generator) -> Int[Tensor, "B T"]:
-    """Positions for the rows of ``batch``, from an encoding that draws them: those of each row for its tokens alone."""
-    # ``positions`` takes the number of symbols and adds two positions, for BOS and EOS.
-    return encoding.positions(batch.sizes - 2, batch.tokens.shape[1], generator)
+        return torch.stack(cast(list[Tensor], drawn)).to(self.device)

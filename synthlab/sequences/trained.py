@@ -31,7 +31,8 @@ class TrainedSequences(TrainedModel):
         return build_problem(cast(SequencesConfig, self.record.config).task)
 
     def limits(self):
-        return len(self.problem.symbols), encoding_of(self.module).longest()
+        added = 2 if isinstance(self.problem, AnswerTask) else 1  # begin, and the separator behind a prompt
+        return len(self.problem.symbols), encoding_of(self.module).longest() - added
 
     def encode(self, text):
         known = {symbol: token for token, symbol in enumerate(self.problem.symbols)}
@@ -80,7 +81,7 @@ class TrainedSequences(TrainedModel):
         for each, size in zip(x, lengths.tolist(), strict=True):
             row, said = self._asked(each[None, :size]), []
             while len(said) < most:
-                if row.shape[1] > encoding_of(self.module).longest() + 2:
+                if row.shape[1] > encoding_of(self.module).longest():
                     raise InputError(f"sequences: an answer goes beyond the positions of {self._encoding_name()}")
                 token = int(self._logits(row)[0, -1].argmax())
                 if token == problem.end:
@@ -97,12 +98,11 @@ class TrainedSequences(TrainedModel):
         return torch.cat((begin, x, separator) if isinstance(problem, AnswerTask) else (begin, x), 1)
 
     def _logits(self, row: Int[Tensor, "N T"]) -> Float[Tensor, "N T V"]:
-        drawn = encoding_of(self.module).draws_positions
-        return Member(self.module, 0)(row, self._positions(row) if drawn else None)
+        return Member(self.module, 0)(row, self._positions(row))
 
-    def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"]:
+    def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"] | None:
         draws = stream(self.record.config.test_seed, "evaluation_positions")
-        return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1] - 2), row.shape[1], draws)
+        return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1]), row.shape[1], draws)
 
     def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
         logits = output.double()

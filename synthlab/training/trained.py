@@ -92,9 +92,9 @@ class TrainedModel(ABC):
     def respond(self, x: Int[Tensor, "N L"], lengths: Int[Tensor, " N"]) -> Prediction:
         """What the model says of the first ``lengths`` symbols of each row; what follows them is padding."""
 
-    def tokens(self, x: Int[Tensor, "N L"]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N T"]]:
-        """The tokens of sequences as ``hooked`` takes them, and their positions. Like the next two, it is overridden
-        where models are decoders."""
+    def tokens(self, x: Int[Tensor, "N L"]) -> tuple[Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
+        """The tokens of sequences as ``hooked`` takes them, and their positions; None for 0, 1, 2, ... Like the next
+        two, it is overridden where models are decoders."""
         raise NotImplementedError
 
     def prediction(self, outputs: Float[Tensor, "N T V"]) -> Prediction:
@@ -265,7 +265,9 @@ class TrainedModel(ABC):
             raise InputError(unknown("metric", metric, known))
         return by_length(self.record.metrics, metric, known[metric], config.train_length, path)
 
-    def _hooked_with_tokens(self, sequences: Any) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"]]:
+    def _hooked_with_tokens(
+        self, sequences: Any
+    ) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
         """What is run to look inside: the plain module, the tokens of sequences of one length, and their positions."""
         x, lengths = self._symbols(sequences)
         if len(lengths.unique()) != 1:

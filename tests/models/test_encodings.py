@@ -84,20 +84,20 @@ def test_learned_adds_the_vector_of_the_position():
     h = torch.randn(2, 5, 3, 8)
     added = learned.embed(h, at(4, 0, 63)) - h
     torch.testing.assert_close(added, learned.vectors[:, None, [4, 0, 63]].expand(2, 5, 3, 8))
-    assert learned.longest() == 62
+    assert learned.longest() == 64
 
 
 def test_randomized_positions_are_ordered_random_subsets_of_the_span():
     randomized = build("randomized", span=10)
-    lengths = torch.tensor([1, 3, 8] * 2000)
+    lengths = torch.tensor([3, 5, 10] * 2000)
     drawn = randomized.positions(lengths, 10, torch.Generator().manual_seed(0))
     for row, length in zip(drawn[:30].tolist(), lengths.tolist(), strict=False):
-        used = row[: length + 2]
+        used = row[:length]
         assert used == sorted(set(used))
         assert 0 <= used[0] <= used[-1] < 10
-        assert row[length + 2 :] == [used[-1]] * (8 - length)  # the rest is filled up
+        assert row[length:] == [used[-1]] * (10 - length)  # the rest is filled up
     assert (drawn[2::3] == torch.arange(10)).all()  # all ten of ten
-    # Each of the ten positions is as likely as the others to be among the three of a prefix of length 1.
+    # Each of the ten positions is as likely as the others to be among the three of a text of 3 tokens.
     shares = torch.bincount(drawn[0::3, :3].flatten(), minlength=10) / 2000
     assert shares.tolist() == pytest.approx([0.3] * 10, abs=0.04)
 

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 from support.models import DIMS, LENGTH, alone, at, build, model, symbols
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.layers import Member
+from synthlab.models.packing import ENDS
 from synthlab.regression.evaluation import readouts
 
-NAMES = [name for name, encoding in ENCODINGS.items() if encoding.depends_on_length]
+NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, LengthRoPE)]
 
 
 def table(name: str, lengths: list[int], width: int = 4, **changed) -> torch.Tensor:
@@ -73,8 +75,7 @@ def test_without_packing_each_prefix_is_read_out_as_alone(name):
     net.encoding = build(name, Dims(16, 4), trained=3)
     assert not net.encoding.packs
     for k in range(1, LENGTH + 1):
-        lengths = torch.full((5,), k)
-        positions = net.encoding.positions(lengths, LENGTH + 2, torch.Generator())
+        positions = net.encoding.positions(torch.full((5,), k + ENDS), LENGTH + ENDS, torch.Generator())
         padded = net(x, positions[None])[0, :, k - 1]
         assert positions.max() == k + 1
         torch.testing.assert_close(net(x[:, :, :k])[0, :, -1], padded, rtol=0, atol=1e-5)

@@ -11,6 +11,7 @@ from synthlab.errors import InputError
 from synthlab.models import transformer
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
+from synthlab.models.packing import ENDS
 from synthlab.rng import stream
 
 
@@ -21,8 +22,9 @@ from synthlab.rng import stream
 )
 def test_packed_outputs_equal_those_of_each_prefix_alone(name, kind, norm, depth):
     net, x = model(name, models=2, attention=kind, norm=norm, depth=depth), symbols(models=2)
-    draws = (stream(seed, "positions") for seed in range(2))
-    positions = torch.stack([net.encoding.positions(torch.full((5,), LENGTH), LENGTH + 2, draw) for draw in draws])
+    count = LENGTH + ENDS
+    drawn = [net.encoding.positions(torch.full((5,), count), count, stream(seed, "positions")) for seed in range(2)]
+    positions = torch.stack([torch.arange(count).expand(5, -1) if each is None else each for each in drawn])
     packed = net(x, positions)
     prefixes = range(1, LENGTH + 1)
     single = torch.stack(

@@ -176,7 +176,7 @@ def test_randomly_shifted_positions_reach_those_of_the_tests():
     config = small("encoding=learned", "positions=offset")
     problem = build_problem(config.task)
     assert config.positions["factor"] * problem.width(4) >= problem.width(8)
-    assert build_models([config]).encoding.longest() == 510
+    assert build_models([config]).encoding.longest() == 512
     assert MODELS["transformer"] is type(build_models([config]))
 
 

@@ -2,7 +2,7 @@
 
 ``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` scales a query's attention logits,
 ``bias`` adds to them. ``relative`` and ``products`` serve encodings whose logits are no inner products of rotated
-vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count from 0 (the BOS) and may
+vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count tokens, from 0, and may
 differ between rows.
 
 An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
@@ -42,8 +42,8 @@ class Encoding(nn.Module, ABC):
     (``synthlab.models.layers.ensemble_parameter``). The constructor takes ``Dims`` as its first, positional-only
     argument; its keyword arguments are the keys of the config group ``encoding``, and their types are checked.
 
-    Letters of shapes: E models, B rows, T tokens (BOS and EOS included), D width, H heads, d = D / H, Q queries, K
-    keys. Positions count from 0, the BOS.
+    Letters of shapes: E models, B rows, T tokens, D width, H heads, d = D / H, Q queries, K keys. Positions count
+    from 0, the first token.
 
     Example:
         >>> import torch, synthlab
@@ -62,15 +62,13 @@ class Encoding(nn.Module, ABC):
         (inf, None)
     """
 
-    # True for random positions, drawn for each prefix: the prefixes cannot then share one packed row (see ``packing``).
+    # True for random positions, which ``positions`` draws for each text, in training and in tests.
     draws_positions = False
-    # True if what tokens are given depends on the length of their text: what comes later then changes what came before.
-    depends_on_length = False
 
     @property
     def packs(self) -> bool:
-        """Whether the prefixes of a sequence can share a packed row, each as it is alone."""
-        return not (self.draws_positions or self.depends_on_length)
+        """Whether each prefix of a text is encoded as it is alone, so that all of them can share a row."""
+        return not self.draws_positions and self.alike_up_to(1) == math.inf
 
     def initialise(self, generators: Generators) -> None:
         """Initialize what is learned.
@@ -80,7 +78,7 @@ class Encoding(nn.Module, ABC):
         """
 
     def longest(self) -> float:
-        """The longest sequence, in symbols, that this encoding can serve; infinite for most."""
+        """The number of tokens of the longest text that this encoding can serve; infinite for most."""
         return math.inf
 
     def alike_up_to(self, length: int) -> float:
@@ -88,18 +86,21 @@ class Encoding(nn.Module, ABC):
         encoding that depends on the length has an end to it."""
         return math.inf
 
-    def positions(self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator) -> Int[Tensor, "B P"]:
-        """The positions of tokens: 0, 1, 2, ... unless a subclass draws them.
+    def positions(
+        self, lengths: Int[Tensor, " B"], count: int, generator: torch.Generator
+    ) -> Int[Tensor, "B T"] | None:
+        """Return the positions of the tokens of texts, each in a row of ``count`` tokens, with padding behind it.
 
         Args:
-            lengths: The number of symbols of the prefix that each of the B rows holds.
-            count: P, the number of tokens in a row, BOS first.
+            lengths: The number of tokens of each text.
+            count: T, the number of tokens of a row.
             generator: The source of random positions.
 
         Returns:
-            The positions of each row.
+            The positions of each row; None if all rows have 0, 1, 2, ... Padding has the position of the last token, so
+            that a text is not longer with padding than without.
         """
-        return torch.arange(count).expand(len(lengths), count)
+        return None if self.packs else torch.minimum(torch.arange(count), (lengths - 1)[:, None])
 
     def embed(self, h: Float[Tensor, "E B T D"], positions: Int[Tensor, "#E #B T"]) -> Float[Tensor, "E B T D"]:
         """Add positions to token embeddings.

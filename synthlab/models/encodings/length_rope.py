@@ -25,8 +25,6 @@ Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
 class LengthRoPE(RoPE):
     """RoPE whose frequencies depend on the length of the text. Texts of up to ``trained`` tokens have the same."""
 
-    depends_on_length = True
-
     def __init__(self, dims: Dims, /, base: float, trained: int):
         super().__init__(dims, base)
         self.trained = trained
@@ -42,10 +40,6 @@ class LengthRoPE(RoPE):
 
     def frequencies_at(self, positions, width):
         return self.frequencies_of(positions.amax(-1) + 1, width).unsqueeze(-2)
-
-    def positions(self, lengths, count, generator):
-        # What follows a prefix is padding, which must not make it longer.
-        return torch.minimum(torch.arange(count), (lengths + 1)[:, None])
 
     def alike_up_to(self, length):
         return self.trained if length <= self.trained else math.inf

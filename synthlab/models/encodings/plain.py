@@ -22,8 +22,7 @@ class NoPE(Encoding):
 
 
 class Learned(Encoding):
-    """A learned vector for each position, added to the embedding. ``table`` is the number of positions, with those of
-    BOS and EOS.
+    """A learned vector for each position, added to the embedding. ``table`` is the number of positions.
 
     Positions beyond the training lengths get no gradient and keep their initial values.
     """
@@ -37,7 +36,7 @@ class Learned(Encoding):
         init_normal(self.vectors, self.scale, generators)
 
     def longest(self):
-        return self.vectors.shape[1] - 2  # without BOS and EOS
+        return self.vectors.shape[1]
 
     def embed(self, h, positions):
         return h + gather_rows(self.vectors, positions)

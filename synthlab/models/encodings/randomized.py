@@ -1,5 +1,6 @@
 """Randomized positions around another encoding."""
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -8,14 +9,15 @@ from pydantic import Field
 
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.positions.sampler_base import draw_subsets
 
 
 class Randomized(Encoding):
     """Randomized positions (Ruoss et al., 2023; RandomPos in the paper's Table 1): a sorted random subset of
     range(``span``), encoded by ``inner``.
 
-    Training thus visits the positions that longer test sequences use. Each prefix of k symbols has k + 2 positions,
-    drawn for it alone.
+    Training thus visits the positions that longer texts use. Each text has positions of its own, drawn in tests too;
+    ``positions=randpos`` draws in the same way, and in training alone.
     """
 
     draws_positions = True
@@ -25,13 +27,13 @@ class Randomized(Encoding):
 
         super().__init__()
         self.inner = ENCODINGS.build(inner, dims, field="encoding.inner")
-        if self.inner.depends_on_length:
+        if self.inner.alike_up_to(1) < math.inf:
             raise InputError(
                 f"encoding.inner={inner['name']}: depends on the length of a text, which random positions do not tell"
             )
-        if self.inner.longest() < span - 2:
+        if self.inner.longest() < span:
             raise InputError(
-                f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest() + 2}"
+                f"encoding.span={span}: encoding.inner={inner['name']} has positions for {self.inner.longest()}"
             )
         self.span = span
 
@@ -39,17 +41,10 @@ class Randomized(Encoding):
         self.inner.initialise(generators)
 
     def longest(self):
-        return self.span - 2
+        return self.span
 
     def positions(self, lengths, count, generator):
-        # The k + 2 smallest of `span` random keys mark a random subset, which is then sorted. Rows shorter than `count`
-        # are padded with their last position; the prefix's EOS does not see the padding.
-        keys = torch.rand(len(lengths), self.span, generator=generator)
-        rank = keys.argsort(1).argsort(1)
-        chosen = rank < (lengths + 2)[:, None]
-        order = torch.where(chosen, torch.arange(self.span), self.span).sort(1).values[:, :count]
-        last = order.gather(1, (lengths + 1)[:, None])
-        return torch.minimum(order, last)
+        return draw_subsets(lengths, count, self.span, generator, torch.get_default_dtype())
 
     def embed(self, h, positions):
         return self.inner.embed(h, positions)
