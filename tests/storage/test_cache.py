@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from synthlab.benchmarks.kept import Scored
-from synthlab.benchmarks.scores import COLUMNS
-from synthlab.perplexity.scoring import Part
+from synthlab.huggingface.benchmarks.score_cache import Scored
+from synthlab.huggingface.benchmarks.scores import COLUMNS
+from synthlab.huggingface.perplexity.scoring import Part
 from synthlab.storage.cache import Cache
 from synthlab.storage.files import Folder
 
