@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError, lacks
+from synthlab.huggingface.padding import count_tokens_alone
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
-from synthlab.models.padding import count_tokens_alone
 
 try:
     from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm

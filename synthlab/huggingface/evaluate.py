@@ -20,9 +20,9 @@ def task(raw: dict[str, Any]) -> bool:
         require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
     with hydra_app.quick_imports():
         from synthlab.huggingface.perplexity.evaluation import evaluate, writing
-        from synthlab.huggingface.perplexity.models import identity_of, open_model
+        from synthlab.huggingface.perplexity.models import fingerprint_model, open_model
         from synthlab.huggingface.perplexity.report import write_all, write_tasks
-        from synthlab.huggingface.perplexity.tables import printed
+        from synthlab.huggingface.perplexity.tables import format_tables
         from synthlab.output import say
 
     opened = open_model(settings)
@@ -30,11 +30,11 @@ def task(raw: dict[str, Any]) -> bool:
         if settings.texts is not None:
             found = evaluate(settings, opened)
             written = write_all(settings, found)
-            say(*printed(found.tables), "", "written:", *(f"  {file}" for file in written))
+            say(*format_tables(found.tables), "", "written:", *(f"  {file}" for file in written))
         if scores is not None:
             with writing(settings):
                 table = scores()
-            written = write_tasks(settings, identity_of(opened.model), table)
+            written = write_tasks(settings, fingerprint_model(opened.model), table)
             say(*([""] if settings.texts else []), table.to_string(index=False), "", "written:")
             say(*(f"  {file}" for file in written))
     return True
@@ -45,11 +45,11 @@ def _prepared(settings: Any, opened: Any) -> AbstractContextManager[Any]:
     if not settings.tasks:
         return nullcontext()
     from synthlab.huggingface.benchmarks.harness import prepared
-    from synthlab.huggingface.benchmarks.score_cache import KeptScores
-    from synthlab.huggingface.perplexity.models import identity_of, tokenizer_identity
+    from synthlab.huggingface.benchmarks.score_cache import ScoreCache
+    from synthlab.huggingface.perplexity.models import fingerprint_model, fingerprint_tokenizer
     from synthlab.storage.files import Folder
 
-    model = f"{identity_of(opened.model)} {tokenizer_identity(opened.tokenizer)}"
+    model = f"{fingerprint_model(opened.model)} {fingerprint_tokenizer(opened.tokenizer)}"
     return prepared(
         opened.model,
         opened.tokenizer,
@@ -60,7 +60,7 @@ def _prepared(settings: Any, opened: Any) -> AbstractContextManager[Any]:
         seed=settings.seed,
         lengths=tuple(settings.lengths),
         field="task_data",
-        kept=KeptScores(Folder(settings.folder), model),
+        cache=ScoreCache(Folder(settings.folder), model),
     )
 
 

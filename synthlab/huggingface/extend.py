@@ -10,7 +10,7 @@ def task(raw: dict[str, Any]) -> bool:
     """Train as the settings ``raw`` say."""
     adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora asks for bitsandbytes where it needs that
     require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
-    from synthlab.huggingface.extension.run import extend
+    from synthlab.huggingface.extension.extend_model import extend
     from synthlab.huggingface.extension.settings import checked
 
     extend(checked(raw))

@@ -109,7 +109,7 @@ def with_lora(
         target_modules=named,
         modules_to_save=kept or None,
     )
-    adapted = _adapted(model, config, seed)
+    adapted = _add_adapters(model, config, seed)
     for parameter in adapted.parameters():
         if parameter.requires_grad:
             parameter.data = parameter.data.float()
@@ -128,14 +128,14 @@ def merged(model: Any) -> Any:
     """
     if getattr(model.get_base_model(), "is_loaded_in_4bit", False):
         config, state = model.peft_config[model.active_adapter], peft.get_peft_model_state_dict(model)
-        with _without_their_warnings():
-            model = _adapted(_in_full(model.unload()), config)  # new adapters, which get the trained values
+        with _ignore_peft_warnings():
+            model = _add_adapters(_dequantize(model.unload()), config)  # new adapters, which get the trained values
             peft.set_peft_model_state_dict(model, state)
     return model.merge_and_unload()
 
 
-def _adapted(model: Any, config: Any, seed: int = 0) -> Any:
-    with _without_their_warnings(), torch.random.fork_rng(devices=[]):
+def _add_adapters(model: Any, config: Any, seed: int = 0) -> Any:
+    with _ignore_peft_warnings(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return peft.get_peft_model(model, config)
 
@@ -188,7 +188,7 @@ def _bitsandbytes() -> Any:
     return import_module("bitsandbytes")
 
 
-def _in_full(model: Any) -> Any:
+def _dequantize(model: Any) -> Any:
     bnb = _bitsandbytes()
     for name, layer in list(model.named_modules()):
         if isinstance(layer, bnb.nn.Linear4bit):
@@ -206,7 +206,7 @@ def _in_full(model: Any) -> Any:
 
 
 @contextmanager
-def _without_their_warnings() -> Iterator[None]:
+def _ignore_peft_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         # peft 0.21.2 asks Transformers 5.23 for an attribute that got another name there.
         warnings.filterwarnings("ignore", "`is_gradient_checkpointing` is deprecated", FutureWarning)

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.errors import InputError, lacks
+from synthlab.huggingface.padding import count_tokens_alone, tells_padding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.relative_maps import RelativeRoPE, rotated_products
-from synthlab.models.padding import count_tokens_alone, tells_padding
 
 try:
     from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore[reportMissingImports]

@@ -27,7 +27,7 @@ def lab(tmp_path_factory) -> SimpleNamespace:
     """A pretrained model, texts, and what is tested here."""
     for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
         pytest.importorskip(package)
-    from synthlab.huggingface.extension.losses import losses
+    from synthlab.huggingface.extension.losses import measure_losses
     from synthlab.huggingface.extension.methods import METHODS
     from synthlab.huggingface.extension.models import load
 
@@ -38,7 +38,7 @@ def lab(tmp_path_factory) -> SimpleNamespace:
         (folder / "texts" / f"{name}.txt").write_text("".join(draw.choice("abc ") for _ in range(3000)))
     model = pretrained(folder / "model")
     tiny(scale=5.0).save_pretrained(model)  # whose answers depend on positions
-    return SimpleNamespace(model=model, texts=str(folder / "texts"), losses=losses, load=load, METHODS=METHODS)
+    return SimpleNamespace(model=model, texts=str(folder / "texts"), losses=measure_losses, load=load, METHODS=METHODS)
 
 
 @pytest.fixture
@@ -95,11 +95,11 @@ def test_every_method_trains_and_can_be_loaded_again(lab, extend, tmp_path, word
     assert logits(model).shape[1] == 2 * LENGTH
     if "float" in words:
         return
-    from synthlab.huggingface.extension.models import settings_in, tokenizer_of
-    from synthlab.huggingface.extension.texts import parted, tokens_of
+    from synthlab.huggingface.extension.models import load_tokenizer, read_settings
+    from synthlab.huggingface.extension.texts import read_tokens, split_tokens
 
-    settings = settings_in(tmp_path / "out")
-    tested = parted(tokens_of(lab.texts, tokenizer_of(settings)), 0.1)[1]
+    settings = read_settings(tmp_path / "out")
+    tested = split_tokens(read_tokens(lab.texts, load_tokenizer(settings)), 0.1)[1]
     texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
     found = lab.losses(model, texts, LENGTH, torch.float32)
     assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)
@@ -143,7 +143,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
             raise Stopped
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training._Told, "on_step_end", stop)
+        patch.setattr(training._PrintProgress, "on_step_end", stop)
         with pytest.raises(Stopped):
             extend(*given, output="parts")
     refused = extend(*given, output="parts")
@@ -256,8 +256,6 @@ def test_damaged_files_are_refused_in_one_line(lab, extend, tmp_path):
     outcome = extend("method=pi")
     assert outcome.status == 0, outcome.err
     weights = out / "model" / "model.safetensors"
-    refused(lab, out, weights.name, weights.read_bytes()[:100], r"cannot be opened \(")
-    refused(lab, out, "config.json", b"{", r"cannot be opened \(")
     refused(lab, out, "../settings.json", b"[" * 100_000, r"settings\.json: cannot be read \(")
     fewer = load_file(weights)
     fewer.pop("model.norm.weight")
@@ -269,13 +267,3 @@ def test_damaged_files_are_refused_in_one_line(lab, extend, tmp_path):
 def test_damaged_adapters_are_refused_in_one_line(lab, extend, tmp_path):
     assert extend("adapters=lora", "adapters.rank=2", "merge=false").status == 0
     refused(lab, tmp_path / "out", "adapter_model.safetensors", b"\xff" * 64, r"cannot be opened \(")
-
-
-def test_a_damaged_pretrained_model_is_refused_in_one_line(lab, extend, tmp_path):
-    damaged = tmp_path / "damaged"
-    shutil.copytree(lab.model, damaged)
-    (damaged / "model.safetensors").write_bytes(b"")
-    outcome = extend(f"pretrained={damaged}")
-    assert outcome.status == 2
-    assert f"error: pretrained={damaged}: cannot be opened (" in outcome.err
-    assert not (tmp_path / "out" / "model").exists()

@@ -1,6 +1,7 @@
 """Folders of Transformers that cannot be opened. Transformers is not imported before a test runs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,25 @@ def test_a_config_that_does_not_fit_is_refused_in_words_that_help(folder, settin
     (folder / "config.json").write_text(whole)
     assert str(caught.value).startswith(f"model={folder}: {why}")
     assert len(caught.value.lines) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        *(
+            ("model.safetensors", damage)
+            for damage in (lambda _: b"", lambda whole: whole[:-8], lambda _: b"\xff" * 64)
+        ),
+        *(("config.json", damage) for damage in (lambda _: b"", lambda _: b"[]", lambda whole: whole[:-2])),
+    ],
+)
+def test_a_damaged_folder_is_refused_in_one_line(folder, tmp_path, name, damage):
+    from synthlab.huggingface.loading import causal_model
+
+    damaged = tmp_path / "damaged"
+    shutil.copytree(folder, damaged)
+    (damaged / name).write_bytes(damage((folder / name).read_bytes()))
+    with pytest.raises(InputError) as caught:
+        causal_model("pretrained", damaged)
+    [line] = caught.value.lines
+    assert line.startswith(f"pretrained={damaged}: cannot be opened (")

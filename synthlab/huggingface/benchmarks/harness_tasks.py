@@ -18,7 +18,7 @@ except ImportError as error:
 METRICS = ("recall", "loss", "exact")
 
 
-class MadeTask(ConfigurableTask):
+class SyntheticTask(ConfigurableTask):
     """A task of ``synthlab.huggingface.benchmarks.synthetic`` at one length, and one depth or all.
 
     Metrics: ``recall``, the share of the answers in what the model writes after the prompt, as whole words; ``loss``,
@@ -64,9 +64,9 @@ def scores(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
     return {"recall": share(doc["answers"], text), "loss": -likelihood / doc["room"], "exact": float(greedy)}
 
 
-def made_tasks(
+def make_synthetic_tasks(
     names: Sequence[str], lengths: Sequence[int], depths: Sequence[float], count: int, encode: Encode, seed: int
-) -> dict[str, tuple[MadeTask, str, str, int]]:
+) -> dict[str, tuple[SyntheticTask, str, str, int]]:
     """Task objects by their names in the harness, each with its task, its group (``depth=0.5``, or ``made`` over all
     depths) and length."""
     tasks = {}
@@ -76,5 +76,5 @@ def made_tasks(
                 group = "made" if depth is None else f"depth={depth:g}"
                 label = f"{name}, {group}, {length} tokens"
                 drawn = list(samples(name, length, count, encode, seed, depth))
-                tasks[label] = (MadeTask(label, drawn), name, group, length)
+                tasks[label] = (SyntheticTask(label, drawn), name, group, length)
     return tasks

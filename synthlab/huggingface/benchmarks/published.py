@@ -19,7 +19,7 @@ from synthlab.huggingface.benchmarks.data import Source
 from synthlab.huggingface.benchmarks.ruler import NAMES as RULER
 from synthlab.huggingface.benchmarks.ruler import check_room, ruler_files
 from synthlab.huggingface.benchmarks.scores import GROUP_OF, Rows, Sample, by_length, longbench_rows, rows
-from synthlab.huggingface.benchmarks.synthetic import MADE
+from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC
 
 FOLDERS = ("longbench", "babilong", "ruler")  # of the harness's tasks; all 14,000 take half a minute to list
 BABILONG = "babilong"
@@ -43,7 +43,9 @@ class Ready(NamedTuple):
     rows: Callable[[Sequence[Sample], Mapping[str, Any]], Rows]
 
 
-def named_tasks(names: Sequence[str], source: Source, tokenizer: Any, lengths: Sequence[int], seed: int) -> list[Ready]:
+def load_published_tasks(
+    names: Sequence[str], source: Source, tokenizer: Any, lengths: Sequence[int], seed: int
+) -> list[Ready]:
     """The harness's tasks with their data, while ``data_from`` of the source is open. BABILong takes one length a call,
     and others none.
 
@@ -63,13 +65,13 @@ def named_tasks(names: Sequence[str], source: Source, tokenizer: Any, lengths: S
             is_ruler = any(name.startswith(RULER) for name in others)
             with ruler_files(source) if is_ruler else nullcontext():
                 check_room(others, lengths, lambda text: tokenizer(text)["input_ids"])
-                loaded = _loaded(list(dict.fromkeys(others)), given, seed)
+                loaded = _load(list(dict.fromkeys(others)), given, seed)
             found += [Ready(task.task_name, task, partial(_rows, task.task_name)) for task in loaded]
         for length in named:
             given = {"tokenizer": folder, "max_seq_lengths": length}
             found += [
                 Ready(f"{task.task_name}, {length}", task, partial(rows, task.task_name, group=BABILONG, length=length))
-                for task in _loaded(babilong, given, seed)
+                for task in _load(babilong, given, seed)
             ]
     return found
 
@@ -118,7 +120,7 @@ def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def _loaded(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any]:
+def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any]:
     """The harness's task objects with their data. Raises InputError."""
     manager = _manager(names, metadata)
     seed_all(seed)
@@ -151,7 +153,7 @@ def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
     manager = tasks.TaskManager(metadata=metadata)
     for name in names:
         if name not in manager.all_tasks:
-            near = get_close_matches(name, [*MADE, *manager.all_tasks], n=3) or [*MADE]
+            near = get_close_matches(name, [*SYNTHETIC, *manager.all_tasks], n=3) or [*SYNTHETIC]
             raise InputError(f"tasks={name}: must be a task of lm_eval or one made here, such as {', '.join(near)}")
     return manager
 

@@ -32,7 +32,7 @@ class Sample:
     @property
     def target(self) -> str:
         """The answers as they follow the prompt: `` 48213, 90210``."""
-        return written(self.answers)
+        return join_answers(self.answers)
 
     def encoded(self, encode: Encode) -> tuple[list[int], int]:
         """The tokens of the prompt with its answers, and the place of the first of the answers' tokens."""
@@ -68,12 +68,12 @@ class Draft:
         return f"{self.opening}{' '.join(text for _, text in items)}\n{self.question}"
 
 
-def written(answers: Sequence[str]) -> str:
+def join_answers(answers: Sequence[str]) -> str:
     """Answers as they follow a prompt."""
     return " " + ", ".join(answers)
 
 
-def fitted(draft: Draft, length: int, encode: Encode, task: str) -> Sample:
+def fit_to_length(draft: Draft, length: int, encode: Encode, task: str) -> Sample:
     """A draft with as many units as ``length`` tokens hold.
 
     Raises:
@@ -81,7 +81,7 @@ def fitted(draft: Draft, length: int, encode: Encode, task: str) -> Sample:
     """
 
     def size(units: Sequence[Unit]) -> int:
-        return len(encode(draft.prompt(units) + written(draft.answers)))
+        return len(encode(draft.prompt(units) + join_answers(draft.answers)))
 
     least = size([])
     if least > length:

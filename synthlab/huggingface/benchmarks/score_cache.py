@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from synthlab.config.registry import STRICT
 from synthlab.huggingface.benchmarks.scores import COLUMNS
-from synthlab.storage.cache import Cache
+from synthlab.huggingface.cache import Cache
 from synthlab.storage.files_base import Files
 
 VERSION = 1  # raised when a task of the same samples and model gets other scores
@@ -25,7 +25,7 @@ class Scored(BaseModel):
     cut: int
 
 
-class KeptScores(Cache[Scored]):
+class ScoreCache(Cache[Scored]):
     """Scores of tasks.
 
     Args:

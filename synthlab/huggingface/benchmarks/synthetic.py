@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator, Sequence, Sized
 from synthlab.config.arguments import checked, in_short
 from synthlab.config.registry import shown
 from synthlab.errors import InputError
-from synthlab.huggingface.benchmarks.chains import facts, tracking
-from synthlab.huggingface.benchmarks.counts import common_words, frequent_words
 from synthlab.huggingface.benchmarks.draws import Draws
-from synthlab.huggingface.benchmarks.needles import needle, needle_keys, needle_values
-from synthlab.huggingface.benchmarks.sample import Draft, Encode, Sample, fitted
+from synthlab.huggingface.benchmarks.sample import Draft, Encode, Sample, fit_to_length
+from synthlab.huggingface.benchmarks.synthetic_texts import (
+    common_words,
+    facts,
+    frequent_words,
+    needle,
+    needle_keys,
+    needle_values,
+    tracking,
+)
 
-MADE: dict[str, Callable[[Draws, float], Draft]] = {
+SYNTHETIC: dict[str, Callable[[Draws, float], Draft]] = {
     "needle": needle,
     "needle_keys": needle_keys,
     "needle_values": needle_values,
@@ -35,7 +41,7 @@ def samples(
     Sample i is the same whatever ``count`` is.
 
     Args:
-        task: A name of ``MADE``.
+        task: A name of ``SYNTHETIC``.
         length: The number of tokens of a text, its question and the answers.
         count: The number of samples.
         encode: A text's tokens: ``lambda text: tokenizer(text)["input_ids"]`` for a tokenizer of Transformers,
@@ -62,8 +68,8 @@ def samples(
         raise InputError(f"length={in_short(length)}: must be from 1 to {LONGEST:,} tokens")
     if seed < 0 or count < 0:
         raise InputError(f"count={in_short(count)} seed={in_short(seed)}: must be 0 or more")
-    if task not in MADE:
-        raise InputError(f"task={shown(task)}: must be one of {', '.join(MADE)}")
+    if task not in SYNTHETIC:
+        raise InputError(f"task={shown(task)}: must be one of {', '.join(SYNTHETIC)}")
     if depth is not None and not 0 <= depth <= 1:
         raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
     if depth is not None and task in WITHOUT_DEPTH:
@@ -78,7 +84,9 @@ def samples(
     key = (length,) if depth is None else (length, math.floor(depth * 1e6))
     for index in range(count):
         draws = Draws(seed, task, *key, index)
-        yield fitted(MADE[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task)
+        yield fit_to_length(
+            SYNTHETIC[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task
+        )
 
 
 def share(answers: tuple[str, ...] | list[str], text: str) -> float:

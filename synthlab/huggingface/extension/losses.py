@@ -22,7 +22,7 @@ class Losses(NamedTuple):
 
 
 @torch.no_grad()
-def losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: torch.dtype) -> Losses:
+def measure_losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: torch.dtype) -> Losses:
     """The losses of a model, which is left in training mode if it was, on texts of L = factor N tokens.
 
     Args:

@@ -19,7 +19,7 @@ MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
 
 
-def config_of(settings: Settings) -> Any:
+def load_config(settings: Settings) -> Any:
     """The config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is none."""
     with refusing("pretrained", settings.pretrained):
         config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
@@ -30,7 +30,7 @@ def config_of(settings: Settings) -> Any:
     return config
 
 
-def tokenizer_of(settings: Settings) -> Any:
+def load_tokenizer(settings: Settings) -> Any:
     """Its tokenizer."""
     with refusing("pretrained", settings.pretrained):
         return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
@@ -41,9 +41,9 @@ def trained_length(settings: Settings, config: Any) -> int:
     return settings.trained or config.max_position_embeddings
 
 
-def extended(settings: Settings) -> Any:
+def extend_frequencies(settings: Settings) -> Any:
     """The pretrained model with the method of the settings, without adapters."""
-    config = config_of(settings)
+    config = load_config(settings)
     trained, method = trained_length(settings, config), METHODS.build(settings.method)
     plain = config.rope_parameters
     head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
@@ -94,7 +94,7 @@ def load(output: str | Path) -> Any:
             imported.
     """
     folder = Path(output, MODEL)
-    settings = settings_in(Path(output))
+    settings = read_settings(Path(output))
     if settings is None or not folder.is_dir():
         raise InputError(f"output={output}: holds no finished extension")
     if settings.method["name"] not in METHODS:
@@ -108,13 +108,13 @@ def load(output: str | Path) -> Any:
     import peft  # pyright: ignore[reportMissingImports]
 
     # Made as for training, of the pretrained model and new adapters, which then get the trained values.
-    model = with_adapters(extended(settings), settings)
+    model = with_adapters(extend_frequencies(settings), settings)
     with refusing("output", folder):
         peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
     return model.eval()
 
 
-def settings_in(output: Path) -> Settings | None:
+def read_settings(output: Path) -> Settings | None:
     """The settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
     path = output / SETTINGS
     try:

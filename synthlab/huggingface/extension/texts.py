@@ -11,7 +11,7 @@ from torch.utils.data import Dataset
 from synthlab.errors import InputError
 
 
-def tokens_of(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
+def read_tokens(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
     """The tokens of a text file, or of all files ``*.txt`` of a folder in order of name, each followed by the end of
     text if the tokenizer has one. Raises InputError for a path that cannot be read."""
     place = Path(path)
@@ -30,7 +30,7 @@ def tokens_of(path: str, tokenizer: Any) -> Int[Tensor, " N"]:
     return torch.tensor(tokens, dtype=torch.long)
 
 
-def parted(tokens: Int[Tensor, " N"], held_out: float) -> tuple[Int[Tensor, " A"], Int[Tensor, " B"]]:
+def split_tokens(tokens: Int[Tensor, " N"], held_out: float) -> tuple[Int[Tensor, " A"], Int[Tensor, " B"]]:
     """The tokens for training and, the share ``held_out`` at the end, those for tests."""
     kept = len(tokens) - round(len(tokens) * held_out)
     return tokens[:kept], tokens[kept:]

@@ -59,10 +59,10 @@ class Plan:
 def train(model: Any, rows: Windows, plan: Plan, settings: Settings, arguments: TrainingArguments) -> None:
     """Train a model in place, from the last checkpoint on if there is one."""
     folder = Path(settings.output, CHECKPOINTS)
-    shared: dict[str, Any] = {"callbacks": [_Told()]}
+    shared: dict[str, Any] = {"callbacks": [_PrintProgress()]}
     if plan.sampler is not None:
         collator = PositionCollator(plan.sampler, length=plan.window, seed=settings.seed)
-        shared = {"callbacks": [_Told(), collator], "data_collator": collator}
+        shared = {"callbacks": [_PrintProgress(), collator], "data_collator": collator}
     kind = Trainer
     if plan.alignment is not None:
         kind, shared = AlignedTrainer, shared | {"alignment": plan.alignment}
@@ -80,7 +80,7 @@ def _last_whole(folder: Path) -> str | None:
     return None
 
 
-def arguments_of(settings: Settings, device: str) -> TrainingArguments:
+def make_arguments(settings: Settings, device: str) -> TrainingArguments:
     """The settings as Transformers has them. Raises InputError for what it refuses, before anything is written."""
     try:
         arguments = _arguments(settings, device)
@@ -121,7 +121,7 @@ def _arguments(settings: Settings, device: str) -> TrainingArguments:
     )
 
 
-class _Told(TrainerCallback):
+class _PrintProgress(TrainerCallback):
     """Says how training goes, on standard error."""
 
     def on_log(self, args, state, control, logs=None, **kwargs):

@@ -40,7 +40,7 @@ class Document(NamedTuple):
         return hashlib.sha256(told).hexdigest()
 
 
-def texts_at(settings: Settings) -> Iterator[Text]:
+def read_texts(settings: Settings) -> Iterator[Text]:
     """The documents of a file or a folder, in order of name. Raises InputError for one that cannot be read."""
     root = Path(settings.texts or "")
     try:
@@ -87,7 +87,7 @@ class Documents(NamedTuple):
     found: int
 
 
-def tokenized(settings: Settings, tokenizer: Any, vocabulary: int, begin: int | None) -> Documents:
+def tokenize_documents(settings: Settings, tokenizer: Any, vocabulary: int, begin: int | None) -> Documents:
     """The documents as tokens, without those that are shorter than the longest length.
 
     Args:
@@ -100,7 +100,7 @@ def tokenized(settings: Settings, tokenizer: Any, vocabulary: int, begin: int | 
         InputError: A text cannot be read; a token is none of the model's; no document is long enough.
     """
     longest, most, found, kept = max(settings.lengths), 0, 0, []
-    for name, text in islice(texts_at(settings), settings.documents):
+    for name, text in islice(read_texts(settings), settings.documents):
         found += 1
         numbers = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
         tokens = torch.tensor([*([] if begin is None else [begin]), *numbers], dtype=torch.long)

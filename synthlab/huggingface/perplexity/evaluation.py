@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from synthlab.errors import InputError
-from synthlab.huggingface.perplexity.documents import tokenized
-from synthlab.huggingface.perplexity.measurements import tasks_of
-from synthlab.huggingface.perplexity.models import Opened, identity_of, placed_bos
-from synthlab.huggingface.perplexity.progress import Clock, cost_lines
+from synthlab.huggingface.cache import Cache
+from synthlab.huggingface.perplexity.documents import tokenize_documents
+from synthlab.huggingface.perplexity.measurements import list_measurements
+from synthlab.huggingface.perplexity.models import Opened, fingerprint_model, place_bos
+from synthlab.huggingface.perplexity.progress import Clock, describe_cost
 from synthlab.huggingface.perplexity.scoring import Part, Scorer
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.perplexity.tables import Tables, tables
 from synthlab.output import tell
-from synthlab.storage.cache import Cache
 from synthlab.storage.files import Folder
 from synthlab.storage.files_base import reason_of
 
@@ -54,16 +54,16 @@ def evaluate(settings: Settings, opened: Opened) -> Evaluation:
         InputError: A text cannot be read, or none is long enough; a token is none of the model's; an answer is no
             number; or the folder of results cannot be written.
     """
-    bos = placed_bos(settings, opened)
+    bos = place_bos(settings, opened)
     begin = {place: opened.begin if place == bos else None for place in ("document", "window")}
-    documents = tokenized(settings, opened.tokenizer, opened.vocabulary, begin["document"])
-    model = identity_of(opened.model)
+    documents = tokenize_documents(settings, opened.tokenizer, opened.vocabulary, begin["document"])
+    model = fingerprint_model(opened.model)
     placed = bos if begin["window"] is None else f"{bos} {begin['window']}"
-    asked = [(task.identity(model, placed), task) for task in tasks_of(settings, documents.kept)]
+    asked = [(task.identity(model, placed), task) for task in list_measurements(settings, documents.kept)]
     once, parts = dict(asked), Cache(Folder(settings.folder), Part)  # documents that are equal have the same part
     done = {each: part for each, task in once.items() if (part := parts.read(each)) is not None and task.fits(part)}
     missing = {identity: task for identity, task in once.items() if identity not in done}
-    tell(*cost_lines(settings, documents, list(missing.values()), len(once)))
+    tell(*describe_cost(settings, documents, list(missing.values()), len(once)))
     scorer = Scorer(opened.model, settings.batch, begin["window"], f"model={opened.name}")
     with writing(settings), Clock(sum(task.cost(settings.batch)[0] for task in missing.values())) as clock:
         parts.make_writable()

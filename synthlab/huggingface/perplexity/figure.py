@@ -1,6 +1,6 @@
 """The figure of an evaluation: loss by position, and perplexity by length under each definition."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def _by_length(axes: "Axes", found: Tables) -> None:
         rows = found.perplexity[found.perplexity["measure"] == measure]
         if len(rows):
             bars = rows["perplexity_error"].fillna(0)
-            axes.errorbar(rows["length"], rows["perplexity"], bars, capsize=2, **_look(style))
+            axes.errorbar(rows["length"], rows["perplexity"], bars, capsize=2, **style.line_options())
     lengths = sorted(found.perplexity["length"].unique())
     axes.set_xscale("log")
     axes.set_xticks(lengths, [f"{length:,}" for length in lengths])
@@ -57,8 +57,8 @@ def _by_length(axes: "Axes", found: Tables) -> None:
 def _by_position(axes: "Axes", found: Tables) -> None:
     lengths = sorted(found.positions["length"].unique())
     for length, (colour, line, marker) in zip(lengths, OTHERS, strict=False):
-        rows = binned(found.positions[found.positions["length"] == length])
-        axes.plot(rows["context"], rows["loss"], **_look(Style(f"$L$ = {length:,}", colour, line, marker)))
+        rows = average_bins(found.positions[found.positions["length"] == length])
+        axes.plot(rows["context"], rows["loss"], **Style(f"$L$ = {length:,}", colour, line, marker).line_options())
     axes.set_xscale("log")
     axes.set(xlabel="context, tokens", ylabel="loss, nats a token")
     _place_legend(axes)
@@ -70,19 +70,8 @@ def _place_legend(axes: "Axes") -> None:
     axes.legend(fontsize="small", handlelength=3.2, **where)
 
 
-def binned(rows: pd.DataFrame) -> pd.DataFrame:
+def average_bins(rows: pd.DataFrame) -> pd.DataFrame:
     """Losses by position as means over neighbouring contexts, at most ``BINS``; each stands at its mean context."""
     contexts = rows["context"].to_numpy()
     edges = np.unique(np.geomspace(1, contexts[-1] + 1, BINS + 1).round())
     return rows.groupby(np.searchsorted(edges, contexts, side="right"))[["context", "loss"]].mean()
-
-
-def _look(style: Style) -> dict[str, Any]:
-    return {
-        "label": style.label,
-        "color": style.colour,
-        "linestyle": style.line,
-        "marker": style.marker,
-        "markersize": 4,
-        "lw": 1.4,
-    }

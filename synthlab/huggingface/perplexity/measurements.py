@@ -21,7 +21,7 @@ from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span, batches
 VERSION = 1  # raised when a part of the same document, model and settings gets other numbers
 
 
-class Task(NamedTuple):
+class Measurement(NamedTuple):
     """A part that is asked for."""
 
     document: Document
@@ -63,12 +63,12 @@ class Task(NamedTuple):
         return loss_part(scorer, self.document, windows, self.measure == "disjoint", tick)
 
 
-def tasks_of(settings: Settings, documents: Iterable[Document]) -> list[Task]:
+def list_measurements(settings: Settings, documents: Iterable[Document]) -> list[Measurement]:
     """All parts, the longest windows first: what does not fit into memory ends the command early."""
     lengths = sorted(set(settings.lengths), reverse=True)
     measures = dict.fromkeys(settings.measures)
     return [
-        Task(document, measure, settings.span(length), settings.seed)
+        Measurement(document, measure, settings.span(length), settings.seed)
         for length in lengths
         for document in documents
         for measure in measures

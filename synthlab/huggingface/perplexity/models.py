@@ -3,9 +3,6 @@ extra ``lm``. Nothing that a folder holds is run."""
 
 import hashlib
 import json
-import logging
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +11,7 @@ from torch import Tensor, nn
 
 from synthlab.errors import InputError, lacks
 from synthlab.huggingface.bridge import to_huggingface
+from synthlab.huggingface.isolation import quiet
 from synthlab.huggingface.loading import causal_model, refusing
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.tokenizer import byte_tokenizer
@@ -25,7 +23,6 @@ from synthlab.training.devices import find_device
 
 try:
     from transformers import AutoTokenizer  # pyright: ignore[reportMissingImports]
-    from transformers.utils import logging as reports  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(lacks("synthlab.huggingface.perplexity.models", "transformers", "lm")) from error
 
@@ -48,9 +45,15 @@ class Opened(NamedTuple):
 def open_model(settings: Settings) -> Opened:
     """The model and the tokenizer that the settings name. Raises InputError where there are none, or they disagree."""
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
-    with _quietly():
-        run = _run(settings)
-        model = _pretrained(settings.model, dtype) if run is None else cast(nn.Module, to_huggingface(run)).to(dtype)
+    run = _run(settings)
+    if run is None:
+        _check_place(settings.model)
+    with quiet():
+        model = (
+            causal_model("model", settings.model, dtype=dtype)
+            if run is None
+            else cast(nn.Module, to_huggingface(run)).to(dtype)
+        )
         tokenizer = _tokenizer(settings, run)
     vocabulary = int(cast(Any, model).get_input_embeddings().weight.shape[0]) if run is None else run.limits()[0]
     if tokenizer.vocab_size > vocabulary:
@@ -66,12 +69,12 @@ def open_model(settings: Settings) -> Opened:
     return Opened(model, tokenizer, settings.model, vocabulary, begin, begin is not None and alone[:1] == [begin])
 
 
-def placed_bos(settings: Settings, opened: Opened) -> str:
+def place_bos(settings: Settings, opened: Opened) -> str:
     """Where the beginning-of-text token goes: where it is asked for, else where the tokenizer puts it by itself."""
     return settings.bos or ("document" if opened.begins_by_itself else "none")
 
 
-def identity_of(model: nn.Module) -> str:
+def fingerprint_model(model: nn.Module) -> str:
     """A checksum of a model's config and of all its numbers."""
     told = cast(Any, model).config.to_dict()
     known = {key: value for key, value in told.items() if key not in ("_name_or_path", "transformers_version")}
@@ -82,7 +85,7 @@ def identity_of(model: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def tokenizer_identity(tokenizer: Any) -> str:
+def fingerprint_tokenizer(tokenizer: Any) -> str:
     """A checksum of how a tokenizer cuts texts."""
     inner = getattr(tokenizer, "backend_tokenizer", None)
     told = json.dumps(sorted(tokenizer.get_vocab().items())) if inner is None else inner.to_str()
@@ -109,13 +112,12 @@ def _run(settings: Settings) -> TrainedLanguage | None:
     return cast(TrainedLanguage, record.model())
 
 
-def _pretrained(name: str, dtype: torch.dtype) -> nn.Module:
-    """A causal model of Transformers. Raises InputError where there is none, or its weights are not all there."""
+def _check_place(name: str) -> None:
+    """Refuse a name that is neither a folder nor one that the hub may have; say so where the hub is asked."""
     if not Path(name).exists():
         if not _may_be_on_the_hub(name):
             raise InputError(f"model={name}: there is no such folder; {GIVE}")
         tell(f"model={name}: is no folder here; asking the hub")
-    return causal_model("model", name, dtype=dtype)
 
 
 def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
@@ -133,24 +135,3 @@ def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
 
 def _may_be_on_the_hub(name: str) -> bool:
     return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
-
-
-@contextmanager
-def _quietly() -> Generator[None]:
-    """Keep back what Transformers and the hub's client report: what matters of it is raised."""
-    hub, before, shown = (
-        logging.getLogger("huggingface_hub"),
-        reports.get_verbosity(),
-        reports.is_progress_bar_enabled(),
-    )
-    level = hub.level
-    hub.setLevel(logging.ERROR)
-    reports.set_verbosity_error()
-    reports.disable_progress_bar()
-    try:
-        yield
-    finally:
-        hub.setLevel(level)
-        reports.set_verbosity(before)
-        if shown:
-            reports.enable_progress_bar()

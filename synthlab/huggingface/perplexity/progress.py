@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from synthlab.huggingface.perplexity.documents import Documents
-from synthlab.huggingface.perplexity.measurements import Task
+from synthlab.huggingface.perplexity.measurements import Measurement
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.output import tell
 
 LOG = 30.0  # seconds between two lines where standard error is no terminal
 
 
-def cost_lines(settings: Settings, documents: Documents, missing: Sequence[Task], asked: int) -> list[str]:
+def describe_cost(settings: Settings, documents: Documents, missing: Sequence[Measurement], asked: int) -> list[str]:
     """What is read, what is recorded and what is left to compute."""
     kept, longest = len(documents.kept), max(settings.lengths)
     short = documents.found - kept
@@ -50,13 +50,13 @@ class Clock:
         self.bar.update(tokens)
         left = (now - self.began) * (self.total / self.done - 1)
         if first and left >= 1:
-            tell(f"time: about {in_words(left)}, by the first batch")
+            tell(f"time: about {format_seconds(left)}, by the first batch")
         if self.bar.disable and now - self.told > LOG:
             self.told = now
-            tell(f"{self.done / self.total:.0%} of {self.total:,} tokens, about {in_words(left)} to go")
+            tell(f"{self.done / self.total:.0%} of {self.total:,} tokens, about {format_seconds(left)} to go")
 
 
-def in_words(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """A time as ``2 h 05 min``, ``3 min`` or ``20 s``."""
     minutes = round(seconds / 60)
     if seconds < 100:

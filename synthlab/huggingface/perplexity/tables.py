@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from synthlab.huggingface.perplexity.measurements import Task
+from synthlab.huggingface.perplexity.measurements import Measurement
 from synthlab.huggingface.perplexity.scoring import DISTANCES, Part
 from synthlab.huggingface.perplexity.settings import MEASURES
 from synthlab.huggingface.perplexity.windows import DEFINITIONS
 
-Done = Sequence[tuple[Task, Part]]
+Done = Sequence[tuple[Measurement, Part]]
 
 
 class Tables(NamedTuple):
@@ -52,7 +52,7 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 def tables(done: Done) -> Tables:
     """All tables of the parts of an evaluation."""
-    groups: dict[tuple[str, int], list[tuple[Task, Part]]] = {}
+    groups: dict[tuple[str, int], list[tuple[Measurement, Part]]] = {}
     for task, part in done:
         groups.setdefault((task.measure, task.span.length), []).append((task, part))
     order = sorted(groups, key=lambda key: (MEASURES.index(key[0]), key[1]))
@@ -105,7 +105,7 @@ def _distances_row(length: int, group: Done) -> dict[str, object]:
     return row | {"documents": len(group), "texts": int(counts.sum())}
 
 
-def _document_row(task: Task, part: Part) -> dict[str, object]:
+def _document_row(task: Measurement, part: Part) -> dict[str, object]:
     means = {name: value / part.count for name, value in part.sums.items()}
     return {
         "document": task.document.name,
@@ -116,7 +116,7 @@ def _document_row(task: Task, part: Part) -> dict[str, object]:
     }
 
 
-def printed(found: Tables) -> list[str]:
+def format_tables(found: Tables) -> list[str]:
     """One table for people: a row for each length, a column for each measure, with the standard errors."""
     rows: dict[int, dict[str, str]] = {}
     for row in found.perplexity.to_dict("records"):

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synthlab.errors import InputError
-from synthlab.huggingface.benchmarks import wording
+from synthlab.huggingface.benchmarks import words
 from synthlab.huggingface.benchmarks.draws import Draws
-from synthlab.huggingface.benchmarks.sample import Draft, Sample, fitted
-from synthlab.huggingface.benchmarks.synthetic import MADE, WITHOUT_DEPTH, samples, share
+from synthlab.huggingface.benchmarks.sample import Draft, Sample, fit_to_length
+from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC, WITHOUT_DEPTH, samples, share
 
 
 def subwords(text: str) -> list[str]:
@@ -48,7 +48,7 @@ def solved(task: str, prompt: str) -> set[str]:
 
 
 @pytest.mark.parametrize("encode", ENCODERS.values(), ids=ENCODERS)
-@pytest.mark.parametrize("task", MADE)
+@pytest.mark.parametrize("task", SYNTHETIC)
 @settings(max_examples=6, deadline=None)
 @given(length=st.integers(180, 1500), seed=st.integers(0, 10**6))
 def test_the_answer_follows_from_the_text_and_the_length_is_kept(task, encode, length, seed):
@@ -63,7 +63,7 @@ def test_the_answer_follows_from_the_text_and_the_length_is_kept(task, encode, l
     assert list(tokens[:first]) == list(encode(sample.prompt))
 
 
-@pytest.mark.parametrize("task", [task for task in MADE if task not in WITHOUT_DEPTH])
+@pytest.mark.parametrize("task", [task for task in SYNTHETIC if task not in WITHOUT_DEPTH])
 def test_the_asked_fact_is_at_the_depth(task):
     for depth in (0.0, 0.25, 0.5, 1.0):
         for sample in samples(task, 2000, 5, str.encode, 3, depth):
@@ -88,7 +88,7 @@ def test_depths_are_uniform_unless_given():
 )
 def test_a_sample_of_few_tokens_by_hand(length, prompt, tokens):
     units = iter([(None, "aa"), (None, "bb"), (None, "cc")])
-    sample = fitted(Draft([(0.5, "B.")], units, "?", ("yes", "no"), 0.5), length, str.encode, "it")
+    sample = fit_to_length(Draft([(0.5, "B.")], units, "?", ("yes", "no"), 0.5), length, str.encode, "it")
     assert (sample.prompt, sample.target) == (prompt, " yes, no")
     assert (sample.tokens, sample.room) == (tokens, 8)
 
@@ -96,7 +96,7 @@ def test_a_sample_of_few_tokens_by_hand(length, prompt, tokens):
 def test_fillers_take_what_no_unit_fits_the_longest_first():
     fillers = ((1.0, "xxx"), (1.0, "y"))
     draft = Draft([], iter([(0.0, "long " * 9)] * 9), "?", ("z",), 0, fillers=fillers)
-    assert fitted(draft, 14, str.encode, "it").prompt == "xxx xxx y\n?"
+    assert fit_to_length(draft, 14, str.encode, "it").prompt == "xxx xxx y\n?"
 
 
 def test_samples_are_the_same_for_any_count_and_differ_between_seeds():
@@ -124,16 +124,17 @@ def test_what_cannot_be_had_ends_with_one_line(arguments, line):
 
 
 def test_a_list_of_words_that_runs_out_ends_with_one_line():
+    draft = Draft([], iter([(None, "a"), (None, "b")]), "?", ("c",), 0)
     with pytest.raises(InputError, match="length=50: must be less; it has no longer text than 3 tokens"):
-        fitted(Draft([], iter([(None, "a"), (None, "b")]), "?", ("c",), 0), 50, lambda text: text.split(" "), "it")
+        fit_to_length(draft, 50, lambda text: text.split(" "), "it")
 
 
 def test_words_of_tasks_are_no_words_of_the_background():
-    spoken = " ".join([*wording.SORTS, *wording.THINGS, *wording.VERBS, *wording.PLACES, *wording.SHORT]).lower()
+    spoken = " ".join([*words.SORTS, *words.THINGS, *words.VERBS, *words.PLACES, *words.SHORT]).lower()
     spoken += " the code of is one codes are let be equal to in words most common frequent "
-    own = {*wording.NAMES, *wording.LONGER, *map(str.lower, (*wording.PERSONS, *wording.ROOMS))}
+    own = {*words.NAMES, *words.LONGER, *map(str.lower, (*words.PERSONS, *words.ROOMS))}
     assert not own & set(re.findall(r"\w+", spoken))
-    drawn = [name for name, _ in zip(wording.names(Draws(0, "x")), range(5000), strict=False)]
+    drawn = [name for name, _ in zip(words.names(Draws(0, "x")), range(5000), strict=False)]
     assert len(set(drawn)) == len(drawn)
 
 

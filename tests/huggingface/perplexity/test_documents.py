@@ -5,7 +5,7 @@ import json
 import pytest
 
 from synthlab.errors import InputError
-from synthlab.huggingface.perplexity.documents import texts_at, tokenized
+from synthlab.huggingface.perplexity.documents import read_texts, tokenize_documents
 from synthlab.huggingface.perplexity.settings import Settings
 
 
@@ -33,23 +33,23 @@ def folder(tmp_path):
 
 
 def test_files_and_lines_are_documents_in_order_of_name(folder):
-    names = [text.name for text in texts_at(settings(folder))]
+    names = [text.name for text in read_texts(settings(folder))]
     assert names == ["a.jsonl:1", "a.jsonl:2", "b.txt", "deep/c.md"]
-    assert [text.name for text in texts_at(settings(folder / "b.txt"))] == ["b.txt"]
+    assert [text.name for text in read_texts(settings(folder / "b.txt"))] == ["b.txt"]
 
 
 def test_short_documents_are_counted_and_long_ones_cut(folder):
-    documents = tokenized(settings(folder, tokens=5), Letters(), 256, begin=7)
+    documents = tokenize_documents(settings(folder, tokens=5), Letters(), 256, begin=7)
     assert (documents.found, len(documents.kept)) == (4, 3)
     assert documents.kept[2].tokens.tolist() == [7, *b"seco"]
     assert documents.kept[2].bytes_per_token == 1
-    assert tokenized(settings(folder, documents=1), Letters(), 256, None).found == 1
+    assert tokenize_documents(settings(folder, documents=1), Letters(), 256, None).found == 1
 
 
 def test_documents_are_told_apart_by_what_they_hold(folder):
-    first = tokenized(settings(folder), Letters(), 256, None).kept
+    first = tokenize_documents(settings(folder), Letters(), 256, None).kept
     (folder / "b.txt").write_text("second e ")
-    after = tokenized(settings(folder), Letters(), 256, None).kept
+    after = tokenize_documents(settings(folder), Letters(), 256, None).kept
     assert [one.digest == other.digest for one, other in zip(first, after, strict=True)] == [True, True, False]
 
 
@@ -68,13 +68,13 @@ def test_bad_texts_are_refused_in_one_line(tmp_path, name, content, line):
     if name:
         path.write_bytes(content)
     with pytest.raises(InputError) as error:
-        tokenized(settings(path), Letters(), 128, None)
+        tokenize_documents(settings(path), Letters(), 128, None)
     assert error.value.lines == (line.format(path),)
 
 
 def test_a_folder_without_texts_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"has no file that ends in \.txt, \.md, \.jsonl"):
-        list(texts_at(settings(tmp_path)))
+        list(read_texts(settings(tmp_path)))
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 from support.causal import documents
-from synthlab.huggingface.perplexity.figure import binned, draw
-from synthlab.huggingface.perplexity.measurements import Task
-from synthlab.huggingface.perplexity.progress import in_words
+from synthlab.huggingface.perplexity.figure import average_bins, draw
+from synthlab.huggingface.perplexity.measurements import Measurement
+from synthlab.huggingface.perplexity.progress import format_seconds
 from synthlab.huggingface.perplexity.scoring import DISTANCES, Part
-from synthlab.huggingface.perplexity.tables import printed, ratio, tables
+from synthlab.huggingface.perplexity.tables import format_tables, ratio, tables
 from synthlab.huggingface.perplexity.windows import Span
 
 
@@ -34,12 +34,12 @@ def found(*sizes: int):
             losses = {"count": count, "sums": {"loss": float(number * count)}}
             done += [
                 (
-                    Task(document, "disjoint", Span(length, 8, 2), 0),
+                    Measurement(document, "disjoint", Span(length, 8, 2), 0),
                     Part(**losses, contexts=[number * windows] * (length - 1)),
                 ),
-                (Task(document, "strided", Span(length, 8, 2), 0), Part(**losses)),
+                (Measurement(document, "strided", Span(length, 8, 2), 0), Part(**losses)),
                 (
-                    Task(document, "misalignment", Span(length, 8, 2), 0),
+                    Measurement(document, "misalignment", Span(length, 8, 2), 0),
                     Part(count=2, sums=dict.fromkeys(DISTANCES, 3.0)),
                 ),
             ]
@@ -63,11 +63,11 @@ def test_tables_by_hand():
 
 
 def test_what_people_read():
-    lines = printed(found(8, 16))
+    lines = format_tables(found(8, 16))
     assert lines[0].split() == ["length", "disjoint", "strided", "misalignment", "excess"]
     assert [line.split()[0] for line in lines[1:]] == ["4", "8"]
     assert "±" in lines[1]
-    assert "±" not in "".join(printed(found(16)))  # one document has no standard error
+    assert "±" not in "".join(format_tables(found(16)))  # one document has no standard error
 
 
 def test_the_figure_shows_each_measure_and_each_length():
@@ -79,11 +79,11 @@ def test_the_figure_shows_each_measure_and_each_length():
 
 def test_bins_keep_the_mean_and_short_lines_whole():
     rows = pd.DataFrame({"context": range(1, 512), "loss": np.linspace(3, 2, 511)})
-    assert len(binned(rows)) <= 24
-    assert list(binned(rows)["loss"]) == sorted(binned(rows)["loss"], reverse=True)
-    assert list(binned(rows[:3])["context"]) == [1, 2, 3]
+    assert len(average_bins(rows)) <= 24
+    assert list(average_bins(rows)["loss"]) == sorted(average_bins(rows)["loss"], reverse=True)
+    assert list(average_bins(rows[:3])["context"]) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(20, "20 s"), (180, "3 min"), (7500, "2 h 05 min")])
 def test_times_in_words(seconds, text):
-    assert in_words(seconds) == text
+    assert format_seconds(seconds) == text

@@ -38,7 +38,7 @@ def test_scores_have_a_folder_for_each_setting(evaluate, tmp_path, monkeypatch):
     calls = []
 
     @contextmanager
-    def scored(model, tokenizer, tasks, kept, **others):
+    def scored(model, tokenizer, tasks, cache, **others):
         calls.append((tasks, others))
         yield lambda: pd.DataFrame({"task": tasks, "value": [0.5]})
 
@@ -55,13 +55,13 @@ def test_scores_have_a_folder_for_each_setting(evaluate, tmp_path, monkeypatch):
 
 
 def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path, monkeypatch):
-    from synthlab.huggingface.benchmarks import named
+    from synthlab.huggingface.benchmarks import published
 
     words = ["tasks=[needle,facts]", "lengths=[128,180]", "task_samples=2"]
     whole = evaluate(*words, f"results={tmp_path / 'whole'}")
     assert whole.status == 0, whole.err
     assert "tasks: 4, of 8 samples\n" in whole.err
-    run, done = named.run, []
+    run, done = published.run, []
 
     def interrupted(setting, task):
         if len(done) == 3:
@@ -70,7 +70,7 @@ def test_an_interrupted_call_goes_on_with_the_tasks_that_lack(evaluate, tmp_path
         return run(setting, task)
 
     with monkeypatch.context() as patched:
-        patched.setattr(named, "run", interrupted)
+        patched.setattr(published, "run", interrupted)
         stopped = evaluate(*words)
     assert stopped.status == 130
     assert not tables(tmp_path)

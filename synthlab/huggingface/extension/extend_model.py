@@ -9,27 +9,28 @@ import torch
 
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
-from synthlab.huggingface.extension.losses import Losses, losses
+from synthlab.huggingface.extension.losses import Losses, measure_losses
 from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.models import (
     MODEL,
     SETTINGS,
-    config_of,
-    extended,
+    extend_frequencies,
+    load_config,
+    load_tokenizer,
+    read_settings,
     save,
-    settings_in,
-    tokenizer_of,
     trained_length,
     with_adapters,
 )
 from synthlab.huggingface.extension.settings import BOOKKEEPING, Settings
-from synthlab.huggingface.extension.texts import Windows, parted, tokens_of
-from synthlab.huggingface.extension.training import Plan, arguments_of, train
+from synthlab.huggingface.extension.texts import Windows, read_tokens, split_tokens
+from synthlab.huggingface.extension.training import Plan, make_arguments, train
 from synthlab.huggingface.sparse_attention import sparse_in_training
 from synthlab.output import say
 from synthlab.positions.samplers import SAMPLERS
 from synthlab.storage.bounds import parse_json
 from synthlab.storage.files import Folder, write_whole
+from synthlab.training.devices import find_device
 
 LOSSES = "losses.json"
 
@@ -44,33 +45,30 @@ def extend(settings: Settings) -> None:
 
         ADAPTERS.arguments(settings.adapters)
     METHODS.arguments(settings.method)
-    config, tokenizer = config_of(settings), tokenizer_of(settings)
+    config, tokenizer = load_config(settings), load_tokenizer(settings)
     _check_rank(settings, config.hidden_size)
     trained = trained_length(settings, config)
-    plan, arguments = _planned(settings, trained, config.num_attention_heads), arguments_of(settings, device)
-    learnt, tested = parted(tokens_of(settings.texts, tokenizer), settings.evaluation.held_out)
+    plan, arguments = _plan_windows(settings, trained, config.num_attention_heads), make_arguments(settings, device)
+    learnt, tested = split_tokens(read_tokens(settings.texts, tokenizer), settings.evaluation.held_out)
     rows = Windows(learnt, plan.row, "training")
     texts = Windows(tested, settings.factor * trained, "tests").rows[: settings.evaluation.texts]
 
-    model = with_adapters(extended(settings).to(device), settings)
+    model = with_adapters(extend_frequencies(settings).to(device), settings)
     _write(output / SETTINGS, settings.model_dump())
     dtype = getattr(torch, settings.dtype)
-    before = _known(output) or losses(model, texts, trained, dtype)
+    before = _read_losses(output) or measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before})
     say(f"loss of {trained} tokens before: {before}")
     if settings.pattern["name"] != "full":
         sparse_in_training(model, **settings.pattern)
     train(model, rows, plan, settings, arguments)
-    after = losses(model, texts, trained, dtype)
+    after = measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before, "after": after})
     say(f"loss of {trained} tokens after: {after}", f"written: {save(model, tokenizer, settings)}")
 
 
 def _device(settings: Settings) -> str:
-    found = torch.cuda.is_available()
-    device = settings.device if settings.device != "auto" else "cuda" if found else "cpu"
-    if device == "cuda" and not found:
-        raise InputError("device=cuda: there is none; choose cpu")
+    device = find_device(settings.device)
     if device == "cpu" and settings.dtype == "float16":
         raise InputError("dtype=float16: needs a GPU; choose bfloat16 or float32")
     return device
@@ -92,7 +90,7 @@ def _check_output(settings: Settings, output: Path) -> None:
         raise InputError(f"output={output}: holds a finished extension; give another folder")
     if not output.exists() or not any(output.iterdir()):
         return
-    begun = settings_in(output)
+    begun = read_settings(output)
     if begun is None or not settings.resume:
         line = "is not empty; give a new folder" if begun is None else "is begun; give resume=true or a new folder"
         raise InputError(f"output={output}: {line}")
@@ -108,7 +106,7 @@ def _check_rank(settings: Settings, width: int) -> None:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
 
 
-def _planned(settings: Settings, trained: int, heads: int) -> Plan:
+def _plan_windows(settings: Settings, trained: int, heads: int) -> Plan:
     """What depends on the length of the model's context and its heads. Raises InputError for what does not fit it."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
@@ -126,7 +124,7 @@ def _planned(settings: Settings, trained: int, heads: int) -> Plan:
     return plan
 
 
-def _known(output: Path) -> Losses | None:
+def _read_losses(output: Path) -> Losses | None:
     """The losses before the training, of an extension that is gone on with."""
     try:
         return Losses(**parse_json(Folder(output).read(LOSSES))["before"])

@@ -6,8 +6,8 @@ import pytest
 
 from synthlab.huggingface.benchmarks.score_cache import Scored
 from synthlab.huggingface.benchmarks.scores import COLUMNS
+from synthlab.huggingface.cache import Cache
 from synthlab.huggingface.perplexity.scoring import Part
-from synthlab.storage.cache import Cache
 from synthlab.storage.files import Folder
 
 ROW = dict.fromkeys(COLUMNS, "x") | {COLUMNS[-1]: math.nan, COLUMNS[-2]: 0.1, COLUMNS[-3]: 3}
