@@ -10,12 +10,11 @@ from jaxtyping import install_import_hook
 
 ROOT = Path(__file__).parents[1]
 # The modules whose signatures state shapes. The types in all others are checked without running them, by make lint.
-SHAPED_PAPERS = ("context_extension", "long_short_alignment", "sequences")
+SHAPED_PAPERS = ("long_short_alignment", "sequences")
 SHAPED = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for package in (
         "synthlab",
-        "experiments/context_extension",
         "experiments/long_short_alignment",
         "experiments/sequences",
     )
@@ -64,7 +63,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from classroom.__main__ import main as classroom_main
         from classroom.lessons.walkthrough import main as walkthrough_main
         from experiments.__main__ import main as experiments_main
-        from experiments.context_extension.__main__ import main as extension_main
         from experiments.output_alignment.__main__ import main as figures_main
         from synthlab.__main__ import main as synthlab_main
         from synthlab.collect import main as collect_main
@@ -79,7 +77,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
                 "synthlab": synthlab_main,
                 "experiments": experiments_main,
                 "theory": theory_main,
-                "context_extension": extension_main,
                 "figures": figures_main,
                 "walkthrough": walkthrough_main,
                 "collect": collect_main,

@@ -16,7 +16,7 @@ FUNCTIONS = [
     "synthlab.collect:collect",
     "synthlab.alignment.misalignment:misalignment",
     "synthlab.alignment.regularizer:aligned_loss",
-    "synthlab.benchmarks.made:samples",
+    "synthlab.huggingface.benchmarks.synthetic:samples",
     "theory:optimum",
     "theory:paper_optimum",
 ]
@@ -48,11 +48,11 @@ METHODS = [
 ]
 # Not part of what ``synthlab`` exports, but with examples.
 OTHERS = [
-    "synthlab.benchmarks.draws:Draws",
-    "synthlab.finetuning.huggingface_lora:with_lora",
-    "synthlab.models.encodings.huggingface_clex:with_clex",
-    "synthlab.positions.huggingface:PositionCollator",
-    "synthlab.benchmarks.made:share",
+    "synthlab.huggingface.benchmarks.draws:Draws",
+    "synthlab.huggingface.lora:with_lora",
+    "synthlab.huggingface.clex:with_clex",
+    "synthlab.huggingface.collator:PositionCollator",
+    "synthlab.huggingface.benchmarks.synthetic:share",
     "synthlab.models.encodings.clex:CLEX",
     "synthlab.models.encodings.length_rope:DynamicNTK",
 ]

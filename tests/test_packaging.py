@@ -78,12 +78,13 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "study"])
+@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "study", "evaluate", "extend"])
 def test_an_installed_wheel_has_the_commands_of_all_packages(installed, tmp_path, command):
     run = python(installed, "synthlab", command, "--help", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
 
 
+WING = ("transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "datasets", "lm_eval", "huggingface_hub")
 EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo", "pyarrow": "parquet"}
 
 
@@ -99,12 +100,28 @@ def test_what_only_an_extra_brings_is_no_requirement_of_the_core():
 
 
 @pytest.mark.slow
-def test_without_the_extras_a_run_is_trained_and_collected(installed, tmp_path):
-    quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4", "test_length=3"]
-    run = python(installed, "synthlab", "task=sum", *quick, cwd=tmp_path, without=("latex2mathml", "bokeh", "pyarrow"))
-    assert run.returncode == 0, run.stderr
-    collected = python(installed, "synthlab", "collect", "--out", "x.csv", cwd=tmp_path, without=tuple(EXTRA_OF))
-    assert (collected.returncode, collected.stdout) == (0, "1 runs: x.csv\n"), collected.stderr
+def test_without_the_extras_runs_of_all_families_are_trained_and_collected(installed, tmp_path):
+    without = (*WING, *EXTRA_OF, "PIL")
+    quick = ["protocol.steps=2", "protocol.batch=2", "evaluation.sequences=4"]
+    for task in ("sum", "copy", "text"):
+        run = python(installed, "synthlab", f"task={task}", *quick, cwd=tmp_path, without=without)
+        assert run.returncode == 0, run.stderr
+    collected = python(installed, "synthlab", "collect", "--out", "x.csv", cwd=tmp_path, without=without)
+    assert (collected.returncode, collected.stdout) == (0, "3 runs: x.csv\n"), collected.stderr
+
+
+# torch loads SymPy and Matplotlib loads Pillow when they need them; a run without a picture asks for neither.
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["import synthlab", "runpy.run_module('synthlab', run_name='__main__')"])
+def test_a_run_imports_neither_transformers_nor_pillow_nor_sympy(tmp_path, what):
+    code = (
+        "import atexit, runpy, sys\n"
+        f"atexit.register(lambda: print([name for name in {(*WING, 'PIL', 'sympy')!r} if name in sys.modules]))\n"
+        f"{what}"
+    )
+    words = ["task=length", "protocol.steps=1", f"results={tmp_path}", "workers=1"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.slow

@@ -42,6 +42,17 @@ class Style(NamedTuple):
     line: str | tuple
     marker: str
 
+    def line_options(self) -> dict[str, Any]:
+        """Return what ``Axes.plot`` takes."""
+        return {
+            "label": self.label,
+            "color": self.colour,
+            "linestyle": self.line,
+            "marker": self.marker,
+            "markersize": 4,
+            "lw": 1.4,
+        }
+
 
 DOTS, DASHES, DASHDOT, LONG = (0, (1, 1.2)), (0, (4, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2))
 STYLES = {
@@ -135,16 +146,10 @@ def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1
     for name, style in style_of(names).items():
         rows = drawn[drawn["series"] == name]
         axes.fill_between(rows[x], rows["low"], rows["high"], color=style.colour, alpha=0.15, lw=0)
-        axes.plot(
-            *(rows[x], rows["median"]),
-            label=style.label,
-            color=style.colour,
-            linestyle=style.line,
-            marker=style.marker if every else None,
-            markevery=_markers(names.index(name), len(names), every),
-            markersize=4,
-            lw=1.4,
-        )
+        options: dict[str, Any] = style.line_options() | {"markevery": _markers(names.index(name), len(names), every)}
+        if not every:
+            options["marker"] = None
+        axes.plot(rows[x], rows["median"], **options)
     if scale == "log":
         _scale(axes, drawn)
     axes.legend(fontsize="small", handlelength=3.2, framealpha=0.85)

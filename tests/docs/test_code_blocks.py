@@ -34,7 +34,7 @@ from synthlab.config.base import resolve
 from synthlab.config.complaints import input_errors
 from synthlab.config.composition import as_overrides, compose, quoted
 from synthlab.config.families import conf_dir
-from synthlab.perplexity.settings import Settings
+from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.studies.costs import runs_of
 from synthlab.studies.overrides import Overrides
 from synthlab.sweeps.grids import grid
@@ -50,7 +50,7 @@ HYDRA = {
     "theory": "theory",
     "demo": "classroom",
     "walkthrough": "walkthrough",
-    "extension": "context_extension",
+    "extend": "extend",
     "evaluate": "evaluate",
 }
 TABLES = ("collect", "compare")
@@ -59,7 +59,6 @@ MODULES = {
     "synthlab": "run",
     "experiments": "study",
     "theory": "theory",
-    "experiments.context_extension": "extension",
     "classroom": "demo",
     "classroom.lessons.walkthrough": "walkthrough",
 }

@@ -151,7 +151,7 @@ def bigram(tokens: torch.Tensor) -> torch.Tensor:
 def harness(_: Any) -> dict[str, Any]:
     pytest.importorskip("lm_eval")
     from support.tiny_llama import llama
-    from synthlab.language.tokenizer import byte_tokenizer
+    from synthlab.huggingface.tokenizer import byte_tokenizer
 
     given = {"data": None, "limit": 1, "samples": 1, "seed": 0, "depths": (), "max_length": None, "batch_size": 1}
     return {"model": llama(), "tokenizer": byte_tokenizer(), "tasks": ["needle"], "lengths": [64], **given}
@@ -198,12 +198,12 @@ SOUND: dict[str, tuple[str | None, Callable[[Any], dict[str, Any]]]] = {
         None,
         lambda world: {"model": bigram, "tokens": world.texts, "length": 20, "alpha": 0.1},
     ),
-    "synthlab.benchmarks.made.samples": (
+    "synthlab.huggingface.benchmarks.synthetic.samples": (
         None,
         lambda _: {"task": "needle", "length": 64, "count": 2, "encode": str.encode},
     ),
-    "synthlab.benchmarks.harness.evaluate_tasks": (None, harness),
-    "synthlab.benchmarks.harness.prepared": (None, harness),
+    "synthlab.huggingface.benchmarks.harness.evaluate_tasks": (None, harness),
+    "synthlab.huggingface.benchmarks.harness.prepared": (None, harness),
     "theory.optimum": (None, lambda _: {"task": "length", "train_length": 5}),
     "theory.paper_optimum": (None, lambda _: {"task": "length", "train_length": 5}),
     "theory.Optimum.error": ("optimum", lambda _: {"test_length": 7}),
@@ -284,7 +284,7 @@ def called(world: SimpleNamespace, case: Case) -> None:
     method = case.name.rpartition(".")[2].replace("forward", "__call__")  # as users call modules
     function = getattr(getattr(world, owner), method) if owner else found(case.name)
     returned = function(**arguments(world) | {name: HOSTILE[kind]() for name, kind in case.hostile.items()})
-    if case.name == "synthlab.benchmarks.made.samples":
+    if case.name == "synthlab.huggingface.benchmarks.synthetic.samples":
         list(itertools.islice(returned, 2))
     elif case.name.endswith("_head") or case.name.endswith(".patch"):
         world.model.run_with_hooks(["0110", "1011"], [returned])

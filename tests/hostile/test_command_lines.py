@@ -39,7 +39,7 @@ BASE = {
     "collect": ["{folder}/results"],
     "compare": ["{folder}/results"],
     "evaluate": ["model={folder}/model", "texts={folder}/texts", "lengths=[8]", "tokens=64", "device=cpu"],
-    "context_extension": ["pretrained={folder}/model", "texts={folder}/texts", "output=out", "device=cpu"],
+    "extend": ["pretrained={folder}/model", "texts={folder}/texts", "output=out", "device=cpu"],
 }
 ODD = ["", " ", "null", "0", "-1", "1e300", "a,b", ",", "range(3)", "interval(0,1)", "glob(*)", "choice(1,2)", "${x}"]
 ODD += [

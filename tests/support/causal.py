@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from support.token_models import Everything, Suffixes, texts
-from synthlab.perplexity.documents import Document
+from synthlab.huggingface.perplexity.documents import Document
 
 
 class Causal(torch.nn.Module):

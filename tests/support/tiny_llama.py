@@ -20,7 +20,7 @@ def llama(vocabulary: int = 256, seed: int = 0, **config: Any) -> Any:
 
 def saved(folder: Path) -> Path:
     """Its folder, with the tokenizer of bytes."""
-    from synthlab.language.tokenizer import byte_tokenizer
+    from synthlab.huggingface.tokenizer import byte_tokenizer
 
     llama().save_pretrained(folder)
     byte_tokenizer().save_pretrained(folder)

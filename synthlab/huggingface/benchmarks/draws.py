@@ -1,0 +1,50 @@
+"""Random choices from one explicit generator."""
+
+import zlib
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+from synthlab.rng import seeded
+
+Item = TypeVar("Item")
+
+
+class Draws:
+    """Choices from a generator of its own.
+
+    Args:
+        seed: The seed of a set of samples.
+        name: What is drawn for. Choices for two names are independent.
+        index: Numbers that tell samples of one name apart, such as the length and the number of the sample.
+
+    Example:
+        >>> from synthlab.huggingface.benchmarks.draws import Draws
+        >>> draws = Draws(0, "needle", 256, 3)
+        >>> again = Draws(0, "needle", 256, 3)
+        >>> draws.some("abcdef", 3) == again.some("abcdef", 3)
+        True
+    """
+
+    def __init__(self, seed: int, name: str, *index: int):
+        # The key has two numbers or more, so no stream of synthlab.rng, whose keys have one, has the same.
+        key = (zlib.crc32(name.encode()), *index) if index else (zlib.crc32(name.encode()), 0)
+        self.generator = seeded(np.random.SeedSequence(entropy=seed, spawn_key=key))
+
+    def below(self, end: int) -> int:
+        """A whole number from 0 to ``end`` - 1."""
+        return int(torch.randint(end, (), generator=self.generator))
+
+    def between(self, low: float, high: float) -> float:
+        """A number from ``low`` to ``high``."""
+        return low + (high - low) * float(torch.rand((), generator=self.generator, dtype=torch.float64))
+
+    def one(self, items: Sequence[Item]) -> Item:
+        """One of ``items``."""
+        return items[self.below(len(items))]
+
+    def some(self, items: Sequence[Item], count: int) -> list[Item]:
+        """``count`` different ones of ``items``, in random order."""
+        return [items[place] for place in torch.randperm(len(items), generator=self.generator)[:count].tolist()]

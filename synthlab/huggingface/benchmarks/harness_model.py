@@ -1,0 +1,103 @@
+"""A model of Transformers, or of the lab in that form, for EleutherAI's harness. Needs the extra ``evaluate``."""
+
+import copy
+from typing import Any
+
+import torch
+
+from synthlab.errors import InputError, lacks
+
+try:
+    from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
+    from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
+except ImportError as error:
+    raise ImportError(lacks("synthlab.huggingface.benchmarks.harness_model", "lm_eval", "evaluate")) from error
+
+UNBOUNDED = 10**9  # tokens, for encodings without a longest text
+
+
+class HarnessModel(HFLM):
+    """The harness's own model class, with what it takes for granted and the lab's models lack: an end of text, a cache,
+    a bound of length. It counts the texts that lose their beginning because the model cannot take them whole.
+
+    Args:
+        model: A causal model of Transformers, or ``SynthlabForCausalLM``.
+        tokenizer: Its tokenizer, which is copied.
+        max_length: The longest text in tokens; what its config says unless given. A model of the lab takes any length,
+            unless its encoding has a table of positions.
+        batch_size: Texts at once. With more than one, shorter texts are padded.
+
+    Raises:
+        InputError: Tokenizer and model disagree, or the model's logits are no finite numbers.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, max_length: int | None = None, batch_size: int = 1):
+        if max_length is None and model.config.model_type == "synthlab":
+            max_length = int(min(UNBOUNDED, model.transformer.encoding.longest()))
+        _check(model, tokenizer)
+        super().__init__(pretrained=model, tokenizer=copy.deepcopy(tokenizer), max_length=max_length)
+        self.batch_size_per_gpu = batch_size
+        self.requests = self.cut = 0
+
+    @property
+    def eot_token_id(self) -> int:
+        own = self.tokenizer.eos_token_id
+        return self.tokenizer.pad_token_id if own is None else own
+
+    @property
+    def prefix_token_id(self) -> int:
+        """What stands before a text that has no context: a line break where there is no special token for it."""
+        given = [self.custom_prefix_token_id, self.tokenizer.bos_token_id, self.tokenizer.eos_token_id]
+        return next((token for token in given if token is not None), self._line_break())
+
+    def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
+        for request in requests:
+            context, options = request.args
+            self._count(len(self.tok_encode(context)) + options.get("max_gen_toks", self.max_gen_toks))
+        return super().generate_until(requests, disable_tqdm)
+
+    def _loglikelihood_tokens(self, requests: Any, *args: Any, **kwargs: Any) -> Any:
+        for _, context, continuation in requests:
+            self._count(len(context) + len(continuation) - 1)
+        return super()._loglikelihood_tokens(requests, *args, **kwargs)
+
+    def _model_generate(self, context: Any, max_length: int, stop: list[str], **options: Any) -> Any:
+        if not options.get("do_sample"):  # Transformers warns of a temperature without sampling
+            options = {key: value for key, value in options.items() if key not in ("temperature", "top_p", "top_k")}
+            options["do_sample"] = False
+        return self.model.generate(
+            input_ids=context,
+            max_length=max_length,
+            stopping_criteria=stop_sequences_criteria(self.tokenizer, stop, context.shape[1], context.shape[0]),
+            pad_token_id=self.tokenizer.pad_token_id,
+            use_cache=bool(getattr(self.config, "use_cache", True)),  # not where texts change as they grow
+            **options,
+        )
+
+    def _count(self, tokens: int) -> None:
+        self.requests += 1
+        self.cut += tokens > self.max_length
+
+    def _line_break(self) -> int:
+        return self.tokenizer.encode("\n", add_special_tokens=False)[-1]
+
+
+def _check(model: Any, tokenizer: Any) -> None:
+    """Refuses a tokenizer of other tokens than the model's, and a model that has no numbers to give."""
+    tokens = tokenizer("The end.", return_tensors="pt")["input_ids"]
+    size = model.get_input_embeddings().num_embeddings if _has_embeddings(model) else model.config.vocab_size
+    if not tokens.numel():
+        raise InputError("tokenizer: gives no tokens for a text; it must be that of the model")
+    if tokenizer.vocab_size > size:
+        raise InputError(f"tokenizer: has {tokenizer.vocab_size} tokens; must be that of the model, which has {size}")
+    with torch.no_grad():
+        logits = model(tokens.to(model.device)).logits
+    if not torch.isfinite(logits).all():
+        raise InputError("model: its logits are no finite numbers, so nothing can be measured")
+
+
+def _has_embeddings(model: Any) -> bool:
+    try:
+        return hasattr(model.get_input_embeddings(), "num_embeddings")
+    except (AttributeError, NotImplementedError):
+        return False

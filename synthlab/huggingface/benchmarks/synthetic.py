@@ -1,0 +1,101 @@
+"""The tasks that are made here, by name, and their samples."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence, Sized
+
+from synthlab.config.arguments import checked, in_short
+from synthlab.config.registry import shown
+from synthlab.errors import InputError
+from synthlab.huggingface.benchmarks.draws import Draws
+from synthlab.huggingface.benchmarks.sample import Draft, Encode, Sample, fit_to_length
+from synthlab.huggingface.benchmarks.synthetic_texts import (
+    common_words,
+    facts,
+    frequent_words,
+    needle,
+    needle_keys,
+    needle_values,
+    tracking,
+)
+
+SYNTHETIC: dict[str, Callable[[Draws, float], Draft]] = {
+    "needle": needle,
+    "needle_keys": needle_keys,
+    "needle_values": needle_values,
+    "tracking": tracking,
+    "common_words": common_words,
+    "frequent_words": frequent_words,
+    "facts": facts,
+}
+LONGEST = 10**7  # tokens of a text
+WITHOUT_DEPTH = ("common_words", "frequent_words")
+
+
+@checked
+def samples(
+    task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
+) -> Iterator[Sample]:
+    """Samples of a task, each of at most ``length`` tokens with its answers, and as long as whole sentences allow: a
+    further sentence of the shortest kind, or the next word, would be too much.
+
+    Sample i is the same whatever ``count`` is.
+
+    Args:
+        task: A name of ``SYNTHETIC``.
+        length: The number of tokens of a text, its question and the answers.
+        count: The number of samples.
+        encode: A text's tokens: ``lambda text: tokenizer(text)["input_ids"]`` for a tokenizer of Transformers,
+            ``synthlab.language.languages.text.Text.encode`` for bytes.
+        seed: The seed of the samples.
+        depth: Where the fact stands that is asked for, from 0, the beginning, to 1, the end. Uniform unless given.
+
+    Returns:
+        An iterator over the samples, which are made one by one.
+
+    Raises:
+        InputError: There is no such task or depth, or a text of the task cannot have this length.
+
+    Example:
+        >>> from synthlab.huggingface.benchmarks.synthetic import samples
+        >>> [sample] = samples("needle", 64, 1, str.encode, seed=1)
+        >>> print(sample.prompt)
+        The code of vafa is 41599. It rained.
+        The code of vafa is
+        >>> sample.target, sample.tokens, sample.room
+        (' 41599', 63, 6)
+    """
+    if not 1 <= length <= LONGEST:
+        raise InputError(f"length={in_short(length)}: must be from 1 to {LONGEST:,} tokens")
+    if seed < 0 or count < 0:
+        raise InputError(f"count={in_short(count)} seed={in_short(seed)}: must be 0 or more")
+    if task not in SYNTHETIC:
+        raise InputError(f"task={shown(task)}: must be one of {', '.join(SYNTHETIC)}")
+    if depth is not None and not 0 <= depth <= 1:
+        raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
+    if depth is not None and task in WITHOUT_DEPTH:
+        raise InputError(f"depth={depth:g}: must be left out; the answer of {task} is spread over the text")
+
+    def tokens(text: str) -> Sequence[int]:
+        encoded = encode(text)
+        if not isinstance(encoded, Sized):
+            raise InputError(f"encode: gives {in_short(encoded)} for a text; must give its tokens, a list")
+        return encoded
+
+    key = (length,) if depth is None else (length, math.floor(depth * 1e6))
+    for index in range(count):
+        draws = Draws(seed, task, *key, index)
+        yield fit_to_length(
+            SYNTHETIC[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task
+        )
+
+
+def share(answers: tuple[str, ...] | list[str], text: str) -> float:
+    """The share of the answers that a text has, as whole words.
+
+    Example:
+        >>> from synthlab.huggingface.benchmarks.synthetic import share
+        >>> share(("ab", "cd"), "ab, cde")
+        0.5
+    """
+    words = "".join(letter if letter.isalnum() else " " for letter in text).split()
+    return sum(answer in words for answer in answers) / len(answers)

@@ -1,0 +1,47 @@
+"""The words that texts are made of: invented names, numbers, and sentences of background."""
+
+from collections.abc import Iterator
+from itertools import product
+
+from synthlab.huggingface.benchmarks.draws import Draws
+
+PERSONS = ("Mary", "John", "Sandra", "Daniel", "Julie", "Fred", "Bill", "Emily")
+ROOMS = ("kitchen", "garden", "hallway", "office", "bathroom", "bedroom", "cellar", "attic")
+MOVES = ("went to", "moved to", "walked to", "ran to")
+
+# No word below is a person, a room or an invented name.
+SORTS = ("old", "grey", "quiet", "young", "tall", "bright", "slow", "small", "green", "plain")
+THINGS = ("fox", "horse", "bird", "farmer", "clock", "wagon", "child", "stone", "ship", "wind", "cat", "teacher")
+VERBS = ("slept", "waited", "stood", "turned", "rested", "passed", "stayed", "sang")
+PLACES = ("near the river", "by the road", "under the tree", "on the hill", "in the field", "at the bridge")
+# They fill what no drawn sentence fits.
+SHORT = ("The rain began again.", "The night was cold.", "Nobody spoke.", "The sun set.", "It rained.")
+
+SYLLABLES = tuple(map("".join, product("bdfgklmnprstvz", "aiou")))
+NAMES = tuple(map("".join, product(SYLLABLES, repeat=2)))  # 3,136 of four letters
+LONGER = tuple(map("".join, product(SYLLABLES, repeat=3)))  # 175,616 of six letters
+
+
+def names(draws: Draws) -> Iterator[str]:
+    """Invented names, each once: those of four letters, then those of six."""
+    for each in (NAMES, LONGER):
+        yield from draws.some(each, len(each))
+
+
+def number(draws: Draws) -> str:
+    """A number of five digits, in writing."""
+    return str(10_000 + draws.below(90_000))
+
+
+def numbers(draws: Draws, count: int) -> list[str]:
+    """``count`` different numbers of five digits."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found[number(draws)] = None
+    return list(found)
+
+
+def background(draws: Draws) -> Iterator[str]:
+    """Sentences about nothing, without end."""
+    while True:
+        yield f"The {draws.one(SORTS)} {draws.one(THINGS)} {draws.one(VERBS)} {draws.one(PLACES)}."

@@ -1,0 +1,149 @@
+"""CLEX for causal models of Hugging Face's Transformers that have rotary positions. Needs the extra ``lm``.
+
+No other module imports this one, so that the rest works without Transformers.
+"""
+
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError, lacks
+from synthlab.huggingface.padding import count_tokens_alone
+from synthlab.models.encodings.base import Dims
+from synthlab.models.encodings.clex import CLEX
+
+try:
+    from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
+except ImportError as error:
+    raise ImportError(lacks("synthlab.huggingface.clex", "transformers", "lm")) from error
+
+SAVED = ".rotary_emb.clex."  # part of the names of its weights
+
+
+class CLEXRotaryEmbedding(nn.Module):
+    """The frequencies of ``CLEX`` in the place of a model's ``rotary_emb``, one network for all of its layers.
+
+    Args:
+        clex: CLEX of one head, one model.
+        width: The rotated dimensions of a head.
+    """
+
+    def __init__(self, clex: CLEX, width: int):
+        super().__init__()
+        self.clex, self.width = clex, width
+
+    def forward(
+        self, x: Float[Tensor, "B T D"], position_ids: Int[Tensor, "#B T"]
+    ) -> tuple[Float[Tensor, "#B T width"], Float[Tensor, "#B T width"]]:
+        """The cosine and the sine of each token's angles, as attention of Transformers takes them.
+
+        Args:
+            x: What has the type that they are to have.
+            position_ids: The position of each token. Each text begins at 0.
+
+        Raises:
+            InputError: All texts begin later, as they do after a cache: its keys were rotated for a shorter text.
+        """
+        if position_ids.min() > 0:
+            raise InputError(
+                f"position_ids: begin at {position_ids.min()}; must begin at 0, as the frequencies of CLEX depend on "
+                f"the length of the text: give whole texts, with use_cache=False"
+            )
+        frequencies = self.clex.frequencies_at(position_ids[None], self.width)[0]
+        angle = position_ids.double().unsqueeze(-1) * frequencies
+        both = torch.cat((angle, angle), -1)
+        return both.cos().to(x.dtype), both.sin().to(x.dtype)
+
+
+def with_clex(
+    model: PreTrainedModel,
+    factor: int,
+    trained: int | None = None,
+    hidden: int = 1,
+    steps: int = 8,
+    seed: int = 0,
+    weights: str | Path | None = None,
+) -> PreTrainedModel:
+    """Give a causal model with rotary positions the learned frequencies of ``CLEX``.
+
+    Training has to reach beyond ``trained`` tokens for them to be learned: by longer texts, or by ``position_ids`` in
+    the batches, such as those of ``synthlab.positions.samplers.ClexPositions``. Untrained, a text of ``trained``
+    tokens is answered as before, and a longer one as under NTK-aware interpolation by 2t - 1.
+
+    ``save_pretrained`` saves the weights of CLEX with the others. ``from_pretrained`` does not know them, and says so:
+    it makes the plain model, to which this function gives them back from the same folder, as ``weights``.
+
+    Args:
+        model: Llama, Mistral, Qwen2, GPT-NeoX or another whose ``rotary_emb`` is plain RoPE. It is changed.
+        factor: The largest length factor.
+        trained: The training length in tokens; ``config.max_position_embeddings`` unless given.
+        hidden: The hidden units of the network, in widths of the rotated part of a head.
+        steps: The steps of integration from one whole length factor to the next.
+        seed: Of the initial weights.
+        weights: A folder of ``save_pretrained`` to take trained weights from.
+
+    Returns:
+        The same model. It uses no cache, whose keys would have been rotated for a shorter text.
+
+    Raises:
+        InputError: The model has no plain RoPE, a number is out of range, or the folder has no weights that fit.
+
+    Example:
+        >>> import torch
+        >>> from synthlab.huggingface.clex import with_clex
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+        >>> config = LlamaConfig(vocab_size=11, **sizes, max_position_embeddings=64)
+        >>> extended = with_clex(LlamaForCausalLM(config), factor=4)
+        >>> [name for name, _ in extended.named_parameters() if "clex" in name]
+        ['model.rotary_emb.clex.up', 'model.rotary_emb.clex.down']
+        >>> extended(torch.arange(100)[None] % 11).logits.shape
+        torch.Size([1, 100, 11])
+    """
+    body, config = model.base_model, cast(Any, model.config)
+    plain: Any = getattr(body, "rotary_emb", None)
+    if getattr(plain, "rope_type", None) != "default":
+        found = getattr(plain, "rope_type", type(plain).__name__)
+        raise InputError(f"model={type(model).__name__}: has rotary_emb={found}; must be of type default, plain RoPE")
+    width = 2 * len(plain.inv_freq)
+    if width < 4:  # one frequency would be both the highest, which stays, and the lowest
+        raise InputError(f"model={type(model).__name__}: rotates {width} dimensions of a head; CLEX needs 4 or more")
+    registered = {
+        "name": "clex",
+        "base": float(config.rope_parameters["rope_theta"]),
+        "factor": factor,
+        "trained": config.max_position_embeddings if trained is None else trained,
+        "hidden": hidden,
+        "steps": steps,
+    }
+    clex = Registry("clex", CLEX, {"clex": CLEX}).build(registered, Dims(width, 1))
+    clex.initialise([torch.Generator().manual_seed(seed)])
+    if weights is not None:
+        _load(clex, Path(weights))
+    body.rotary_emb = CLEXRotaryEmbedding(clex, width).to(plain.inv_freq.device)
+    model.register_forward_pre_hook(count_tokens_alone, with_kwargs=True)
+    config.use_cache = False
+    if model.generation_config is not None:
+        model.generation_config.use_cache = False
+    return model
+
+
+def _load(clex: CLEX, folder: Path) -> None:
+    """Give CLEX the weights in the safetensors files of a folder."""
+    found: dict[str, Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            names = [name for name in file.keys() if SAVED in name]  # noqa: SIM118  # it is no dictionary
+            found |= {name.rpartition(".")[2]: file.get_tensor(name) for name in names}
+    needed, given = ({name: list(values.shape) for name, values in each.items()} for each in (clex.state_dict(), found))
+    if given != needed:
+        raise InputError(f"weights={folder}: has {given} of CLEX; must have {needed}")
+    clex.load_state_dict(found)
+
+
+__all__ = ["CLEXRotaryEmbedding", "with_clex"]

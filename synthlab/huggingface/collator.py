@@ -1,0 +1,129 @@
+"""Samplers of position ids for models of Hugging Face's Transformers, as data collators. Needs the extra ``lm``.
+
+No other module imports this one, so that the rest works without Transformers.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import get_worker_info
+
+from synthlab.errors import InputError, lacks
+from synthlab.positions.sampler_base import PositionSampler, Window
+from synthlab.rng import seeded
+
+try:
+    from transformers import (  # pyright: ignore[reportMissingImports]  # of the extra lm
+        TrainerCallback,
+        default_data_collator,
+    )
+except ImportError as error:
+    raise ImportError(lacks("synthlab.huggingface.collator", "transformers", "lm")) from error
+
+Collator = Callable[[list[Any]], Mapping[str, Any]]
+
+
+class PositionCollator(TrainerCallback):
+    """A data collator that gives the texts of a batch ``position_ids`` [B, T] of a sampler.
+
+    Give it to a ``Trainer`` twice: as ``data_collator``, and in ``callbacks``. As a callback it keeps the trainer's
+    evaluation at positions 0, 1, 2, ..., and it learns how many batches were trained on, so that a resumed run
+    continues with the positions of an uninterrupted one. In a loop of your own the collator alone is enough: it counts
+    the batches that it makes.
+
+    The positions of a batch depend on ``seed`` and on the number of the batch in training alone, also with workers that
+    load data; only samplers that share draws among batches (CREAM's ``shared``) begin anew in a resumed run, and in
+    each worker. Batches without a mask get one of ones: without a mask Transformers (5.23, ``masking_utils.py``) takes
+    each jump of positions for the beginning of another text, which attention then does not cross.
+
+    Args:
+        sampler: Any of ``synthlab.positions.samplers``.
+        length: The tokens of a window; None: all tokens of the texts. For ``AlignedTrainer`` it is the ``length`` of
+            its ``Alignment``: the positions, [B, length], are then those of both windows of each text. A sampler that
+            gathers its windows needs it: the texts have ``sampler.text_length(length)`` tokens, of which the batch
+            keeps the window's.
+        seed: Of the samples, 0 or more.
+        collator: What makes batches of texts; None: Transformers' ``default_data_collator``.
+
+    Raises:
+        InputError: A setting that does not fit, and, when it is called, texts of several lengths or with padding, or
+            of another length than the sampler gathers from.
+
+    Example:
+        >>> from synthlab.huggingface.collator import PositionCollator
+        >>> from synthlab.positions.samplers import PoSE
+        >>> batch = PositionCollator(PoSE(factor=4, text=None))([{"input_ids": [3, 1, 4, 1]}] * 2)
+        >>> sorted(batch), tuple(batch["position_ids"].shape)
+        (['attention_mask', 'input_ids', 'position_ids'], (2, 4))
+    """
+
+    def __init__(
+        self, sampler: PositionSampler, length: int | None = None, seed: int = 0, collator: Collator | None = None
+    ):
+        if seed < 0:
+            raise InputError(f"seed={seed}: must be at least 0")
+        if length is not None and length < 1:
+            raise InputError(f"length={length}: must be at least 1, or None for all tokens of the texts")
+        if length is None and sampler.text_length(1) is not None:
+            raise InputError("length=None: must be the tokens of a window, for the sampler gathers it from a text")
+        self.untouched, self.length, self.seed, self.collator = sampler, length, seed, collator or default_data_collator
+        self.sampler = copy.deepcopy(sampler)  # it may keep draws for later windows
+        self.trainer, self.process = False, 0
+        self.first = self.made = 0  # batches before this epoch, and of it
+
+    def __call__(self, features: list[Any]) -> Mapping[str, Any]:
+        """A batch of texts with ``position_ids``; without them for a trainer, which adds them in training."""
+        return self.collator(features) if self.trainer else self._placed(self.collator, features)
+
+    def _placed(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
+        lengths = {len(each["input_ids"]) for each in features if isinstance(each, Mapping) and "input_ids" in each}
+        if len(lengths) > 1:
+            raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have as many")
+        batch = dict(collator(features))
+        tokens, mask = batch["input_ids"], batch.get("attention_mask")
+        if mask is not None and not mask.all():
+            raise InputError("attention_mask: has zeros; must be all ones, for padded texts are given no positions")
+        batch.setdefault("attention_mask", torch.ones_like(tokens))
+        window = self._window(*tokens.shape)
+        if window.places is not None:
+            of_tokens = {name: rows for name, rows in batch.items() if rows.shape == tokens.shape}
+            batch |= {name: rows.gather(1, window.places) for name, rows in of_tokens.items()}
+        return batch | {"position_ids": window.positions}
+
+    def _window(self, rows: int, tokens: int) -> Window:
+        length = tokens if self.length is None else self.length
+        gathered = self.sampler.text_length(length)
+        if gathered is not None and tokens != gathered:
+            raise InputError(
+                f"input_ids: have {tokens} tokens each; must have {gathered}, from which length={length} are gathered"
+            )
+        if tokens < length:
+            raise InputError(f"input_ids: have {tokens} tokens each; must be at least length={length}")
+        return self.sampler.window(rows, length, self._generator())
+
+    def _generator(self) -> torch.Generator:
+        """The source of the next batch's positions. Of W workers, worker w makes batches w, w + W, w + 2 W, ..."""
+        worker = get_worker_info()
+        number = self.made if worker is None else self.made * worker.num_workers + worker.id
+        self.made += 1
+        return seeded(np.random.SeedSequence((self.seed, self.process, self.first + number)))
+
+    def on_init_end(self, args, state, control, **kwargs):
+        self.trainer = True
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.trainer, self.sampler, self.process = True, copy.deepcopy(self.untouched), args.process_index
+        # The trainer collates texts for training and for evaluation in the same way, and says nowhere which it does.
+        outer = kwargs["train_dataloader"]
+        loader = getattr(outer, "base_dataloader", outer)  # accelerate's loader reads from this one
+        loader.collate_fn = partial(self._placed, loader.collate_fn)
+
+    def on_epoch_begin(self, args, state, control, **kwargs):
+        self.made, self.first = 0, state.global_step * args.gradient_accumulation_steps
+
+
+__all__ = ["PositionCollator"]

@@ -1,0 +1,27 @@
+"""``synthlab extend``: extend the context of a causal model of Hugging Face by training."""
+
+from typing import Any
+
+from synthlab.cli import hydra_app
+from synthlab.errors import require
+
+
+def task(raw: dict[str, Any]) -> bool:
+    """Train as the settings ``raw`` say."""
+    adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora asks for bitsandbytes where it needs that
+    require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
+    from synthlab.huggingface.extension.extend_model import extend
+    from synthlab.huggingface.extension.settings import checked
+
+    extend(checked(raw))
+    return True
+
+
+def main() -> None:
+    no_sweeps = "a model is extended by one run; it is not swept"
+    kept = "the last checkpoint is kept; the same command with resume=true goes on from there"
+    hydra_app.main(task, "extend", no_sweeps, interrupted=kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""How a model's rotary frequencies are extended: settings of Transformers' own, or CLEX."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, PositiveInt
+
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+
+Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
+
+
+class Method:
+    """The model's own frequencies, and the base of all methods.
+
+    The constructor's keyword arguments are the keys of the config group ``method``; their types are checked.
+    """
+
+    def parameters(self, plain: Mapping[str, Any], width: int, factor: int, trained: int) -> dict[str, Any]:
+        """The ``rope_parameters`` of the extended model.
+
+        Args:
+            plain: Those of the model, with ``rope_theta``.
+            width: The rotated dimensions of a head.
+            factor: How many times longer the context becomes.
+            trained: Its tokens before.
+        """
+        return dict(plain)
+
+    def applied(self, model: Any, factor: int, trained: int, seed: int, weights: Path | None) -> Any:
+        """The model, with what no setting can give it. ``weights`` is a saved model to take trained ones from."""
+        return model
+
+
+class PI(Method):
+    """Position interpolation (Chen et al., 2023, arXiv 2306.15595)."""
+
+    def parameters(self, plain, width, factor, trained):
+        return {**plain, "rope_type": "linear", "factor": float(factor)}
+
+
+class NTK(Method):
+    """NTK-aware interpolation: the base times factor ** (width / (width - 2)), as in ``extensions.NTK``."""
+
+    def parameters(self, plain, width, factor, trained):
+        if width < 4:
+            raise InputError(f"method=ntk: needs heads of 4 rotated dimensions or more; the model's have {width}")
+        return {**plain, "rope_theta": plain["rope_theta"] * factor ** (width / (width - 2))}
+
+
+class YaRN(Method):
+    """YaRN (Peng et al., 2024, arXiv 2309.00071)."""
+
+    def parameters(self, plain, width, factor, trained):
+        long = {"rope_type": "yarn", "factor": float(factor), "original_max_position_embeddings": trained}
+        return {**plain, **long}
+
+
+class Dynamic(Method):
+    """NTK-aware interpolation by the length of each text."""
+
+    def parameters(self, plain, width, factor, trained):
+        return {**plain, "rope_type": "dynamic", "factor": float(factor)}
+
+    def applied(self, model, factor, trained, seed, weights):
+        # Transformers 5.23 keeps the frequencies of the longest text so far, also for a later one of N tokens.
+        model.base_model.rotary_emb.register_forward_pre_hook(_forget_longer_texts)
+        return model
+
+
+class LongRoPE(Method):
+    """A divisor for each frequency (Ding et al., 2024, arXiv 2402.13753); their search is not here."""
+
+    def __init__(self, short: Divisors, long: Divisors):
+        self.short, self.long = short, long
+
+    def parameters(self, plain, width, factor, trained):
+        pairs, kinds = width // 2, {"short": (self.short, 1.0), "long": (self.long, float(factor))}
+        for name, (divisors, _) in kinds.items():
+            if divisors is not None and len(divisors) != pairs:
+                raise InputError(
+                    f"method.{name}={divisors}: must have {pairs} numbers, one for each pair of dimensions"
+                )
+        divisors = {f"{name}_factor": given or [least] * pairs for name, (given, least) in kinds.items()}
+        long = {"rope_type": "longrope", "factor": float(factor), "original_max_position_embeddings": trained}
+        return {**plain, **long, **divisors}
+
+
+class Clex(Method):
+    """CLEX (Chen et al., 2024, arXiv 2310.16450), by ``with_clex``."""
+
+    def __init__(self, hidden: PositiveInt, steps: PositiveInt):
+        self.hidden, self.steps = hidden, steps
+
+    def applied(self, model, factor, trained, seed, weights):
+        from synthlab.huggingface.clex import with_clex
+
+        return with_clex(model, factor, trained, self.hidden, self.steps, seed, weights)
+
+
+def _forget_longer_texts(rotary: Any, args: tuple[Any, ...]) -> None:
+    rotary.max_seq_len_cached = rotary.original_max_seq_len
+    rotary.register_buffer("inv_freq", rotary.original_inv_freq.to(rotary.inv_freq.device), persistent=False)
+
+
+METHODS = Registry(
+    "method",
+    Method,
+    {
+        "plain": Method,
+        "pi": PI,
+        "ntk": NTK,
+        "yarn": YaRN,
+        "dynamic": Dynamic,
+        "longrope": LongRoPE,
+        "clex": Clex,
+    },
+)

@@ -1,0 +1,126 @@
+"""The extended model: made of a pretrained one, saved and opened again."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoTokenizer  # pyright: ignore[reportMissingImports]
+
+from synthlab.config.registry import validated
+from synthlab.errors import InputError, in_one_line
+from synthlab.huggingface.extension.methods import METHODS
+from synthlab.huggingface.extension.settings import Settings
+from synthlab.huggingface.loading import causal_model, refusing
+from synthlab.storage.bounds import parse_json
+from synthlab.storage.files import Folder
+
+MODEL, SETTINGS = "model", "settings.json"
+OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
+
+
+def load_config(settings: Settings) -> Any:
+    """The config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is none."""
+    with refusing("pretrained", settings.pretrained):
+        config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") != "default" or "rope_theta" not in rope:
+        found = rope.get("rope_type", "no RoPE")
+        raise InputError(f"pretrained={settings.pretrained}: has {found}; must have plain RoPE, of type default")
+    return config
+
+
+def load_tokenizer(settings: Settings) -> Any:
+    """Its tokenizer."""
+    with refusing("pretrained", settings.pretrained):
+        return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
+
+
+def trained_length(settings: Settings, config: Any) -> int:
+    """N, the tokens of the context before."""
+    return settings.trained or config.max_position_embeddings
+
+
+def extend_frequencies(settings: Settings) -> Any:
+    """The pretrained model with the method of the settings, without adapters."""
+    config = load_config(settings)
+    trained, method = trained_length(settings, config), METHODS.build(settings.method)
+    plain = config.rope_parameters
+    head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    width = int(head * plain.get("partial_rotary_factor", 1.0))
+    config.rope_parameters = method.parameters(plain, width, settings.factor, trained)
+    config.max_position_embeddings = trained
+    if settings.method["name"] not in OWN_LENGTH:
+        config.max_position_embeddings *= settings.factor
+    # What is trained is kept in 32 bits, or small changes of a weight would be lost.
+    kept = "float32" if settings.adapters["name"] == "none" else settings.dtype
+    model = causal_model("pretrained", settings.pretrained, config=config, dtype=getattr(torch, kept))
+    return method.applied(model, settings.factor, trained, settings.seed, None)
+
+
+def with_adapters(model: Any, settings: Settings) -> Any:
+    """The model with its adapters, if the settings have any."""
+    given = {key: value for key, value in settings.adapters.items() if key != "name"}
+    if settings.adapters["name"] == "none":
+        return model
+    from synthlab.huggingface.lora import with_lora
+
+    return with_lora(model, **given, seed=settings.seed)
+
+
+def save(model: Any, tokenizer: Any, settings: Settings) -> Path:
+    """Save the trained model, whole or not at all, into the folder ``model`` of the output; return its path."""
+    if settings.merge and settings.adapters["name"] != "none":
+        from synthlab.huggingface.lora import merged
+
+        model = merged(model)
+    whole, partial = Path(settings.output, MODEL), Path(settings.output, f".partial-{MODEL}")
+    shutil.rmtree(partial, ignore_errors=True)
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    partial.rename(whole)
+    return whole
+
+
+def load(output: str | Path) -> Any:
+    """The model that a finished extension has saved, in evaluation mode, on the CPU.
+
+    Args:
+        output: The folder ``output`` of ``synthlab extend``.
+
+    Raises:
+        InputError: There is no finished extension, or its files are damaged, or the pretrained model, which adapters
+            need, is no longer there; or its method is a class of the user's own: nothing that a folder names is
+            imported.
+    """
+    folder = Path(output, MODEL)
+    settings = read_settings(Path(output))
+    if settings is None or not folder.is_dir():
+        raise InputError(f"output={output}: holds no finished extension")
+    if settings.method["name"] not in METHODS:
+        known = ", ".join(METHODS)
+        raise InputError(f"output={output}: method={settings.method['name']}: cannot be opened; choose from {known}")
+    if settings.merge or settings.adapters["name"] == "none":
+        model = causal_model("output", folder)
+        trained = trained_length(settings, model.config)  # of CLEX, which alone asks for it
+        with refusing("output", folder):
+            return METHODS.build(settings.method).applied(model, settings.factor, trained, settings.seed, folder).eval()
+    import peft  # pyright: ignore[reportMissingImports]
+
+    # Made as for training, of the pretrained model and new adapters, which then get the trained values.
+    model = with_adapters(extend_frequencies(settings), settings)
+    with refusing("output", folder):
+        peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
+    return model.eval()
+
+
+def read_settings(output: Path) -> Settings | None:
+    """The settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
+    path = output / SETTINGS
+    try:
+        raw = parse_json(Folder(output).read(SETTINGS))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"output={path}: cannot be read ({in_one_line(error)})") from None
+    return validated(Settings, raw, "")

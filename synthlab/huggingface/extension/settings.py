@@ -1,0 +1,82 @@
+"""The settings of an extension, checked as far as they can be without the model."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
+
+from synthlab.alignment.regularizer import Distance
+from synthlab.config.base import Member, Seed
+from synthlab.config.registry import STRICT, validated
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Text = Annotated[str, Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+
+
+class AlignmentSettings(BaseModel):
+    """The regularizer."""
+
+    model_config = STRICT
+    alpha: NonNegativeFloat
+    low: Share
+    high: Share
+    context: Share
+    distance: Distance
+
+
+class TrainingSettings(BaseModel):
+    """How the model is trained."""
+
+    model_config = STRICT
+    steps: Count
+    batch: Count
+    accumulate: Count
+    optimizer: Text
+    lr: Annotated[float, Field(gt=0, le=10**6)]
+    warmup: NonNegativeFloat
+    schedule: Literal["linear", "cosine", "constant", "constant_with_warmup"]
+    clip: PositiveFloat
+    weight_decay: NonNegativeFloat
+    save_every: Count
+    checkpointing: bool
+
+
+class EvaluationSettings(BaseModel):
+    """On what it is tested."""
+
+    model_config = STRICT
+    texts: Count
+    held_out: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Settings(BaseModel):
+    """All settings; each is described in ``conf/extend.yaml``."""
+
+    model_config = STRICT
+    pretrained: Text
+    texts: Text
+    output: Text
+    resume: bool
+    method: Member
+    positions: Member
+    pattern: Member
+    adapters: Member
+    factor: Annotated[int, Field(ge=1, le=1000)]
+    trained: Count | None
+    window: Annotated[int, Field(ge=2, le=10**9)] | None
+    alignment: AlignmentSettings
+    training: TrainingSettings
+    evaluation: EvaluationSettings
+    merge: bool
+    dtype: Literal["bfloat16", "float16", "float32"]
+    device: Literal["auto", "cpu", "cuda"]
+    seed: Seed
+
+
+BOOKKEEPING = ("resume", "output", "device", "merge")  # decide nothing that training does, but for rounding
+
+
+def checked(raw: Mapping[str, Any]) -> Settings:
+    """The settings of a composed config. Raises InputError with a line for each wrong key."""
+    return validated(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")

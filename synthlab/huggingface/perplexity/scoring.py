@@ -1,0 +1,129 @@
+"""Losses of the tokens of a document, and its misalignment: what is computed for one document at one length."""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from pydantic import BaseModel
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from synthlab.alignment.misalignment import Misalignment, misalignment
+from synthlab.alignment.windows import min_context
+from synthlab.config.registry import STRICT
+from synthlab.errors import InputError, in_one_line, is_of_memory
+from synthlab.huggingface.perplexity.documents import Document
+from synthlab.huggingface.perplexity.windows import Span, Window, batches, rows
+from synthlab.rng import seeded
+
+Tick = Callable[[int], None]  # called with the number of tokens that were just computed
+
+
+class Part(BaseModel):
+    """What a document gives at one length by one measure.
+
+    ``count`` is the number of tokens that count, of misalignment that of texts; ``sums`` are sums over them, in nats;
+    ``contexts``, if known, is the sum of losses after 1, 2, ... tokens, each over as many windows.
+    """
+
+    model_config = STRICT
+    count: int
+    sums: dict[str, float]
+    contexts: list[float] = []
+
+
+class Scorer:
+    """A causal model of Transformers, in evaluation mode, as what gives logits.
+
+    Args:
+        model: The model, on its device.
+        batch: The number of tokens in one call at most; one window may have more.
+        begin: The token that takes the place of the first of each window; None leaves it.
+        name: What errors call the model.
+    """
+
+    def __init__(self, model: nn.Module, batch: int, begin: int | None = None, name: str = "model"):
+        self.model, self.batch, self.begin, self.name = model, batch, begin, name
+        self.device = next(model.parameters()).device
+        # Other logits than those of tokens that count take most of the memory.
+        self.keeps = "logits_to_keep" in inspect.signature(model.forward).parameters
+
+    @torch.no_grad()
+    def logits(self, tokens: Int[Tensor, "B T"], kept: int = 1) -> Float[Tensor, "B kept V"]:
+        """The logits after the last ``kept`` tokens of each row. Raises InputError where the model cannot read them."""
+        tokens = tokens.to(self.device)
+        if self.begin is not None:
+            tokens = tokens.clone()
+            tokens[:, 0] = self.begin
+        fewer: dict[str, Any] = {"logits_to_keep": kept} if self.keeps else {}
+        try:
+            output = self.model(input_ids=tokens, use_cache=False, return_dict=True, **fewer)
+        except (IndexError, ValueError, RuntimeError) as error:  # of a table of positions, or of a mask, that ends
+            if isinstance(error, InputError) or is_of_memory(error):
+                raise
+            raise InputError(
+                f"lengths: {self.name} cannot read {tokens.shape[1]} tokens ({in_one_line(error)}); give shorter ones"
+            ) from None
+        return output.logits[:, -kept:]
+
+    def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[Window]) -> Float[Tensor, "B counted"]:
+        """The loss of each token that counts, in nats, of windows that are alike; 64-bit, on the CPU."""
+        texts = torch.stack([tokens[window.start : window.end] for window in windows])
+        kept = windows[0].counted
+        logits, targets = self.logits(texts[:, :-1], kept), texts[:, -kept:].to(self.device)
+        pairs = zip(logits, targets, strict=True)
+        # Row by row, since logits in 32 bits are large.
+        found = [F.cross_entropy(_precise(row), target, reduction="none") for row, target in pairs]
+        return torch.stack(found).double().cpu()
+
+
+def _precise(logits: Tensor) -> Tensor:
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def loss_part(scorer: Scorer, document: Document, windows: Sequence[Window], by_context: bool, tick: Tick) -> Part:
+    """The losses of the tokens of ``windows`` that count; ``by_context`` for windows that all count alike. Raises
+    InputError for a loss that is no number."""
+    total, count, contexts = 0.0, 0, []
+    for batch in batches(windows, scorer.batch):
+        losses = scorer.losses(document.tokens, batch)
+        _check_finite(bool(losses.isfinite().all()), scorer, document, batch[0].end - batch[0].start)
+        total, count = total + losses.sum().item(), count + losses.numel()
+        if by_context:
+            contexts.append(losses.sum(0))
+        tick(sum(window.read for window in batch))
+    return Part(count=count, sums={"loss": total}, contexts=torch.stack(contexts).sum(0).tolist() if by_context else [])
+
+
+def misalignment_part(scorer: Scorer, document: Document, span: Span, seed: int, tick: Tick) -> Part:
+    """The long-short misalignment of the document's pieces of ``span.length`` tokens: two contexts are drawn for each,
+    from half the length to all of it. Raises InputError for one that is no number."""
+    length = span.length
+    pieces = document.tokens[: len(document.tokens) // length * length].view(-1, length)
+    draws = seeded(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
+    found = misalignment(
+        scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=rows(scorer.batch, length)
+    )
+    _check_finite(all(math.isfinite(estimate.value) for estimate in found), scorer, document, length)
+    tick(misalignment_cost(len(document.tokens), length))
+    return Part(count=len(pieces), sums={name: each.value * len(pieces) for name, each in found._asdict().items()})
+
+
+def misalignment_cost(tokens: int, length: int) -> int:
+    """The number of tokens that it computes, at most."""
+    return 2 * (tokens // length) * length
+
+
+DISTANCES = Misalignment._fields
+
+
+def _check_finite(is_finite: bool, scorer: Scorer, document: Document, length: int) -> None:
+    if not is_finite:
+        raise InputError(
+            f"{scorer.name}: gives answers that are no numbers in {document.name} at length {length}; its weights may "
+            "be damaged, or dtype too small: try dtype=float32"
+        )

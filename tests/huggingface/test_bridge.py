@@ -1,0 +1,282 @@
+"""The bridge to Hugging Face: the same logits, in a folder and out of it. Nothing of Transformers is imported before a
+test runs."""
+
+import doctest
+import json
+import logging
+import math
+import pickle
+import re
+import shutil
+import struct
+import sys
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+import synthlab
+from support.configs import config
+from support.records import opened
+from support.small import small
+from synthlab.alignment.regularizer import next_token_loss
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+
+pytestmark = pytest.mark.slow
+
+FIXED = [name for name, encoding in ENCODINGS.items() if not encoding.draws_positions]
+EXTENDED = ["extension=yarn", "finetune.steps=2"]
+MODELS = [
+    *([f"encoding={name}", "model.depth=2"] for name in FIXED),
+    *([f"model.norm={norm}", "encoding=t5"] for norm in ("post", "none")),
+    ["model.attention=linear", "encoding=alibi"],
+    ["encoding=rope", *EXTENDED],
+    ["extension=clex", "positions=clex", "finetune.steps=2"],
+]
+SIZE = 20  # tokens of a text
+
+
+@pytest.fixture(scope="module")
+def lm() -> SimpleNamespace:
+    """Transformers, and what is tested here."""
+    transformers = pytest.importorskip("transformers")
+    from synthlab.huggingface import bridge as huggingface
+    from synthlab.huggingface import tokenizer
+
+    names = {each: vars(huggingface)[each] for each in huggingface.__all__}
+    names["byte_tokenizer"] = tokenizer.byte_tokenizer
+    return SimpleNamespace(**names, hf=transformers, load=transformers.AutoModelForCausalLM.from_pretrained)
+
+
+def trained(*overrides: str) -> synthlab.TrainedModel:
+    return opened(small(*overrides))
+
+
+def texts(rows: int = 3, length: int = SIZE) -> torch.Tensor:
+    return torch.randint(256, (rows, length), generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def rope(lm):
+    return trained("encoding=rope", "model.depth=2")
+
+
+@pytest.fixture(scope="module")
+def folder(lm, rope, tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved")
+    lm.to_huggingface(rope).save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize("overrides", MODELS, ids=" ".join)
+def test_logits_are_the_lab_s_to_the_last_bit_also_through_a_folder_and_nearly_through_a_cache(lm, overrides, tmp_path):
+    model, x = trained(*overrides), texts()
+    with torch.no_grad():
+        made, expected = lm.to_huggingface(model), model.module(x[None])[0]
+        assert torch.equal(made(x).logits, expected)
+        assert torch.equal(made(x, use_cache=False).logits, expected)
+        made.save_pretrained(tmp_path)
+        again = lm.load(tmp_path)
+        assert torch.equal(again(x).logits, expected)
+
+        cache, parts = None, []
+        for part in x.split([7, 8, 1, 1, 3], 1) if again.config.use_cache else [x]:
+            output = again(part, past_key_values=cache)
+            cache, parts = output.past_key_values, [*parts, output.logits]
+        torch.testing.assert_close(torch.cat(parts, 1), expected, rtol=1e-5, atol=1e-5)
+
+        before, behind = 3, 2  # of padding, which is no token of the vocabulary
+        padded = torch.full((3, before + SIZE + behind), 999)
+        padded[:, before:-behind] = x
+        output = again(padded, attention_mask=(padded != 999).long())
+        assert output.logits.isfinite().all()
+        torch.testing.assert_close(output.logits[:, before:-behind], expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("overrides", [["encoding=learned"], ["encoding=alibi"], ["encoding=rope", *EXTENDED]])
+def test_generation_needs_no_cache_and_heeds_no_padding(lm, overrides):
+    model = trained(*overrides)
+    made, x = lm.to_huggingface(model), texts(length=9)
+    expected = x
+    for _ in range(8):
+        expected = torch.cat((expected, model.predict(expected).output.argmax(-1, keepdim=True)), 1)
+    mask = torch.ones(3, 13, dtype=torch.long)
+    mask[:, :4] = 0
+    greedy = {"max_new_tokens": 8, "do_sample": False}
+    assert torch.equal(made.generate(x, **greedy), expected)
+    assert torch.equal(made.generate(x, use_cache=False, **greedy), expected)
+    padded = torch.cat((torch.zeros(3, 4, dtype=torch.long), x), 1)
+    assert torch.equal(made.generate(padded, attention_mask=mask, **greedy)[:, 4:], expected)
+    beams = [made.generate(x, use_cache=cached, num_beams=3, **greedy) for cached in (True, False)]
+    assert torch.equal(*beams)
+    sampled = []
+    for cached in (True, False):
+        torch.manual_seed(0)
+        sampled.append(made.generate(x, use_cache=cached, do_sample=True, max_new_tokens=8))
+    assert torch.equal(*sampled)
+
+
+@pytest.mark.parametrize("extension", ["clex", "dynamic_ntk", "longrope"])
+def test_where_frequencies_depend_on_the_length_generation_rotates_every_key_anew(lm, extension, tmp_path):
+    model, x = trained(f"extension={extension}"), texts(length=5)  # trained on 8 tokens
+    lm.to_huggingface(model).save_pretrained(tmp_path)
+    expected = x
+    for _ in range(8):
+        expected = torch.cat((expected, model.predict(expected).output.argmax(-1, keepdim=True)), 1)
+    greedy = {"max_new_tokens": 8, "do_sample": False}
+    for made in (lm.to_huggingface(model), lm.load(tmp_path)):
+        assert torch.equal(made.generate(x, **greedy), expected)
+        line = f"^use_cache=true: must be false; encoding={extension} depends on the length of the text$"
+        for refused in (partial(made.generate, x, use_cache=True, **greedy), partial(made, x, use_cache=True)):
+            with pytest.raises(InputError, match=line):
+                refused()
+
+
+def test_the_loss_is_the_lab_s_and_reaches_every_weight(lm, rope):
+    made, x = lm.to_huggingface(rope).train(), texts()
+    output = made(x, labels=x)
+    assert output.past_key_values is None
+    assert output.loss.item() == pytest.approx(next_token_loss(rope.module(x[None]), x[None]).item(), rel=1e-6)
+    output.loss.backward()
+    for name, parameter in made.named_parameters():
+        assert parameter.grad is not None, name
+    assert all(parameter.grad is None for parameter in rope.module.parameters())  # its weights are its own
+
+
+def changed(folder, target, **settings):
+    shutil.copytree(folder, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps(config | settings))
+    return target
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (
+            {"encoding": {"name": "support.user_classes:Idle"}},
+            "encoding=support.user_classes:Idle: must be an encoding",
+        ),
+        ({"encoding": {"name": "randomized", "span": 99, "inner": {"name": "a:B"}}}, "encoding=randomized: must be an"),
+        ({"encoding": {"name": "learned", "table": 9, "scale": 1.0}}, "weights, .*encoding.vectors' is missing"),
+        ({"width": 32}, r"weights, .* has shape \[1, .*\]; must be \[1, .*\]"),
+        ({"depth": 3}, "weights, .*'transformer.blocks.2.* is missing"),
+        ({"vocab_size": -1}, "vocab_size=-1: must be a whole number from 1 to 1000000"),
+        ({"attn_implementation": "kernels-community/flash-attn"}, "config.attn_implementation=kernels-.*: unknown key"),
+        ({"quantization_config": {"quant_method": "fp8"}}, "config.quantization_config=.*fp8.*: unknown key"),
+        ({"dtype": "os"}, "config.dtype=os: must be 'float32', "),
+    ],
+)
+def test_a_folder_that_does_not_fit_is_refused_in_one_line(lm, folder, tmp_path, caplog, monkeypatch, settings, line):
+    monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)  # so that caplog has its lines
+    sys.modules.pop("support.user_classes", None)
+    with pytest.raises(InputError, match=f"^{line}") as caught:
+        lm.load(changed(folder, tmp_path / "other", **settings))
+    assert str(caught.value).isprintable()
+    assert "LOAD REPORT" not in caplog.text
+    assert "support.user_classes" not in sys.modules
+
+
+def test_attention_that_would_have_to_be_fetched_is_refused_in_one_line_where_a_config_is_made_by_hand(lm, rope):
+    made = lm.to_huggingface(rope).config.to_dict()
+    for settings in ({"attn_implementation": "kernels-community/flash-attn"}, {"_attn_implementation": "flex\n"}):
+        with pytest.raises(InputError, match=r"^attn_implementation='.*': must be 'eager'; .*$"):
+            lm.SynthlabForCausalLM(lm.SynthlabConfig(**made | settings))
+
+
+def test_a_folder_with_the_tokens_of_a_tokenizer_is_taken(lm, folder, tmp_path):
+    other = changed(folder, tmp_path / "other", pad_token_id=256, eos_token_id=None, dtype="float64")
+    made = lm.load(other)
+    assert made.config.pad_token_id == 256
+    assert made.dtype == torch.float64
+    made.save_pretrained(tmp_path / "again")
+    assert lm.load(tmp_path / "again").config.pad_token_id == 256
+
+
+def test_pickled_weights_are_not_read(lm, rope, folder, tmp_path):
+    other = changed(folder, tmp_path / "other")
+    (other / "model.safetensors").unlink()
+    torch.save(lm.to_huggingface(rope).state_dict(), other / "pytorch_model.bin")
+    with pytest.raises(InputError, match="no file named model.safetensors"):
+        lm.load(other)
+
+
+DAMAGED = {
+    "cut weights": ("model.safetensors", lambda whole: whole[:-100]),
+    "pickled weights": ("model.safetensors", lambda _: pickle.dumps({"a": 1})),
+    "weights of NaN": ("model.safetensors", lambda whole: whole[:-4] + struct.pack("<f", math.nan)),
+    "no config": ("config.json", lambda _: b""),
+    "a config without end": ("config.json", lambda _: b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_a_damaged_folder_is_refused_in_one_line(lm, folder, tmp_path, case):
+    name, damage = DAMAGED[case]
+    other = changed(folder, tmp_path / "other")
+    (other / name).write_bytes(damage((folder / name).read_bytes()))
+    with pytest.raises(InputError, match=f"^model={other}: ") as caught:
+        lm.SynthlabForCausalLM.from_pretrained(other)
+    assert str(caught.value).isprintable()
+
+
+def test_arguments_that_do_not_fit_are_refused_in_one_line(lm):
+    made, x = lm.to_huggingface(trained("encoding=learned")), texts()
+    room = made.transformer.encoding.vectors.shape[1]
+    for arguments, line in [
+        ({"position_ids": x}, "position_ids: is not taken; input_ids are read, positions follow from attention_mask"),
+        ({"input_ids": None}, "input_ids: missing; must be given"),
+        ({"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
+        ({"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached tokens"),
+        (
+            {"input_ids": texts(1, room + 1)},
+            f"input_ids: one text has {room + 1} tokens; encoding=learned takes {room}",
+        ),
+    ]:
+        with pytest.raises(InputError, match=f"^{line}.*$"):
+            made(**{"input_ids": x} | arguments)
+
+
+def test_generation_with_a_static_cache_is_refused_in_one_line(lm, rope):
+    made = lm.to_huggingface(rope)
+    with pytest.raises(InputError, match=r"^past_key_values=StaticCache: must be a cache that grows, as DynamicCache$"):
+        made.generate(texts(), max_new_tokens=2, cache_implementation="static")
+
+
+def test_models_that_have_no_place_there_are_refused_in_one_line(lm):
+    regression = opened(config("protocol.steps=2", "protocol.record_every=1"))
+    for model, line in [
+        (trained("encoding=randomized"), "encoding=randomized: must be an encoding of the lab whose positions are not"),
+        (
+            trained("encoding=nope", "encoding.name=support.user_classes:Idle"),
+            "encoding=support.user_classes:Idle: must be an encoding",
+        ),
+        (regression, "model=TrainedRegression: must be a trained language model"),
+    ]:
+        with pytest.raises(InputError, match=f"^{re.escape(line)}.*$"):
+            lm.to_huggingface(model)
+
+
+def test_a_text_s_tokens_are_its_bytes(lm, tmp_path):
+    lm.byte_tokenizer().save_pretrained(tmp_path)
+    every = "".join(map(chr, [*range(0x500), *range(0x3000, 0x3100), 0x1F600]))
+    for tokenizer in (lm.byte_tokenizer(), lm.hf.AutoTokenizer.from_pretrained(tmp_path)):
+        for text in (every, "a <pad>\n\n  b\r\n\t", "Ā", ""):
+            tokens = tokenizer(text)["input_ids"]
+            assert tokens == list(text.encode())
+            assert tokenizer.decode(tokens) == text
+        padded = tokenizer(["ab", "é"], padding=True)
+        assert padded["attention_mask"] == [[1, 1], [1, 1]]
+        assert tokenizer(["ab", "b"], padding=True)["attention_mask"] == [[1, 1], [0, 1]]
+
+
+@pytest.mark.parametrize("name", ["to_huggingface", "byte_tokenizer"])
+def test_examples_are_true(lm, rope, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    names = {"model": rope, "to_huggingface": lm.to_huggingface}
+    example = doctest.DocTestParser().get_doctest(getattr(lm, name).__doc__, names, name, None, 0)
+    assert example.examples
+    lines: list[str] = []
+    assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)

@@ -1,0 +1,269 @@
+"""The command that extends a model of Hugging Face: with a tiny random Llama and made texts, on the CPU."""
+
+import json
+import math
+import random
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from support.language_models import LENGTH, pretrained, tiny
+from synthlab.config.composition import conf_dir
+from synthlab.config.registry import Registry
+from synthlab.errors import InputError
+
+pytestmark = pytest.mark.slow
+
+QUICK = ["training.steps=2", "training.accumulate=1", "training.batch=2", "evaluation.texts=2", "device=cpu"]
+QUICK += ["training.save_every=1", "dtype=float32"]
+RECIPE = ["recipe=none", "factor=2", "training.lr=1e-3", "training.warmup=0.0"]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory) -> SimpleNamespace:
+    """A pretrained model, texts, and what is tested here."""
+    for package in ("transformers", "accelerate", "peft", "bitsandbytes"):
+        pytest.importorskip(package)
+    from synthlab.huggingface.extension.losses import measure_losses
+    from synthlab.huggingface.extension.methods import METHODS
+    from synthlab.huggingface.extension.models import load
+
+    folder = tmp_path_factory.mktemp("pretrained")
+    (folder / "texts").mkdir()
+    draw = random.Random(0)
+    for name in "ab":
+        (folder / "texts" / f"{name}.txt").write_text("".join(draw.choice("abc ") for _ in range(3000)))
+    model = pretrained(folder / "model")
+    tiny(scale=5.0).save_pretrained(model)  # whose answers depend on positions
+    return SimpleNamespace(model=model, texts=str(folder / "texts"), losses=measure_losses, load=load, METHODS=METHODS)
+
+
+@pytest.fixture
+def extend(lab, tmp_path, invoke, monkeypatch):
+    """Run the command; the last words win."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # the variable is read once, at import
+
+    def call(*words: str, output: str = "out"):
+        given = [f"pretrained={lab.model}", f"texts={lab.texts}", f"output={tmp_path / output}"]
+        by_key = {word.split("=")[0]: word for word in [*given, *QUICK, *RECIPE, *words]}
+        return invoke("synthlab", "extend", *by_key.values())
+
+    return call
+
+
+def logits(model) -> torch.Tensor:
+    x = torch.arange(2 * LENGTH)[None] % 7
+    with torch.no_grad():
+        return model.eval()(input_ids=x, use_cache=False).logits
+
+
+def check(lab, outcome, output: Path) -> dict:
+    """The command said what it should, and what it saved is what it measured."""
+    assert outcome.status == 0, outcome.err
+    kept = json.loads((output / "losses.json").read_text())
+    lines = outcome.out.splitlines()
+    for line, when in zip(lines, ("before", "after"), strict=False):
+        numbers = kept[when]
+        assert line == f"loss of {LENGTH} tokens {when}: {numbers['within']:.4f} within, {numbers['beyond']:.4f} beyond"
+    assert lines[-1] == f"written: {output / 'model'}"
+    assert all(math.isfinite(number) for when in kept.values() for number in when.values())
+    return kept
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "method=plain positions=offset",
+        "method=ntk positions=randpos",
+        "method=yarn positions=cream positions.text=1",
+        "method=dynamic positions=pose",
+        "method=longrope positions=pose positions.text=5",
+        "method=clex positions=clex alignment.alpha=0.1",
+        "adapters=qlora adapters.rank=2 merge=false",
+        "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
+        "adapters=qlora dtype=bfloat16 pattern=shifted",
+    ],
+)
+def test_every_method_trains_and_can_be_loaded_again(lab, extend, tmp_path, words):
+    outcome = extend(*words.split())
+    kept = check(lab, outcome, tmp_path / "out")
+    assert kept["before"] != kept["after"]
+    model = lab.load(tmp_path / "out")
+    assert logits(model).shape[1] == 2 * LENGTH
+    if "float" in words:
+        return
+    from synthlab.huggingface.extension.models import load_tokenizer, read_settings
+    from synthlab.huggingface.extension.texts import read_tokens, split_tokens
+
+    settings = read_settings(tmp_path / "out")
+    tested = split_tokens(read_tokens(lab.texts, load_tokenizer(settings)), 0.1)[1]
+    texts = tested[: 4 * LENGTH].view(2, 2 * LENGTH)
+    found = lab.losses(model, texts, LENGTH, torch.float32)
+    assert found.within == pytest.approx(kept["after"]["within"], abs=1e-4)
+    assert found.beyond == pytest.approx(kept["after"]["beyond"], abs=1e-4)
+
+
+def test_no_class_that_a_folder_names_is_imported(lab, extend, tmp_path):
+    assert extend("method=pi").status == 0
+    kept = tmp_path / "out" / "settings.json"
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "method": {"name": "elsewhere:Method"}}))
+    with pytest.raises(InputError, match="elsewhere:Method: cannot be opened; choose from plain, pi"):
+        lab.load(tmp_path / "out")
+
+
+@pytest.mark.parametrize("recipe", ["cream", "clex", "longqlora"])
+def test_the_published_recipes_compose(lab, extend, tmp_path, recipe):
+    words = {"cream": ["window=48"], "clex": [], "longqlora": ["adapters.rank=2", "dtype=bfloat16"]}[recipe]
+    factor = {"cream": 2, "clex": 3, "longqlora": 2}[recipe]
+    check(lab, extend(f"recipe={recipe}", f"factor={factor}", *words), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "positions=cream alignment.alpha=0.1",
+        "method=clex positions=clex",
+        "adapters=qlora adapters.rank=2 positions=randpos merge=false",
+    ],
+)
+def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, words):
+    given = [*words.split(), "training.steps=4", "training.save_every=2"]
+    check(lab, extend(*given, output="whole"), tmp_path / "whole")
+
+    class Stopped(Exception):
+        pass
+
+    from synthlab.huggingface.extension import training
+
+    def stop(self, args, state, control, **others):
+        if state.global_step == 3:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training._PrintProgress, "on_step_end", stop)
+        with pytest.raises(Stopped):
+            extend(*given, output="parts")
+    refused = extend(*given, output="parts")
+    line = f"error: output={tmp_path / 'parts'}: is begun; give resume=true or a new folder"
+    assert (refused.status, refused.err.splitlines()[-1]) == (2, line)
+    other = extend(*given, "resume=true", "training.lr=1.0", output="parts")
+    assert other.status == 2
+    assert other.err.splitlines()[-1].startswith("error: training={")
+    (tmp_path / "parts" / "checkpoints" / "checkpoint-9").mkdir()  # not written to its end
+    check(lab, extend(*given, "resume=true", output="parts"), tmp_path / "parts")
+    whole, parts = (lab.load(tmp_path / name).state_dict() for name in ("whole", "parts"))
+    assert whole.keys() == parts.keys()
+    for name in whole:
+        assert torch.equal(whole[name], parts[name]), name
+    finished = extend(*given, "resume=true", output="parts")
+    assert finished.err.splitlines()[-1].endswith("holds a finished extension; give another folder")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("pretrained=nowhere", "pretrained=nowhere: cannot be opened ("),
+        ("output=/dev/null", "output=/dev/null: is no folder"),
+        ("factor=100 window=16", "texts: have 600 tokens for tests; must have at least 1600"),
+        (
+            "method=longrope method.long=[2.0]",
+            "method.long=[2.0]: must have 16 numbers, one for each pair of dimensions",
+        ),
+        ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
+        ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
+        ("adapters=lora adapters.rank=100000", "adapters.rank=100000: must be at most "),
+        (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written (File name too long)"),
+        ("dtype=float16", "dtype=float16: needs a GPU; choose bfloat16 or float32"),
+    ],
+)
+def test_what_does_not_fit_ends_in_a_line_and_leaves_nothing(lab, extend, tmp_path, words, line):
+    outcome = extend(*words.split())
+    assert outcome.status == 2
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"error: {line}"), last
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_without_plain_rope_is_refused(lab, extend, tmp_path):
+    tiny(rope_type="linear", factor=2.0).save_pretrained(tmp_path / "scaled")
+    shutil.copy(Path(lab.model, "tokenizer.json"), tmp_path / "scaled")
+    outcome = extend(f"pretrained={tmp_path / 'scaled'}")
+    assert outcome.err.splitlines()[-1].endswith("scaled: has linear; must have plain RoPE, of type default")
+
+
+def test_frequencies_are_those_of_the_lab_s_extensions(lab):
+    from synthlab import Dims
+    from synthlab.models.encodings import ENCODINGS
+
+    plain, width, ours = {"rope_type": "default", "rope_theta": 10_000.0}, 32, {"base": 10_000.0, "factor": 4.0}
+    more = {"yarn": {"trained": LENGTH, "slow": 1.0, "fast": 32.0}}
+    for name in ("pi", "ntk", "yarn"):
+        parameters = lab.METHODS.build({"name": name}).parameters(plain, width, 4, LENGTH)
+        model = tiny(**parameters)
+        expected = ENCODINGS.build({"name": name, **ours, **more.get(name, {})}, Dims(width, 1)).frequencies(width)
+        torch.testing.assert_close(model.model.rotary_emb.inv_freq.double(), expected, rtol=1e-5, atol=0)
+
+
+@torch.no_grad()
+def test_dynamic_frequencies_are_those_of_the_text_whatever_was_read_before(lab):
+    method, plain = lab.METHODS.build({"name": "dynamic"}), {"rope_type": "default", "rope_theta": 10_000.0}
+    model = method.applied(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
+    long, middle, short = (torch.arange(length)[None] % 7 for length in (4 * LENGTH, 2 * LENGTH, LENGTH))
+    alone = model(middle).logits
+    model(long)
+    assert torch.equal(model(middle).logits, alone)
+    model(long)
+    assert torch.equal(model(short).logits, tiny(scale=5.0).eval()(short).logits)
+
+
+def test_the_loss_beyond_is_that_of_the_tokens_after_the_context(lab):
+    model, texts = tiny(scale=5.0).eval(), torch.arange(3 * 40).view(3, 40) % 11
+    found = lab.losses(model.train(), texts, LENGTH, torch.float32)
+    assert model.training
+    with torch.no_grad():
+        all_losses = torch.nn.functional.cross_entropy(
+            model.eval()(texts).logits[:, :-1].transpose(1, 2), texts[:, 1:], reduction="none"
+        )
+    assert found.within == pytest.approx(all_losses[:, : LENGTH - 1].mean().item(), abs=1e-5)
+    assert found.beyond == pytest.approx(all_losses[:, LENGTH - 1 :].mean().item(), abs=1e-5)
+    assert lab.losses(model, texts[:, :LENGTH], LENGTH, torch.float32).beyond is None
+
+
+def test_every_method_has_a_config_file(lab):
+    assert isinstance(lab.METHODS, Registry)
+    assert {path.stem for path in (conf_dir() / "method").glob("*.yaml")} == set(lab.METHODS)
+
+
+def refused(lab, folder: Path, name: str, content: bytes, what: str) -> None:
+    """It is not opened while a file of it has this content."""
+    file = folder / "model" / name
+    whole = file.read_bytes()
+    file.write_bytes(content)
+    with pytest.raises(InputError, match=f"^output={folder}/(model: )?{what}") as caught:
+        lab.load(folder)
+    assert len(caught.value.lines) == 1
+    file.write_bytes(whole)
+
+
+def test_damaged_files_are_refused_in_one_line(lab, extend, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    out = tmp_path / "out"
+    outcome = extend("method=pi")
+    assert outcome.status == 0, outcome.err
+    weights = out / "model" / "model.safetensors"
+    refused(lab, out, "../settings.json", b"[" * 100_000, r"settings\.json: cannot be read \(")
+    fewer = load_file(weights)
+    fewer.pop("model.norm.weight")
+    save_file(fewer, tmp_path / "fewer", metadata={"format": "pt"})
+    lost = r"lacks the weights model\.norm\.weight; must have all"
+    refused(lab, out, weights.name, (tmp_path / "fewer").read_bytes(), lost)
+
+
+def test_damaged_adapters_are_refused_in_one_line(lab, extend, tmp_path):
+    assert extend("adapters=lora", "adapters.rank=2", "merge=false").status == 0
+    refused(lab, tmp_path / "out", "adapter_model.safetensors", b"\xff" * 64, r"cannot be opened \(")
