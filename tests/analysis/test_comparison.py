@@ -181,14 +181,6 @@ def test_names_stand_side_by_side_and_are_not_joined():
     assert "bar from least to greatest" in note(runs, x="encoding", by="outrep")
 
 
-def test_ticks_are_the_values_and_a_wide_range_is_logarithmic():
-    narrow = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 64))), x="model.width").axes[0]
-    wide = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 256))), x="model.width").axes[0]
-    assert [text.get_text() for text in narrow.get_xticklabels()] == ["8", "16", "64"]
-    assert [text.get_text() for text in wide.get_xticklabels()] == ["8", "16", "256"]
-    assert (narrow.get_xscale(), wide.get_xscale()) == ("linear", "log")
-
-
 @pytest.mark.parametrize("x", ["length", "task"])
 def test_series_set_apart_by_several_settings_all_look_different(x):
     names = ("rope", "alibi", "nope")
@@ -231,11 +223,6 @@ def test_more_than_can_be_told_apart_is_refused():
     )
     assert refusal(many).startswith("by=protocol.lr: must make at most 35 series, not 39; name fewer settings")
     assert refusal(many, facet="protocol.lr").startswith("facet=protocol.lr: must make at most 24 panels, not 39")
-
-
-@pytest.mark.parametrize("runs", [pd.DataFrame(), table([record(0, diverged_at=1)])])
-def test_without_a_finished_run_there_is_nothing_to_draw(runs):
-    assert refusal(runs) == "table: there is no finished run to draw"
 
 
 def test_another_table_is_refused():
@@ -301,11 +288,3 @@ def test_whatever_can_be_gathered_can_be_drawn(asked):
     figure = draw(found)
     figure.canvas.draw()
     plt.close(figure)
-
-
-def test_runs_whose_error_is_nowhere_a_number_are_named_as_such():
-    nowhere = made(float("nan"))
-    with pytest.raises(InputError, match="no run is left to draw; left out: 3 runs whose mse is not finite"):
-        comparison(table(nowhere))
-    drawn = comparison(table(nowhere, made(1.0, **encoded("rope"))))
-    assert "left out: 3 runs whose mse is not finite" in drawn.remarks

@@ -17,18 +17,6 @@ def test_every_member_has_a_style_of_its_own_readable_without_colour(registry):
     assert len({style.marker for style in styles}) == len(styles)
 
 
-def test_a_series_without_a_style_gets_one_and_the_others_keep_theirs():
-    styles = style_of(["mine", "rope", "yours"])
-    assert styles["rope"] == STYLES["rope"]
-    assert styles["mine"].label == "mine"
-    assert styles["mine"][1:] != styles["yours"][1:]
-
-
-def test_series_without_a_style_take_colours_that_the_others_do_not_have():
-    styles = style_of(["nope", "learned", "rope", "one", "another"])
-    assert len({style.colour for style in styles.values()}) == 5
-
-
 def test_the_note_says_how_many_seeds_and_what_the_band_is():
     two = curves(Records([record(0), record(1)]).table(), "mse")
     assert band_note(two) == "median of 2 seeds, band from least to greatest"

@@ -6,11 +6,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from classroom.charts.views import Dots, View
-from classroom.charts.wording import in_digits
 from classroom.lessons import story
 from classroom.lessons.figures import Look
 from classroom.lessons.lesson import Lessons
-from classroom.lessons.story import error_limits, looks, numbers, planned, spread
+from classroom.lessons.story import looks, numbers, planned, spread
 from support.pages import Page
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
@@ -90,19 +89,6 @@ def test_the_spread_of_answers_is_that_at_the_longest_length():
     near, far = (Dots(k, [float(k)] * 2, [9.0, 14.04], [float(k)] * 2, [9.0, 14.04]) for k in (2, 50))
     found = spread(run, look_at(run.config, [1.0], [near, far]))
     assert found == "Transformer: at length 50 the truth is 50, the answers are 9 to 14"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(36.0, "36"), (0.010849, "0.0108"), (43.66, "43.7"), (1234.5, "1230"), (3e-6, "0.000003")]
-)
-def test_numbers_are_written_with_three_digits_and_no_exponent(value, text):
-    assert in_digits(value) == text
-
-
-def test_one_scale_holds_the_errors_of_all_lessons():
-    (run,) = lab_runs()["length"]
-    assert error_limits([look_at(run.config, [0.0, 1e-6, 3.0]), look_at(run.config, [50.0])]) == (5e-7, 100.0)
-    assert error_limits([look_at(run.config, [0.0])]) == (0.5, 2.0)
 
 
 def test_a_run_that_diverges_is_named(monkeypatch):

@@ -103,14 +103,6 @@ def test_a_run_that_diverges_says_so(worker):
     assert until(worker, Progress, "diverged")[-1].view is None
 
 
-def test_of_what_is_forgotten_nothing_is_read(worker):
-    worker.send(Train(7, SMALL))
-    until(worker, Progress, "finished")
-    worker.send(Forget())
-    worker.send(Read(7, "01", 3))
-    assert until(worker, Answered)[-1] == Answered(7, None)
-
-
 def test_whatever_happens_to_the_process_is_noticed():
     worker = Worker()
     until(worker, Ready)

@@ -110,15 +110,6 @@ def test_run_is_the_default_and_sweep_is_multirun(invoke, quick, tmp_path):
     assert json.loads(about.read_text())["command"].startswith("synthlab -m protocol.steps=")
 
 
-def test_a_subcommand_reads_what_is_behind_it(invoke, quick, tmp_path):
-    assert invoke("synthlab", *quick).status == 0
-    outcome = invoke("synthlab", "collect", str(tmp_path), "--out", str(tmp_path / "runs.csv"))
-    assert (outcome.status, outcome.out) == (0, f"1 runs: {tmp_path / 'runs.csv'}\n")
-    refused = invoke("synthlab", "compare", str(tmp_path), "--metric", "nothing")
-    assert refused.status == 2
-    assert refused.err.startswith("error: ")
-
-
 def test_a_package_adds_a_subcommand(invoke, tmp_path, monkeypatch):
     provide(tmp_path, monkeypatch, greet="greeting.inner:main")
     folder = tmp_path / "greeting"

@@ -1,16 +1,11 @@
 """The command lines as a user meets them: what they print, what they refuse, and with which status."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from hydra.core.global_hydra import GlobalHydra
 
 from support.configs import config
-from synthlab.cli.hydra_app import main
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {
@@ -76,15 +71,6 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("name", ["study", "theory", "walkthrough"])
-def test_no_command_takes_an_empty_results_folder(monkeypatch, capsys, name):
-    GlobalHydra.instance().clear()
-    monkeypatch.setattr(sys, "argv", ["synthlab", "results="])
-    with pytest.raises(SystemExit) as left:
-        main(lambda raw: pytest.fail(f"it would write to {raw['results']}/"), name)
-    assert (left.value.code, capsys.readouterr().err) == (2, "error: results=: must be the path of a folder\n")
-
-
 @pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
 def test_what_can_be_no_run_is_refused_in_one_line(case):
     arguments, message = REFUSED_AS_A_RUN[case]
@@ -101,13 +87,6 @@ def test_all_problems_are_reported_at_once(invoke, quick):
         "encoding.tabel",
         "model.depth",
     ]
-
-
-def test_an_unwritable_results_folder_is_refused(invoke, quick, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    outcome = invoke("synthlab", *quick, f"results={tmp_path}/file")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
 
 
 def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp_path):
@@ -211,15 +190,3 @@ def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick
     assert outcome.status == 2
     line = f"error: results={tmp_path}: unknown key; results is a folder .* in --config-dir, rename it$"
     assert re.match(line, outcome.err)
-
-
-def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
-    everything = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
-
-
-def test_the_installed_command_and_the_module_are_the_same(tmp_path):
-    own = shell(str(Path(sys.executable).parent / "synthlab"), "figurs")  # refused before anything heavy is imported
-    module = shell(sys.executable, "-m", "synthlab", "figurs")
-    assert (own.returncode, own.stderr) == (module.returncode, module.stderr)
-    assert own.returncode == 2

@@ -139,11 +139,3 @@ def test_a_figures_folder_that_cannot_be_written_is_refused_before_training(invo
     assert outcome.status == 2
     assert len(outcome.err.splitlines()) == 1
     assert not (tmp_path / "runs").exists()
-
-
-@pytest.mark.slow
-def test_a_variant_says_so_on_the_figure_and_in_its_csv(invoke, own_figure, tmp_path):
-    changes = ["train_length=6", "study.widths.panels.main.fixed.task=length"]
-    assert invoke("experiments", *own_figure, "seeds=1", *changes).status == 0
-    drawn = pd.read_csv(tmp_path / "output_alignment" / "figures" / "widthsmain.csv")
-    assert all(drawn["overrides"].str.contains(change, regex=False).all() for change in changes)

@@ -1,6 +1,5 @@
 """What predicts which failure beyond the training length: the table, its maps, and the claims."""
 
-import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -13,11 +12,11 @@ from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import settings_of
 from experiments.long_short_alignment.predictor_claims import OUTCOMES
-from experiments.long_short_alignment.predictors import Predictors, answer
+from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.figures import studies
 from support.small import small
-from synthlab.analysis.correlations import Correlation, lead
+from synthlab.analysis.correlations import lead
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
@@ -79,12 +78,6 @@ def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
     assert sum(line.endswith(("leads", "trails", "undecided")) for line in lines) == 3
 
 
-def test_an_answer_is_read_off_the_interval():
-    found = [answer(Correlation(0.1, low, high)) for low, high in ((0.05, 0.2), (-0.3, -0.1), (-0.1, 0.3))]
-    assert found == ["leads", "trails", "undecided"]
-    assert answer(Correlation(0.1, np.nan, np.nan)) == "not known"
-
-
 def written(panel: Drawn) -> dict[tuple[float, float], Text]:
     """The texts of a drawn map, by column and row."""
     figure, axes = plt.subplots()
@@ -102,20 +95,6 @@ def test_maps_show_each_pair_and_bold_what_is_decided():
     leads = written(panels["lead_map_within"])  # not of the last predictor, over itself
     assert [leads[x, 0].get_fontweight() for x in range(3)] == ["normal", "bold", "bold"]
     assert len(leads) == 3
-
-
-def test_one_predictor_has_no_lead_and_no_map_of_it():
-    alone = Predictors(["loss_4x"], ["loss_1x"], 0.2)
-    assert set(alone.panels(alone.alone(models()), [])) == {"correlation_map", "correlation_map_within"}
-
-
-def test_too_few_settings_have_no_interval_and_are_drawn_nevertheless():
-    few = analysis().alone(models(settings=2))
-    panel = analysis().panels(few.assign(loss_4x_within=0.0), [])["correlation_map_within"]
-    assert set(panel.data["answer"]) == {"not known", ""}
-    texts = written(panel)
-    assert texts[0, 0].get_text() == "not known"
-    assert re.fullmatch(r"1\.00|0\.9\d", texts[1, 0].get_text())  # without the ends of an interval
 
 
 def test_misalignment_is_held_against_the_loss_within_for_each_outcome():

@@ -84,14 +84,6 @@ def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, fact
     torch.testing.assert_close(found, ensemble(x))
 
 
-def test_its_weights_are_each_seed_s_own_and_no_other_weight_changes_with_them():
-    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
-    together = build_extension(configs)
-    for index, config in enumerate(configs):
-        assert torch.equal(build_extension([config]).up[0], together.up[index])
-    assert not torch.equal(together.up[0], together.up[1])
-
-
 @pytest.mark.slow
 def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
     monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
@@ -143,7 +135,3 @@ def test_length_factors_reach_as_far_as_the_tests_unless_given():
     config = small("extension=clex", "positions=clex", "finetune.steps=2", "test_length=60")
     assert config.extension["factor"] == config.positions["factor"] == 8  # 60 tokens are 7.5 windows of 8
     assert small("extension=clex", "extension.factor=3").extension["factor"] == 3
-
-
-def test_the_length_of_a_second_training_is_none_of_the_first():
-    assert small("extension=pi", "finetune.length=20", "train_length=16", "pattern=shifted").pattern is not None

@@ -1,8 +1,5 @@
 """Languages that no finite automaton knows: Dyck's and shuffles of it, a^n b^n."""
 
-from collections import Counter
-from itertools import product
-
 import pytest
 import torch
 from sequences.test_languages import shuffled
@@ -19,18 +16,6 @@ def texts_of(language, batch) -> list[str]:
 def sets_of(language, batch, row: int) -> list[str]:
     said = batch.targets[row][batch.scored[row]]
     return ["".join(language.written(token)[:4] for token in each.nonzero()[:, 0].tolist()) for each in said]
-
-
-@pytest.mark.parametrize(("kinds", "length"), [(1, 2), (1, 8), (2, 4), (2, 6), (3, 4)])
-def test_brackets_are_uniform_among_those_that_are_nested(kinds, length):
-    language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
-    strings = {text for each in product("()[]{}"[: 2 * kinds], repeat=length) if shuffled(text := "".join(each))}
-    batch = language.batch(torch.full((4000,), length), length + 1, torch.Generator().manual_seed(0))
-    counts, expected = Counter(texts_of(language, batch)), 4000 / len(strings)
-    assert set(counts) == strings
-    statistic = sum((counts[text] - expected) ** 2 / expected for text in strings)
-    # Mean len - 1, variance twice that: five deviations err once in a million.
-    assert statistic < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5
 
 
 def test_long_brackets_and_mixed_lengths_are_nested():

@@ -7,7 +7,6 @@ import torch
 
 from support.small import small_sequences as small
 from synthlab.errors import InputError
-from synthlab.models.language_model import MODELS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
@@ -172,14 +171,6 @@ def test_early_stop_keeps_the_model_and_records_the_step():
     assert max(ends) < 400
 
 
-def test_randomly_shifted_positions_reach_those_of_the_tests():
-    config = small("encoding=learned", "positions=offset")
-    problem = build_problem(config.task)
-    assert config.positions["factor"] * problem.width(4) >= problem.width(8)
-    assert build_models([config]).encoding.longest() == 510
-    assert MODELS["transformer"] is type(build_models([config]))
-
-
 def test_bins_are_as_wide_as_the_training_lengths():
     assert default_bins(20, 60) == [[21, 40], [41, 60]]
     assert default_bins(20, 50) == [[21, 40], [41, 50]]
@@ -217,9 +208,3 @@ def test_bad_input_is_refused_in_one_line(overrides, line):
         small(*overrides)
     assert len(error.value.lines) == 1
     assert error.value.lines[0].startswith(line)
-
-
-@pytest.mark.parametrize("bins", ["[[4,8]]", "[[6,9]]", "[[5,6],[6,8]]", "[[7,6]]"])
-def test_bins_that_overlap_training_or_each_other_are_refused(bins):
-    with pytest.raises(InputError, match=r"^bins=\["):
-        small(f"bins={bins}")

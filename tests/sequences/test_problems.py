@@ -6,7 +6,6 @@ import pytest
 import torch
 from sequences.chomsky import REFERENCE, SMALL
 
-from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
 from synthlab.sequences.tasks import PROBLEMS
@@ -145,22 +144,3 @@ def test_of_mqar_only_the_values_are_asked_for():
     batch = problem.batch(torch.tensor([3]), problem.width(3), torch.Generator().manual_seed(1))
     asked = [problem.written(token) for token in batch.targets[batch.scored].tolist()]
     assert [word[0] for word in asked] == ["v", "v"]
-
-
-@pytest.mark.parametrize(
-    ("member", "line"),
-    [
-        ({"name": "mode", "symbols": 0}, "task.symbols=0: must be 1 to 1000"),
-        ({"name": "tomita", "number": 8}, "task.number=8: must be 1 to 7"),
-        ({"name": "pattern", "language": "b"}, "task.language=b: must be one of aaaa_star, abab_star"),
-    ],
-)
-def test_settings_that_no_task_has_are_refused(member, line):
-    with pytest.raises(InputError) as error:
-        PROBLEMS.build(member)
-    assert error.value.lines[0].startswith(line)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_every_task_names_its_source(name):
-    assert PROBLEMS[name].source

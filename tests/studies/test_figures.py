@@ -36,17 +36,6 @@ def test_a_figure_file_with_a_mistake_is_refused(panel, message):
         figure(panel)
 
 
-def test_a_metric_that_the_runs_do_not_have_is_refused():
-    with pytest.raises(InputError, match=r"panels.a.metric=msq: unknown, did you mean mse\?"):
-        figure(SUM | {"metric": "msq"}).plan("mine", Overrides([]))
-
-
-@pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])
-def test_what_is_no_figure_is_refused(raw):
-    with pytest.raises(InputError):
-        PAPER.studies(raw)
-
-
 def test_a_name_that_leaves_the_folder_is_refused():
     with pytest.raises(InputError, match="the name must consist of letters"):
         PAPER.studies({"../mine": {"title": "mine", "panels": {"a": SUM}}})

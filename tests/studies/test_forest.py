@@ -46,19 +46,6 @@ def test_where_a_value_stands(numbers, value, place):
     assert Axis.over(numbers).place(value) == pytest.approx(place)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "ticks"),
-    [
-        ([0, 10], [0, 2, 4, 6, 8, 10]),
-        ([1.5, 2.5], [1.6, 1.8, 2, 2.2, 2.4]),
-        ([0.3, 70], [0.5, 1, 2, 5, 10, 20, 50]),
-        ([1e-9, 1e3], [1e-9, 1e-6, 1e-3, 1, 1e3]),
-    ],
-)
-def test_ticks_are_few_and_round(numbers, ticks):
-    assert Axis.over(numbers).ticks() == pytest.approx(ticks)
-
-
 def test_checks_of_one_quantity_and_threshold_share_an_axis():
     rise = "largest error beyond / within"
     alike = [check(f"NoPE: {rise}", [1, 2], high=10), check(f"RoPE: {rise}", [50, 60], low=10)]
@@ -101,11 +88,6 @@ def test_a_check_without_a_number_keeps_its_row(values):
     assert {"nothing", "fails: no number"} <= set(texts(svg))
 
 
-def test_numbers_that_would_overlap_share_a_label():
-    assert "-0.01 to 0.01" in texts(picture(check("x", [-5, 5], low=-0.01, high=0.01)))
-    assert {"-0.01", "0.01"} <= set(texts(picture(check("x", [-0.02, 0.02], low=-0.01, high=0.01))))
-
-
 FINITE = st.floats(-1e300, 1e300, allow_subnormal=False)
 WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=80)  # XML has no control characters
 NUMBERS = st.lists(FINITE | st.sampled_from([math.inf, -math.inf, math.nan]), max_size=6)
@@ -121,7 +103,3 @@ def test_any_checks_are_drawn_within_the_axes(made):
     assert len(svg.findall("g")) == len(checks)
     for circle in svg.iter("circle"):
         assert LEFT <= float(circle.get("cx", "")) <= LEFT + WIDTH
-
-
-def test_nothing_is_drawn_of_no_checks():
-    assert forest(Verdict(CLAIMS["1a"], "Figure 1", [], ["no runs"])) == ""

@@ -1,6 +1,5 @@
 """Grids of arms, and what the command line asks of their runs."""
 
-import re
 from dataclasses import replace
 from functools import cache
 
@@ -61,11 +60,6 @@ def test_a_seed_that_is_set_apart_is_the_same_in_every_run_of_a_series():
     one_test = cells(Grid(fixed={"task": "sum"}, vary={"weight_seed": [0, 5]}), "test_seed=0", seeds=2)
     found = [[[c.seed, c.weight_seed, c.data_seed, c.test_seed] for c in cell.configs] for cell in one_test]
     assert found == [[[0, 0, 0, 0], [1, 0, 1, 0]], [[0, 5, 0, 0], [1, 5, 1, 0]]]
-
-
-def test_runs_that_leave_nothing_to_the_seed_are_there_once():
-    grid = Grid(vary={"weight_seed": [0, 1], "data_seed": [0, 1]}, fixed={"test_seed": 2})
-    assert [len(cell.configs) for cell in cells(grid, seeds=3)] == [1] * 4
 
 
 def test_the_same_run_twice_would_pass_for_a_seed():
@@ -146,18 +140,6 @@ def test_a_study_may_have_runs_of_several_families():
     found = cells(Grid(vary=[{"task": ["length", "copy", "text"]}]), "protocol.steps=7", "test_seed=3")
     assert [type(cell.configs[0]) for cell in found] == [RunConfig, SequencesConfig, LanguageConfig]
     assert {(config.protocol.steps, config.test_seed) for cell in found for config in cell.configs} == {(7, 3)}
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("alignment.alpha=1", "alignment.alpha=1: only tasks with the next token for an answer have it"),
-    ],
-)
-def test_a_setting_that_no_run_has_is_refused_with_the_nearest_name(given, message):
-    found = cells(Grid(), given)
-    with pytest.raises(InputError, match=re.escape(message)):
-        asked(given).check_all_taken(found[0].configs)
 
 
 def test_more_seeds_of_a_series_are_those_it_would_have_had():

@@ -143,14 +143,6 @@ def test_a_check_that_is_not_tested_gets_no_seeds():
     assert rounds(planned("unanswered")) == [FIVE]
 
 
-def test_five_of_five_are_not_enough_near_the_threshold():
-    assert rounds(planned("close")) == [FIVE, FIVE | {"a nope": 10}]
-
-
-def test_seeds_that_are_a_number_stay_what_they_are():
-    assert rounds(planned("late", seeds=2)) == [dict.fromkeys(FIVE, 2)]
-
-
 def test_a_check_of_fewer_than_five_runs_is_not_decided_whatever_they_say():
     begun = planned("early")
     kept = records(begun)
@@ -230,13 +222,3 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     assert refused.status == 2
     assert refused.err.startswith("error: replot=true: 1 of 5 runs are not recorded below")
     assert len(refused.err.splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
-    found = command("first_seed=100", "study.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
-    assert found.out.splitlines()[-1] == "seeds=auto: still undecided: output_alignment.never"
-    word = r"^output_alignment\.never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold\b"
-    assert re.search(word, found.out, re.MULTILINE)
-    kept = [json.loads((run / "config.json").read_text())["seed"] for run in (tmp_path / "runs").iterdir()]
-    assert sorted(kept) == list(range(100, 120))

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import torch
@@ -12,7 +11,6 @@ from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
 from synthlab.regression.tasks import TASKS, Length, Task
-from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sweeps.trackers.base import Track, Tracker
 
 
@@ -26,22 +24,6 @@ class Broken(Task):
         if len(x) > TRIED and os.path.exists(os.environ["BROKEN"]):
             raise ZeroDivisionError("over\n  and under")
         return TASKS["length"]().targets(x)
-
-
-class Exits(Task):
-    """A user's own task that ends the program."""
-
-    def span(self, length):
-        return TASKS["length"]().span(length)
-
-    def targets(self, x):
-        if len(x) > TRIED:
-            sys.exit(0)
-        return TASKS["length"]().targets(x)
-
-
-class Echo(PROBLEMS["copy"]):
-    """A user's own sequence task."""
 
 
 class Process(LANGUAGES["recall"]):
@@ -79,11 +61,6 @@ class Backwards(Encoding):
         return (self.strength * (query - key)).unsqueeze(-3)
 
 
-class Bare(Encoding):
-    def __init__(self, dims, /, strength=1.0):
-        super().__init__()
-
-
 class Half(Task):
     def targets(self, x):
         return x / 2
@@ -117,11 +94,6 @@ class DoubleLength(Length):
 
     def targets(self, x):
         return super().targets(x).double()
-
-
-class TensorSpan(Length):
-    def span(self, length):
-        return torch.tensor([1, length])
 
 
 class Deadly(Task):

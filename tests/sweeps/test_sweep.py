@@ -1,7 +1,6 @@
 """Many runs in one store: resumed, retried, failing, damaged, and two sweeps at once."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import synthlab
 from support.configs import config
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
@@ -22,9 +20,8 @@ from synthlab.regression.tasks import TASKS
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
-from synthlab.sweeps.grids import grid
 from synthlab.sweeps.ranking import ranked, render, row
-from synthlab.sweeps.sweep import Sweep, checked_workers, ensure
+from synthlab.sweeps.sweep import Sweep, ensure
 
 
 @pytest.fixture
@@ -75,41 +72,6 @@ def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
     assert (outcome.failures, outcome.missing, len(outcome.kept)) == ({}, 0, 2)
     with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
         swept("all")
-
-
-def test_from_python_what_failed_is_tried_again_unless_it_is_to_be_left_alone(tmp_path, flag):
-    asked = {"task": "support.user_classes:Broken", "results": tmp_path, "progress": False, **QUICK}
-    with pytest.raises(RunsFailed, match="over and under"):
-        synthlab.run(**asked)
-    (status,) = tmp_path.glob("failed/*/status.json")
-    before = status.stat().st_mtime_ns
-    flag.unlink()
-    with pytest.raises(RunsFailed, match="over and under"):
-        synthlab.run(**asked, retry="none")
-    assert status.stat().st_mtime_ns == before
-    with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
-        synthlab.run(**asked, retry="all")
-    assert len(synthlab.run(**asked)) == 1
-    assert not status.exists()
-    assert len(synthlab.run(**asked, retry="none")) == 1  # it is recorded
-
-
-def test_a_damaged_record_is_set_aside_and_trained_anew(tmp_path):
-    first, second, store = config("seed=0"), config("seed=1"), Store(tmp_path)
-    whole = ensure([first, second], store, progress=False)
-    untouched = (store.runs / second.id / "status.json").stat().st_mtime_ns
-    damaged = store.runs / first.id / "metrics.csv"
-    damaged.write_bytes(damaged.read_bytes()[:100])
-    with pytest.warns(UserWarning, match=f"a damaged record was trained anew; it lies in .*damaged/{first.id}-"):
-        again = ensure([first, second], store, progress=False)
-    assert again[0].metrics.equals(whole[0].metrics)
-    assert (store.runs / second.id / "status.json").stat().st_mtime_ns == untouched
-    (aside,) = (tmp_path / "damaged").iterdir()
-    assert len((aside / "metrics.csv").read_bytes()) == 100
-
-
-def test_null_workers_are_one_for_each_core():
-    assert checked_workers(None) == (os.cpu_count() or 1)
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
@@ -198,15 +160,6 @@ def test_a_sweep_goes_on_after_failures_and_names_them(invoke, quick, tmp_path, 
 
 
 @pytest.mark.slow
-def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
-    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e-3,1e30", "protocol.steps=30", "model.norm=none"]
-    outcome = invoke("synthlab", *quick, *explosive, "-m", "workers=1")
-    assert outcome.status == 1
-    assert re.search(r"^diverged: 1 of 2 runs, the first [0-9a-f]{16} at step \d+;", outcome.err, re.M)
-    assert "diverged" in outcome.out.splitlines()[1]
-
-
-@pytest.mark.slow
 def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_path, monkeypatch):
     assert invoke("synthlab", *quick, "-m", "seed=0,1").status == 0
 
@@ -269,28 +222,6 @@ def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_
     assert list(ranking["relative_error"]) == [0.2, 0.3, float("inf")]
 
 
-def test_a_task_that_ends_the_program_is_a_failed_run_and_ends_nothing(invoke, quick, tmp_path):
-    outcome = invoke("synthlab", *quick, "-m", "workers=1", "task.name=mean,support.user_classes:Exits", "seed=0,1")
-    assert outcome.status == 1
-    assert "2 done, 2 failed, 0 skipped, 0 left" in outcome.err
-    assert outcome.err.count("SystemExit: 0") == 2
-
-
-@pytest.mark.slow
-def test_a_combination_without_a_setting_that_others_have_is_in_the_table(invoke, quick, tmp_path):
-    (tmp_path / "own" / "encoding").mkdir(parents=True)
-    (tmp_path / "own" / "encoding" / "steep.yaml").write_text("name: rope\nbase: 100.0\n")
-    own = ["--config-dir", str(tmp_path / "own")]
-    outcome = invoke("synthlab", *quick, *own, "-m", "encoding=nope,rope,steep", "seed=0,1")
-    assert outcome.status == 0, outcome.err
-    ranking = pd.read_csv(re.search(r"\S+ranking\.csv", outcome.out)[0])
-    assert sorted(zip(ranking["encoding"], ranking["encoding.base"].fillna(0.0), ranking["seeds"], strict=True)) == [
-        ("nope", 0.0, 2),
-        ("rope", 100.0, 2),
-        ("rope", 10000.0, 2),
-    ]
-
-
 def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
     store, run = Store(tmp_path), config()
     ensure([run], store, progress=False)
@@ -351,27 +282,3 @@ def test_threads_may_compose_and_train_at_once(tmp_path):
     for thread in threads:
         thread.join()
     assert sorted(each.seed for each in made) == [0, 1, 2, 3]
-
-
-def test_a_sweep_marks_what_it_trains_and_what_is_recorded(invoke, quick, tmp_path):
-    invoke("synthlab", *quick, "seed=0")
-    assert invoke("synthlab", "sweep", *quick, "seed=0,1", "tag=pilot").status == 0
-    assert sorted(path.name for path in (tmp_path / "tags" / "pilot").iterdir()) == list(Store(tmp_path).ids())
-
-
-def test_a_failed_run_has_its_tag(tmp_path, flag):
-    store, bad = Store(tmp_path, tag="pilot"), config("task.name=support.user_classes:Broken")
-    with pytest.raises(RunsFailed):
-        ensure([bad], store, progress=False)
-    assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]
-
-
-def test_tasks_of_three_families_train_on_two_workers(tmp_path):
-    small = ["train_length=8", "test_length=12", "model.width=16", "evaluation.sequences=8"]
-    asked = grid(
-        ["task=length,copy,text", "seed=range(2)", "protocol.steps=2", "protocol.record_every=1", *small]
-    ).configs
-    sweep = Sweep(asked, Store(tmp_path), keep=lambda record: record.status)
-    sweep.prepare()
-    sweep.train(workers=2)
-    assert list(sweep.end().kept.values()) == ["finished"] * 6

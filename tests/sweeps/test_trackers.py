@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
 
 from support.configs import config
 from synthlab.config.composition import conf_dir
@@ -17,7 +16,7 @@ from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 from synthlab.regression.measures import METRICS, horizon
 from synthlab.storage.records import Record
-from synthlab.sweeps.trackers import TRACKERS, Followed, tracker_of
+from synthlab.sweeps.trackers import Followed, tracker_of
 from synthlab.sweeps.trackers.base import Track, Tracker, outcome
 from synthlab.training.execution import execute_together
 
@@ -124,13 +123,6 @@ def test_a_run_that_breaks_off_ends_without_a_record(error):
         assert Notes.seen[each.id] == [("begin",), ("end", None, said[type(error).__name__])]
 
 
-def test_what_ended_does_not_end_again():
-    stack = configs(seeds=1)
-    with tracker_of({"name": OWN}).following(stack) as tracks:
-        tracks.end([None], "why")
-    assert Notes.seen[stack[0].id] == [("begin",), ("end", None, "why")]
-
-
 @pytest.mark.parametrize("call", ["begin", "point", "end"])
 def test_a_tracker_that_fails_costs_no_run_and_says_so_once(capsys, call):
     stack, failing = configs(), tracker_of({"name": OWN, "breaks": call})
@@ -139,12 +131,6 @@ def test_a_tracker_that_fails_costs_no_run_and_says_so_once(capsys, call):
     said = f"tracker={OWN}: given up (OSError: the disk is full); runs go on without it\n"
     assert capsys.readouterr() == ("", said)
     assert sum(told[0] == call for run in Notes.seen.values() for told in run) == 1
-
-
-def test_another_tracker_is_not_given_up_with_the_first(capsys):
-    for _ in range(2):
-        followed(tracker_of({"name": OWN, "breaks": "begin"}), configs(seeds=1))
-    assert capsys.readouterr().err.count("given up") == 2
 
 
 def test_the_outcome_is_in_a_few_numbers():
@@ -204,37 +190,12 @@ def test_a_missing_package_is_refused_before_training(name, there, monkeypatch, 
     assert refused.value.lines == (line,)
 
 
-def test_every_tracker_has_a_config_file_whose_keys_are_its_arguments():
-    files = {path.stem: yaml.safe_load(path.read_text()) for path in (conf_dir() / "tracker").glob("*.yaml")}
-    assert set(files) == set(TRACKERS)
-    for name, file in files.items():
-        assert file["name"] == name
-        assert TRACKERS.complete(file) == file
-
-
-@pytest.mark.parametrize(("name", "folder"), [("wandb", "here"), ("tensorboard", "here/tensorboard")])
-def test_a_tracker_keeps_its_files_in_the_results_folder(name, folder):
-    file = OmegaConf.load(conf_dir() / "tracker" / f"{name}.yaml")
-    assert OmegaConf.create({"results": "here", "tracker": file}).tracker.folder == folder
-
-
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
 def test_a_folder_of_another_machine_is_refused(name, monkeypatch):
     monkeypatch.setattr(f"synthlab.sweeps.trackers.{name}_tracker.require", lambda *_, **__: None)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, "folder": "s3://lab/results", **SETTINGS[name]})
     assert refused.value.lines == ("tracker.folder=s3://lab/results: must be a folder of this machine; name one",)
-
-
-@pytest.mark.parametrize("name", ["wandb", "tensorboard"])
-def test_a_folder_that_cannot_be_written_costs_no_run(name, tmp_path, capfd):
-    (tmp_path / "file").write_text("")
-    records = followed(tracker(name, tmp_path / "file"), configs(seeds=2))
-    assert [record.status for record in records] == ["finished", "finished"]
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert err.startswith(f"tracker={name}: given up (")
-    assert err.count("\n") == 1
 
 
 def events(folder: Path):

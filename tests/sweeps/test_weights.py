@@ -9,7 +9,6 @@ import pytest
 import synthlab
 from support.configs import config
 from support.records import final_weights, record, with_weights
-from synthlab.collect import collect
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.checkpoints import WEIGHTS
 from synthlab.storage.store import Store
@@ -131,30 +130,6 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))
     flag.unlink()
     assert all(each.weights for each in ensure(broken, Store(tmp_path, "weights"), progress=False))
-
-
-def test_what_was_found_whole_is_not_read_again(tmp_path, monkeypatch):
-    store, kept = Store(tmp_path, "weights"), with_weights(record(), b"numbers")
-    store.write(kept)
-    assert store.holds(kept.config)
-    monkeypatch.setattr(store.files, "read", lambda path: pytest.fail(f"{path} was read"))
-    assert store.holds(kept.config)
-    assert store.recorded({kept.config.id: kept.config}) == {kept.config.id}
-    store.set_aside(kept.config.id)
-    assert not store.holds(kept.config)
-    monkeypatch.undo()
-    Store(tmp_path).write(with_weights(kept, None))
-    assert not store.holds(kept.config)
-
-
-def test_tables_say_which_runs_have_weights(tmp_path):
-    store = Store(tmp_path / "results")
-    store.write(record(0))
-    store.write(with_weights(record(1), b"numbers"))
-    found = collect(store.root, tmp_path / "runs.csv", where="weights=true")
-    assert found.runs == 1
-    table = synthlab.load_records(store.root)
-    assert dict(zip(table["seed"], table["weights"], strict=True)) == {0: False, 1: True}
 
 
 def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):

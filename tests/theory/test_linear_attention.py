@@ -65,15 +65,6 @@ def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task, 
     assert measured.tolist() == pytest.approx(exact, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("task", "length", "message"),
-    [("mode", 3, "task=mode: unknown"), ("sum", 0, "length=0: must be"), ("sum", 2.5, "length=2.5: must be")],
-)
-def test_bad_input_is_refused(task, length, message):
-    with pytest.raises(InputError, match=message):
-        expected_error(M, task, length)
-
-
 @pytest.mark.parametrize("p", [2, -1, Rational(3, 2), float("nan"), float("inf"), "x", None, [1], True])
 def test_a_probability_that_is_none_is_refused(p):
     with pytest.raises(InputError, match="^p=.*: must be "):

@@ -10,7 +10,7 @@ from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models
-from synthlab.training.ensembles import ensemble_size, plan_ensembles, seconds
+from synthlab.training.ensembles import ensemble_size, plan_ensembles
 from synthlab.training.exactness import exact_ensembles, is_exact
 from synthlab.training.execution import execute, execute_together
 
@@ -149,12 +149,6 @@ def test_large_runs_are_stacked_less_and_long_ones_come_first():
     assert [len(ensemble) for ensemble in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
     long = config("protocol.steps=5000")
     assert plan_ensembles([*small, long], 1)[0] == [long]
-
-
-def test_a_model_whose_size_is_not_known_is_trained_alone():
-    runs = [config(f"seed={seed}").model_copy(update={"model": {"name": "mine:Own", "units": 512}}) for seed in (0, 1)]
-    assert [len(ensemble) for ensemble in plan_ensembles(runs, 1)] == [1, 1]
-    assert seconds(runs) > seconds(runs[:1]) > 0
 
 
 def test_what_shares_a_shape_differs_in_no_arithmetic():

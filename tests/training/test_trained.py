@@ -2,10 +2,7 @@
 
 import importlib
 import json
-import re
-import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,7 +24,7 @@ from synthlab.regression.evaluation import test_sequences as sequences_of
 from synthlab.regression.inputs import INPUTS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel
 from synthlab.training.weights import load_weights, weights_file
 
@@ -113,25 +110,6 @@ def test_text_is_given_as_text():
     torch.testing.assert_close(model.predict(text for text in ["def f", "(é"]).output, texts.output)
     with pytest.raises(InputError, match=r"^sequences: '\\ud800': must be text that UTF-8 can encode$"):
         model.predict(["\ud800"])
-
-
-def test_a_model_that_is_trained_again_but_not_as_recorded_is_told_of():
-    record = execute(config(*TINY))
-    other = replace(record, training=record.training.assign(loss=record.training["loss"] * (1 + 1e-15)))
-    with pytest.warns(UserWarning, match=f"record {record.config.id}: trained again, the model has another training"):
-        other.model()
-
-
-def test_the_warning_names_the_line_that_asked_for_the_model(tmp_path):
-    record = execute(config(*TINY))
-    Store(tmp_path).write(replace(record, training=record.training.assign(loss=0.0)))
-    script = tmp_path / "mine.py"
-    script.write_text(
-        f"import synthlab\nmodel = synthlab.load_model({record.config.id!r}, {str(tmp_path)!r})\nmodel.record.model()\n"
-    )
-    # In a process of its own: here each call passes through a check of shapes, and the lines are further away.
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert re.findall(r"mine\.py:(\d): UserWarning: record", done.stderr) == ["2", "3"]
 
 
 def test_a_run_that_diverged_has_no_model():
@@ -265,17 +243,3 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
         ) as caught:
             synthlab.load_model(odd, tmp_path)
         assert str(caught.value).isprintable()
-
-
-def test_damaged_records_and_those_of_another_version_are_not_opened(tmp_path, monkeypatch):
-    model = synthlab.train(**QUICK, results=tmp_path, progress=False)
-    identity = model.record.config.id  # which depends on the version
-    path = tmp_path / "runs" / identity / "weights.safetensors"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match=r"damaged record \(weights.safetensors does not have its checksum\)"):
-        synthlab.load_model(identity, tmp_path)
-    path.write_bytes(whole)
-    monkeypatch.setattr(RunConfig, "results_version", 99)
-    with pytest.raises(InputError, match="it is of results version 4; the present one is 99"):
-        synthlab.load_model(identity, tmp_path)
