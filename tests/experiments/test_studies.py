@@ -1,7 +1,6 @@
 """Studies, from the command line to their figures, tables and claims."""
 
 import re
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -94,19 +93,6 @@ def test_what_is_varied_has_a_name_of_its_own_and_an_extension_switched_on_later
     assert [named.group for named in names(varied).values()] == [f"rope, model.width={w}" for w in (8, 8, 16, 16)]
     encodings = study(vary={"model.width": [8], "encoding": ["nope", "rope"]}).plan("s", asked("model.heads=2"), 1)
     assert [named.variant for named in names(encodings).values()] == ["nope, model.width=8", "rope, model.width=8"]
-
-
-def test_curves_count_runs_not_tokens_as_seeds():
-    planned = study().plan("s", asked(*OVERRIDES.values(), "task=hidden_markov"), seeds=2)
-    records = {config.id: execute(config) for config in planned.configs}
-    results = shown(planned, records)
-    assert set(results.panels["loss"].data["seeds"]) == {2}
-    assert set(results.panels["loss"].data["left_out"]) == {""}
-    lost = planned.configs[1].id
-    records[lost] = replace(records[lost], diverged_at=3)
-    drawn = shown(planned, records).panels["loss"]
-    assert set(drawn.data["seeds"]) == {1}
-    assert "left out: RoPE (1 diverged)" in drawn.notes
 
 
 @pytest.mark.parametrize(

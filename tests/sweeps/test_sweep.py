@@ -13,7 +13,7 @@ import pytest
 from support.configs import config
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
-from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.errors import RunsFailed, StoreError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import resolve
 from synthlab.regression.tasks import TASKS
@@ -52,26 +52,6 @@ def test_a_failed_run_has_a_status_and_a_traceback_and_the_others_are_trained(tm
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
     assert list(store.ids("failed")) == []
-
-
-def test_what_failed_is_tried_again_when_asked(tmp_path, flag):
-    store, bad = Store(tmp_path), config("task.name=support.user_classes:Broken")
-
-    def swept(retry):
-        sweep = Sweep([bad, config()], store, keep=row)
-        sweep.prepare(retry)
-        sweep.train()
-        return sweep.end()
-
-    assert list(swept("none").failures) == [bad.id]
-    before = (tmp_path / "failed" / bad.id / "status.json").stat().st_mtime_ns
-    flag.unlink()
-    assert list(swept("none").failures) == [bad.id]
-    assert (tmp_path / "failed" / bad.id / "status.json").stat().st_mtime_ns == before
-    outcome = swept("failed")
-    assert (outcome.failures, outcome.missing, len(outcome.kept)) == ({}, 0, 2)
-    with pytest.raises(InputError, match="retry=all: unknown; choose from none, failed"):
-        swept("all")
 
 
 def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
@@ -173,21 +153,6 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     more = invoke("synthlab", *quick, "-m", "seed=0,1,2")
     assert more.status == 2
     assert more.err.strip().startswith("error: results=")
-
-
-@pytest.mark.slow
-def test_a_disk_too_full_for_a_lease_ends_a_sweep_in_one_line(invoke, quick, tmp_path, monkeypatch):
-    write = Folder.write
-
-    def full(files, path, data):
-        if path.startswith("leases/"):
-            raise OSError(28, "No space left on device")
-        write(files, path, data)
-
-    monkeypatch.setattr(Folder, "write", full)
-    outcome = invoke("synthlab", *quick, "-m", "seed=range(4)", "workers=1")
-    assert outcome.status == 1
-    assert outcome.err.splitlines()[-1].startswith(f"failed: results={tmp_path}: cannot be written (No space left on")
 
 
 def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_path):

@@ -36,19 +36,6 @@ def test_weights_are_written_and_read_like_the_other_files(tmp_path):
     assert "\n" not in str(caught.value)
 
 
-def test_a_record_whose_curve_lacks_a_step_that_is_to_be_kept_is_read_with_the_others(tmp_path):
-    other = with_weights(record(1), b"numbers")
-    for each in (record(0), other):
-        Store(tmp_path).write(each)
-    asking = Store(tmp_path, [3])  # points of the curve are even
-    assert {each.config.seed for each in asking} == {0, 1}
-    with pytest.raises(InputError, match=r"^save=\[3\]: must be a point of the training curve"):
-        asking.steps(other.config)
-    (asking.runs / other.config.id / WEIGHTS).write_bytes(b"others")
-    with pytest.raises(DamagedRecord, match="does not have its checksum"):
-        asking.read(other.config.id)
-
-
 def test_weights_of_a_record_that_is_gone_are_not_called_damaged(tmp_path):
     store, kept = Store(tmp_path), with_weights(record(), b"numbers")
     store.write(kept)
