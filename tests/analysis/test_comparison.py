@@ -225,11 +225,11 @@ def test_more_than_can_be_told_apart_is_refused():
     assert refusal(many, facet="protocol.lr").startswith("facet=protocol.lr: must make at most 24 panels, not 39")
 
 
-def test_another_table_is_refused():
-    assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})) == (
-        "table: must be a table of runs, but has no column kind, train_length, seed, length; "
-        "write it with synthlab collect"
-    )
+def test_a_table_without_runs_to_draw_or_of_something_else_is_refused():
+    nothing = "table: there is no finished run to draw"
+    assert refusal(pd.DataFrame()) == refusal(table([record(0, diverged_at=1)])) == nothing
+    other = "table: must be a table of runs, but has no column kind, train_length, seed, length; write it with synthlab"
+    assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})).startswith(other)
     assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
 
 

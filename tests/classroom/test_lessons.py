@@ -46,10 +46,7 @@ def test_a_runs_own_settings_come_over_those_of_every_run_groups_before_the_keys
     ("given", "line"),
     [
         (raw(titel="t"), "lessons.one.titel=t: unknown key, did you mean title?; choose from button, title,"),
-        (raw(runs=["task=mean"]), "lessons.one.runs.0=task=mean: must be a valid dictionary"),
         ({"every": {}, "lessons": {"one": {k: v for k, v in ONE.items() if k != "seen"}}}, "lessons.one.seen: missing"),
-        ({"every": {}, "lessons": {"one": None}}, "lessons.one=null: must be"),
-        ({"lessons": {"one": ONE}}, "every: missing; must be given"),
     ],
 )
 def test_bad_lessons_are_refused_in_one_line(given, line):

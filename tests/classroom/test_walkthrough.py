@@ -108,7 +108,6 @@ def test_the_least_error_of_the_theory_is_that_of_its_best_constant_for_heads_of
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (["inputs=uniform_count"], "theory: known for inputs=bernoulli with p=0.5 only"),
         (["inputs.p=0.3"], "theory: known for inputs=bernoulli with p=0.5 only"),
         (
             ["task=length", "outrep=rsqrt", "train_length=31"],

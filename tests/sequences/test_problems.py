@@ -6,6 +6,7 @@ import pytest
 import torch
 from sequences.chomsky import REFERENCE, SMALL
 
+from support.frequencies import assert_uniform
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
 from synthlab.sequences.tasks import PROBLEMS
@@ -56,12 +57,7 @@ def test_a_mix_of_lengths_is_drawn_like_each_length_alone(name):
 @pytest.mark.parametrize("name", UNIFORM)
 def test_all_prompts_are_equally_likely(name):
     problem, length = task(name), 3
-    kinds = set(REFERENCE[name](length))
-    counts = Counter(drawn(problem, [length] * MANY))
-    expected = MANY / len(kinds)
-    # The chi-square statistic has mean len - 1 and variance twice that: five deviations err once in a million.
-    statistic = sum((counts[kind] - expected) ** 2 / expected for kind in kinds)
-    assert statistic < len(kinds) - 1 + 5 * (2 * len(kinds)) ** 0.5
+    assert_uniform(drawn(problem, [length] * MANY), set(REFERENCE[name](length)))
 
 
 @pytest.mark.parametrize(
@@ -70,11 +66,7 @@ def test_all_prompts_are_equally_likely(name):
 )
 def test_the_number_of_ones_is_uniform_and_so_are_their_places(name, length, numbers):
     prompts = [prompt for prompt, _ in drawn(task(name), [length] * MANY)]
-    counts = Counter(prompt.count("1") for prompt in prompts)
-    deviation = (MANY / len(numbers)) ** 0.5
-    assert {number: abs(counts[number] - MANY / len(numbers)) < 5 * deviation for number in counts} == dict.fromkeys(
-        numbers, True
-    )
+    assert_uniform((prompt.count("1") for prompt in prompts), numbers)
     first = [prompt[0] == "1" for prompt in prompts if prompt.count("1") == 1]
     assert abs(sum(first) / len(first) - 1 / length) < 5 * (0.25 / len(first)) ** 0.5
 

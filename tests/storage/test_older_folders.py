@@ -56,7 +56,8 @@ CONFIGS = {
 @pytest.mark.parametrize("within", [False, True])
 def test_an_older_record_is_listed_with_the_present_names(tmp_path, kind, within):
     asked = CONFIGS[kind]()
-    write_older(tmp_path, kind, asked)
+    assert write_older(tmp_path, kind, asked) == asked.id
+    assert Store(tmp_path).read(asked.id).config == asked
     table = synthlab.load_records(tmp_path / kind if within else tmp_path, where=f"task={asked.task['name']}")
     assert table["length"].tolist() == [1, 2]
     assert not {"problem", "language", "evaluation.seed"} & {*table}

@@ -88,9 +88,7 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
     [
         ({"claims": ["1z"]}, "study.s.claims=1z: unknown; choose from 1a, 1b"),
         ({"vary": {"seed": [1]}}, "study.s: sets seed, which is the command line's; leave it out"),
-        ({"fixed": {"replot": True}}, "study.s: sets replot, which is the command line's; leave it out"),
         ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
-        ({"vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
         ({"arms": {"a": {"protocol.lr": 1}}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
     ],
 )

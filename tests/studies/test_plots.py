@@ -31,17 +31,18 @@ def axes_of(plot, drawn):
     return axes
 
 
-@pytest.mark.parametrize(
-    "plot",
-    [
-        {"name": "curves"},
-        {"name": "training"},
-        {"name": "against", "x": "train_length", "lengths": [10]},
-        {"name": "powers", "lengths": [10]},
-        {"name": "heat", "rows": "train_length", "columns": "encoding"},
-    ],
-    ids=lambda plot: plot["name"],
-)
+# One of each kind.
+EVERY = [
+    {"name": "curves"},
+    {"name": "training"},
+    {"name": "against", "x": "train_length", "lengths": [2]},
+    {"name": "powers", "lengths": [2]},
+    {"name": "heat", "rows": "train_length", "columns": "encoding"},
+]
+every = pytest.mark.parametrize("plot", EVERY, ids=lambda plot: plot["name"])
+
+
+@every
 def test_every_table_counts_runs_that_fit_and_that_diverged(plot):
     losses = [1e-3, 2e-6, 3e-6]
     runs = [
@@ -145,16 +146,7 @@ def test_heat_holds_the_horizon_of_every_combination():
     assert [text.get_text() for text in gap.texts] == ["4", "12+", "4", "-"]
 
 
-@pytest.mark.parametrize(
-    "plot",
-    [
-        {"name": "curves"},
-        {"name": "training"},
-        {"name": "against", "x": "train_length", "lengths": [2]},
-        {"name": "powers", "lengths": [2]},
-        {"name": "heat", "rows": "encoding", "columns": "outrep"},
-    ],
-)
+@every
 def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
     chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
     series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]

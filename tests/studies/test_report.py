@@ -137,7 +137,6 @@ def test_deviations_are_whole():
     ("fit", "words"),
     [
         (Fit(4, 0, 4, "holds", Witnesses(4)), "all 4 runs fit"),
-        (Fit(6, 0, 5, "holds", Witnesses(5)), "5 of 6 runs fit, over those: holds"),
         (Fit(4, 0, 1, "holds", Witnesses(1)), "1 of 4 runs fit, over those: holds (one run)"),
         (Fit(4, 4, 0, "not judged", Witnesses(0)), "0 of 4 runs fit, 4 diverged, over those: not judged"),
     ],

@@ -102,7 +102,6 @@ CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
     ("vary", "lengths", "message"),
     [
         (CROSSED | {"test_seed": [0]}, [5], "vary: must cross weight_seed, data_seed, test_seed, two or more of each"),
-        ({"weight_seed": [0, 1], "data_seed": [0, 1]}, [5], "vary: must cross"),
         ([CROSSED, {"task": ["sum"], **CROSSED, "test_seed": [0]}], [5], "vary: must cross"),
         (CROSSED, [60], "lengths=[60]: must be at most test_length=50"),
     ],

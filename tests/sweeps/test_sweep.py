@@ -11,12 +11,10 @@ import pandas as pd
 import pytest
 
 from support.configs import config
-from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from support.records import record
+from synthlab.config.composition import compose
 from synthlab.errors import RunsFailed, StoreError
-from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import resolve
-from synthlab.regression.tasks import TASKS
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
@@ -94,33 +92,29 @@ def test_two_sweeps_at_once_train_each_run_once(tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_prints_its_best_and_worst_and_where_they_lie(invoke, quick, tmp_path):
-    outcome = invoke(
-        "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
-    )
+    words = [
+        "synthlab",
+        *quick,
+        "-m",
+        "task=mean,length",
+        "encoding=nope,rope,alibi,t5",
+        "outrep=identity,rsqrt",
+        "seed=0,1",
+    ]
+    outcome = invoke(*words)
     assert outcome.status == 0, outcome.err
     lines = outcome.out.splitlines()
-    series = 2 * len(ENCODINGS) * 2
-    assert lines[0] == f"median over seeds at the longest test length: the best 10 of {series}"
-    assert lines[1].split() == [
-        "task",
-        "encoding",
-        "outrep",
-        *["seeds", "horizon", "relative", "error", "mse", "training", "loss"],
-    ]
+    assert lines[0] == "median over seeds at the longest test length: the best 10 of 16"
     worst = lines.index("the worst 5, from the last")
-    errors = [
-        float(re.search(r"([\d.]+)%", line)[1]) for line in [*lines[2:12], *reversed(lines[worst + 2 : worst + 7])]
-    ]
+    shown = [*lines[2:12], *reversed(lines[worst + 2 : worst + 7])]
+    errors = [float(re.search(r"([\d.]+)%", line)[1]) for line in shown]
     assert errors == sorted(errors)
     assert lines[-2] == f"records: {tmp_path}/runs"
     ranking, runs = re.findall(r"\S+\.csv", lines[-1])
-    assert len(pd.read_csv(ranking)) == series
-    assert len(pd.read_csv(runs)) == 2 * series
-    assert f"{2 * series} done, 0 failed, 0 skipped, 0 left" in outcome.err
-    again = invoke(
-        "synthlab", *quick, "-m", "task=mean,length", "encoding=glob(*)", "outrep=identity,rsqrt", "seed=0,1"
-    )
-    assert f"0 done, 0 failed, {2 * series} skipped, 0 left" in again.err
+    assert (len(pd.read_csv(ranking)), len(pd.read_csv(runs))) == (16, 32)
+    assert "32 done, 0 failed, 0 skipped, 0 left" in outcome.err
+    again = invoke(*words)
+    assert "0 done, 0 failed, 32 skipped, 0 left" in again.err
     assert again.out.splitlines()[:-1] == lines[:-1]
 
 
@@ -155,36 +149,30 @@ def test_a_sweep_that_is_all_there_needs_nothing_writable(invoke, quick, tmp_pat
     assert more.err.strip().startswith("error: results=")
 
 
-def test_combinations_rank_by_their_median_error_and_what_diverged_is_last(tmp_path):
-    records = ensure(
-        [config(f"task={task}", f"seed={seed}") for task in TASKS for seed in (0, 1, 2)], Store(tmp_path), 1
-    )
-    rows = [row(record) for record in records]
+PLAIN = {"outrep": {"name": "identity", "shift": 0.0}}
+
+
+def test_combinations_rank_by_their_median_error_and_what_has_none_is_last():
+    rows = [row(record(seed, task={"name": task}, **PLAIN)) for task in ("mean", "length", "sum") for seed in (0, 1, 2)]
     for each in rows:
         each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]] + 0.01 * each["seed"]
     ranking = ranked(rows)
     assert list(ranking["task"]) == ["mean", "sum", "length"]
     assert list(ranking["relative_error"]) == pytest.approx([0.11, 0.21, 0.31])
     assert list(ranking["seeds"]) == [3, 3, 3]
-    for each in rows:
-        if each["task"] == "mean":
-            each |= {"status": "diverged", "relative_error": float("nan")}
-    assert list(ranked(rows)["task"]) == ["sum", "length", "mean"]
-    assert "diverged" in render({"regression": ranked(rows)})
-
-
-def test_a_combination_with_a_seed_whose_error_is_not_a_number_does_not_rank_by_the_others(tmp_path):
-    rows = [
-        row(record)
-        for record in ensure([config(f"seed={s}", f"task={t}") for s in (0, 1, 2) for t in TASKS], Store(tmp_path))
+    some = [
+        each | {"relative_error": float("nan")} if each["task"] == "mean" and each["seed"] else each for each in rows
     ]
-    for each in rows:
-        each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]]
-        if each["task"] == "mean" and each["seed"]:
-            each["relative_error"] = float("nan")
-    ranking = ranked(rows)
-    assert list(ranking["task"]) == ["sum", "length", "mean"]
-    assert list(ranking["relative_error"]) == [0.2, 0.3, float("inf")]
+    assert list(ranked(some)["task"]) == ["sum", "length", "mean"]
+    assert ranked(some)["relative_error"].iloc[-1] == float(
+        "inf"
+    )  # a seed without a number does not rank by the others
+    lost = [
+        each | {"status": "diverged", "relative_error": float("nan")} if each["task"] == "mean" else each
+        for each in rows
+    ]
+    assert list(ranked(lost)["task"]) == ["sum", "length", "mean"]
+    assert "diverged" in render({"regression": ranked(lost)})
 
 
 def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
@@ -212,28 +200,15 @@ def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
     assert store.holds(run)
 
 
-def test_a_damaged_failure_is_reported(invoke, tmp_path, flag):
-    store, bad = Store(tmp_path), config("task.name=support.user_classes:Broken")
-    with pytest.raises(RunsFailed):
-        ensure([bad], store, progress=False)
-    status = tmp_path / "failed" / bad.id / "status.json"
+def test_a_damaged_failure_is_reported(invoke, quick, tmp_path, flag):
+    bad = ["-m", "task.name=support.user_classes:Broken", "seed=0"]
+    assert invoke("synthlab", *quick, *bad).status == 1
+    (status,) = tmp_path.glob("failed/*/status.json")
     status.write_text(status.read_text().replace('"seed": 0', '"seed": 7'))
     collected = invoke("collect", str(tmp_path), "--out", str(tmp_path / "x.csv"))
     assert collected.status == 1
-    assert (
-        f"damaged: {tmp_path}/failed/{bad.id}: damaged record (status.json does not have its checksum)" in collected.err
-    )
-    assert (
-        "what is known of it is damaged"
-        in invoke(
-            "synthlab",
-            *[*as_overrides(QUICK)],
-            "-m",
-            f"results={tmp_path}",
-            "task.name=support.user_classes:Broken",
-            "seed=0",
-        ).err
-    )
+    assert f"damaged: {status.parent}: damaged record (status.json does not have its checksum)" in collected.err
+    assert "what is known of it is damaged" in invoke("synthlab", *quick, *bad).err
 
 
 def test_threads_may_compose_and_train_at_once(tmp_path):

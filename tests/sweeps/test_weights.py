@@ -123,12 +123,6 @@ def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
     allowed = "choose from weights, checkpoints, or give a list of steps"
     with pytest.raises(InputError, match=f"save=wieghts: unknown, did you mean weights.; {allowed}"):
         synthlab.run(results=tmp_path, save="wieghts")
-    for odd in (5, True, [], [1.5], [True], {"weights": 1}):
-        with pytest.raises(
-            InputError,
-            match="^save=.*: must be (a text, a list of|weights or checkpoints, or a list of steps)",
-        ):
-            synthlab.run(results=tmp_path, save=odd)
     for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("output_alignment/1",))):
         outcome = invoke(program, *quick, *more, "save=all")
         assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")

@@ -199,11 +199,9 @@ def test_with_bos_the_shifted_reciprocal_of_the_length_is_exact():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"outrep": "cube"}, "outrep=cube: unknown"),
         ({"outrep": "log", "shift": 0}, "shift=0: takes the least target of task=sum to 0, outside the domain"),
         ({"outrep": "log"}, "head_dim=1: under outrep=log the best M has rank two"),
         ({"bos": True}, "head_dim=1: with a BOS the best M has rank two"),
-        ({"outrep": "reciprocal", "shift": "x"}, "shift=x: must be a number"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.torch import save
 from torch import nn
 
 import synthlab
@@ -197,21 +198,22 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
     refused(weights_file(OTHER.model().module, 0, [run]), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
-    from safetensors.torch import save
-
-    refused(save({"a": torch.zeros(2)}), "does not say which run it is of")
-    for about in ("[]", '"text"', "{}", '{"config": 3}'):
-        refused(save({"a": torch.zeros(2)}, {"run": about}), "does not say which run it is of")
-    deep = "[" * 200000
-    for about in (deep, "[" * 900 + "]" * 900, '{"results_version": NaN}'):
-        refused(save({"a": torch.zeros(2)}, {"run": about}), "cannot be read|does not say which run it is of")
-    refused(
-        save({"a": torch.zeros(2)}, {"run": '{"results_version": "\\n\\u001b[2J", "config": {}}'}),
-        r"'\\n\\x1b\[2J'; the",
-    )
-    refused(
-        weights_file(nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)}), 0, [run]), r"'\\x1b\\na{33} is .*left out"
-    )
+    unsaid = "does not say which run it is of"
+    for about in (
+        None,
+        "[]",
+        '"text"',
+        "{}",
+        '{"config": 3}',
+        "[" * 200000,
+        "[" * 900 + "]" * 900,
+        '{"results_version": NaN}',
+    ):
+        refused(save({"a": torch.zeros(2)}, about and {"run": about}), f"cannot be read|{unsaid}")
+    escaped = '{"results_version": "\\n\\u001b[2J", "config": {}}'
+    refused(save({"a": torch.zeros(2)}, {"run": escaped}), r"'\\n\\x1b\[2J'; the")
+    odd_name = nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)})
+    refused(weights_file(odd_name, 0, [run]), r"'\\x1b\\na{33} is .*left out")
     for odd in (float("nan"), float("inf")):
         module = RECORD.model().module
         module.head[2].weight.data.flatten()[0] = odd
@@ -238,8 +240,6 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
     with pytest.raises(InputError, match="there is no such record"):
         synthlab.load_model("0123456789abcdef", tmp_path)
     for odd in ("\0", "", "../runs", 5, None):
-        with pytest.raises(
-            InputError, match="^record=.*: must be a (record, or the identity of one|Record or a text)"
-        ) as caught:
+        with pytest.raises(InputError, match="^record=.*: must be a ") as caught:
             synthlab.load_model(odd, tmp_path)
         assert str(caught.value).isprintable()
