@@ -145,29 +145,6 @@ def test_horizon_is_one_number_for_each_run():
     assert "tested to length 12" in note(runs, **asked)
 
 
-def test_any_column_of_numbers_that_is_no_setting_can_be_drawn():
-    runs = TRAINED.assign(seconds=TRAINED["train_length"] / 2, twice=2 * TRAINED["mse"])
-    assert points(runs, "train_length median", metric="seconds", x="train_length", by="") == [[5, 2.5], [10, 5]]
-    assert points(runs, metric="twice")["median"].tolist() == (2 * points(runs)["median"]).tolist()
-    assert drawn(runs, metric="twice").get_supylabel() == "twice"
-    assert "x=length: seconds is one number for each run" in refusal(runs, metric="seconds")
-
-
-@pytest.mark.slow
-def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_serves():
-    sizes = table(*(made(k, **sized(width), train_length=k) for width in (8, 16) for k in (5, 6)), made(7))
-    figure = drawn(sizes, facet="model.width,train_length")
-    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (3, 3)
-    assert titles(figure)[0] == r"width = 8, $l_\mathrm{train}$ = 5"
-    assert "no runs" in [text.get_text() for text in figure.axes[2].texts]
-    assert figure.axes[0].get_ylim() == figure.axes[-1].get_ylim()
-    tasks = table(made(1), made(1e-9, task={"name": "mean"}, **mapped("log", shift=1.0)))
-    apart = drawn(tasks, facet="task")
-    assert titles(apart) == ["task = length", "task = mean"]
-    assert apart.axes[0].get_ylim()[0] > apart.axes[1].get_ylim()[1]
-    assert "each panel has its own scale" in apart.get_supxlabel().replace("\n", " ")
-
-
 def test_names_stand_side_by_side_and_are_not_joined():
     runs = table(
         *(made(k, **encoded(name)) for k, name in enumerate(("rope", "nope", "alibi"), 1)),

@@ -35,35 +35,6 @@ def test_runs_that_are_there_are_not_trained_again_unless_all_are(window):
     assert window.drawn == {3, 4}
 
 
-def test_earlier_curves_fade_and_stay(window):
-    window.press("Mean works")
-    window.trains(1)
-    window.press("Length fails")
-    window.hear(begun(2), progress(2))
-    log = window.page.board.errors.charts["log"].drawn
-    assert log[1][0].glyph.line_alpha < 0.5 < log[2][0].glyph.line_alpha
-    assert log[1][0].data_source.data["name"][0].startswith("mean")  # what hovering says
-
-
-def test_what_stands_in_the_controls_is_trained(window):
-    controls = window.page.controls.settings
-    controls["task"].value, controls["seed"].value, controls["model.width"].value = "sum", " 7 ", "16"
-    window.press("Train")
-    settings = {"task": "sum", "seed": 7, "model.width": 16, "protocol": "classroom", "protocol.steps": 1000}
-    assert window.asked(Train)[-1].settings == settings
-
-
-def test_stop_keeps_what_is_trained_and_leaves_the_rest(window):
-    window.press("Which encoding?")
-    window.hear(begun(1), progress(1))
-    window.press("Stop")
-    assert isinstance(window.puppet.asked[-1], Stop)
-    window.hear(progress(1, "stopped"))
-    assert not window.puppet.is_stopping
-    assert len(window.asked(Train)) == 1
-    assert "stopped early" in window.page.board.listed.text
-
-
 def test_another_lesson_takes_over_from_the_one_that_trains(window):
     window.press("Which encoding?")
     window.hear(begun(1), progress(1))
@@ -96,22 +67,6 @@ def test_a_refused_run_leaves_no_curve(window):
     assert (len(window.page.runs), window.drawn) == (0, set())
     window.press("Train")
     assert len(window.asked(Train)) == 2
-
-
-def test_a_diverged_run_is_named(window):
-    window.press("Train")
-    window.hear(begun(1))
-    window.hear(progress(1, "diverged")._replace(view=None))
-    assert "no longer a number" in window.page.board.listed.text
-
-
-def test_there_is_room_for_so_many_curves(make_window):
-    window = make_window(curves=2)
-    window.press("Mean works")
-    window.trains(1)
-    window.press("Which encoding?")
-    assert "room for 2 curves" in window.page.board.message.text
-    assert len(window.asked(Train)) == 1
 
 
 def test_the_typed_sequence_is_read_at_the_chosen_length(window):

@@ -8,21 +8,6 @@ from support.puppets import begun, progress
 pytestmark = pytest.mark.slow  # windows are slow to make
 
 
-def test_a_process_that_ends_by_itself_is_replaced_and_the_page_says_so(window):
-    window.press("Length fails")
-    window.hear(begun(1), progress(1))
-    window.puppet.is_gone = True
-    window.page.poll()
-    assert "has ended" in window.page.board.message.text
-    assert "failed" in window.page.board.listed.text
-    assert "no longer in memory" in window.page.board.answer.text
-    assert window.puppet.is_closed
-    window.press("Mean works")
-    assert len(window.puppets) == 2
-    window.trains(2)
-    assert window.page.board.message.text == ""
-
-
 def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window):
     window.press("Length fails")
     window.hear(begun(1), progress(1))
@@ -52,16 +37,6 @@ def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypa
     assert window.names == ["mean, NoPE, varied coin"]
 
 
-def test_what_was_stopped_gives_way_to_the_same_run(window):
-    window.press("Length fails")
-    window.hear(begun(1), progress(1))
-    window.press("Stop")
-    window.hear(progress(1, "stopped"))
-    window.press("Length fails")
-    window.trains(2)
-    assert [run.number for run in window.page.runs] == [2]
-
-
 def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
     window.press("Train")
     window.press("Length fails")
@@ -69,19 +44,6 @@ def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
     assert window.asked(Train)[-1].settings["task"] == "length"
     window.trains(2)
     assert window.names == ["length, NoPE"]
-
-
-def test_a_window_too_many_is_told_so_until_there_is_room(make_window):
-    window = make_window(is_full=True)
-    assert "Other windows are open" in window.page.board.message.text
-    window.press("Mean works")
-    assert "Other windows are open" in window.page.board.message.text
-    assert window.names == []
-    window.is_full = False
-    window.press("Mean works")
-    window.trains(1)
-    assert window.page.board.message.text == ""
-    assert window.names == ["mean, NoPE, varied coin"]
 
 
 def test_no_room_for_a_new_process_is_said_and_the_page_goes_on(make_window):

@@ -5,16 +5,15 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from classroom.charts.views import Dots, View
+from classroom.charts.views import View
 from classroom.lessons import story
 from classroom.lessons.figures import Look
 from classroom.lessons.lesson import Lessons
-from classroom.lessons.story import looks, numbers, planned, spread
+from classroom.lessons.story import looks, numbers, planned
 from support.pages import Page
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
 from synthlab.regression.construction import resolve
-from synthlab.storage.store import Store
 from theory.closed_forms.least import least_error
 
 
@@ -63,15 +62,6 @@ def test_the_page_tells_every_lesson_and_needs_nothing_beside_it(invoke, tmp_pat
     assert set(ids) == {run.config.id for runs in plan.values() for run in runs}
 
 
-@pytest.mark.slow
-def test_a_lessons_command_gives_the_numbers_of_its_picture(invoke, tmp_path):
-    (run,) = planned(lessons(), steps=20)["theory"]
-    outcome = invoke(*shlex.split(run.command), f"results={tmp_path}")
-    assert outcome.status == 0
-    recorded = Store(tmp_path).find(run.config)
-    assert looks([run.config], workers=1)[run.config.id].view.error == recorded.metrics["mse"].tolist()
-
-
 def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
     plain, mapped = lab_runs()["mended"]
     error = np.zeros(50)
@@ -82,13 +72,6 @@ def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
         "plain: 0.02 at length 10, 36 at length 50; 1/√x: 0.01 at length 10, 18 at length 50; "
         "the best possible: 0.04 at length 10, 72 at length 50"
     )
-
-
-def test_the_spread_of_answers_is_that_at_the_longest_length():
-    (run,) = lab_runs()["length"]
-    near, far = (Dots(k, [float(k)] * 2, [9.0, 14.04], [float(k)] * 2, [9.0, 14.04]) for k in (2, 50))
-    found = spread(run, look_at(run.config, [1.0], [near, far]))
-    assert found == "Transformer: at length 50 the truth is 50, the answers are 9 to 14"
 
 
 def test_a_run_that_diverges_is_named(monkeypatch):

@@ -167,12 +167,6 @@ def test_help_refuses_what_a_run_refuses(invoke):
     assert outcome.err.startswith("error: task=copi: unknown, did you mean copy?")
 
 
-def test_cfg_job_does_not_show_the_family_of_the_tasks_file(invoke):
-    outcome = invoke("synthlab", "task=copy", "--cfg", "job")
-    assert "task:\n  name: copy\n  symbols: 2\n" in outcome.out
-    assert "family" not in invoke("synthlab", "task=copy", "--cfg", "job", "--package", "task").out
-
-
 def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick, tmp_path):
     (tmp_path / "own" / "results").mkdir(parents=True)
     outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))

@@ -28,14 +28,6 @@ def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
             torch.testing.assert_close(plain, packed[index, :, length - 1], rtol=1e-4, atol=1e-5)
 
 
-def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["bench"])
-    monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match="2"):
-        bench.main()
-    assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
-
-
 @pytest.fixture
 def kept_processes(monkeypatch) -> Iterator[None]:
     """Probes share processes, one for each core: a new one for each probe would import torch for seconds."""

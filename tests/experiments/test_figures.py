@@ -1,7 +1,6 @@
 """The figures of conf/study/output_alignment/, and one of the user's own, from the command line to their files."""
 
 import re
-from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -9,14 +8,10 @@ import pytest
 
 from experiments.output_alignment import inside
 from experiments.output_alignment.paper import PAPER
-from support.figures import FIGURES, loaded, panels_of, studies
+from support.figures import FIGURES, loaded, studies
 from support.hasty import hastily
-from synthlab.config.composition import as_overrides, compose
-from synthlab.regression.construction import resolve
 from synthlab.regression.heads import Heads
 from synthlab.storage.records import Record
-from synthlab.studies.grids import Cell
-from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn, Folder
 
 ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
@@ -39,11 +34,6 @@ def own_figure(tmp_path, quick) -> list[str]:
     folder.mkdir(parents=True)
     (folder / "widths.yaml").write_text(OWN)
     return ["--config-dir", str(tmp_path / "own"), *quick, "output_alignment/widths", "workers=1"]
-
-
-@cache
-def cells(name: str, panel: int, *overrides: str, seeds: int = 1) -> list[Cell]:
-    return panels_of(name)[panel].cells(f"study.{name}", Overrides(overrides), range(seeds))
 
 
 @pytest.fixture
@@ -80,20 +70,6 @@ def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_a
         }
         for path in again.save_sheet(figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
-
-
-ONE_AND_TUNED = ("1", "ablation")
-BY_KIND = [name if name in ONE_AND_TUNED else pytest.param(name, marks=pytest.mark.slow) for name in FIGURES]
-
-
-@pytest.mark.parametrize("name", BY_KIND)
-def test_cells_are_what_hydra_composes(name):
-    overrides = ["evaluation.sequences=8", "protocol.record_every=5"]
-    for number, panel in enumerate(panels_of(name)):
-        for chosen in [cells(name, number, *overrides)[k] for k in (0, -1)]:
-            for tuned, configs in chosen.candidates.items():
-                settings = [*as_overrides(panel.fixed), *overrides, *as_overrides(chosen.chosen), *tuned.split()]
-                assert configs == [resolve(compose(settings))]
 
 
 def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_drawn_alone():

@@ -9,15 +9,11 @@ import pytest
 from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
-from experiments.long_short_alignment.paper import PAPER
-from experiments.long_short_alignment.predictions import settings_of
 from experiments.long_short_alignment.predictor_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
-from support.figures import studies
 from support.small import small
 from synthlab.analysis.correlations import lead
-from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
@@ -108,15 +104,3 @@ def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
     assert str(verdicts["P2"].checks[0].witnesses) == "8 settings"
     (same,) = judge(CLAIMS.values(), "by hand", [Grounds(["P3"], rows.assign(needle_error_4x_within=0.0))])
     assert same.word == "not judged"
-
-
-@pytest.mark.slow
-def test_methods_that_are_trained_on_share_the_setting_of_the_others():
-    study = studies(PAPER, "predictors")["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
-    plan = study.plan("predictors", Overrides())
-    named = [study.named(cell, config) for cell in plan.cells[""] for config in cell.configs]
-    found = settings_of(pd.Series([each.variant for each in named]))
-    assert found.value_counts().to_dict() == dict.fromkeys(["model.width=32", "model.width=16"], len(study.arms))
-    # What follows on one training of RoPE finds it in the cache.
-    trained = {config.pretraining for config in plan.configs if config.extension is not None}
-    assert len(trained) == 2

@@ -85,16 +85,6 @@ def test_every_study_of_the_configs_can_be_planned(name):
     assert len(set(shown)) == len(shown)  # nothing that is varied is drawn as if it were one
 
 
-def test_what_is_varied_has_a_name_of_its_own_and_an_extension_switched_on_later_is_no_training_of_its_own():
-    varied = study(vary={"model.width": [8, 16], "extension": ["none", "pi"]}).plan("s", asked("model.heads=2"), 1)
-    assert [named.variant for named in names(varied).values()] == [
-        f"{name}, model.width={width}" for width in (8, 16) for name in ("rope", "pi")
-    ]
-    assert [named.group for named in names(varied).values()] == [f"rope, model.width={w}" for w in (8, 8, 16, 16)]
-    encodings = study(vary={"model.width": [8], "encoding": ["nope", "rope"]}).plan("s", asked("model.heads=2"), 1)
-    assert [named.variant for named in names(encodings).values()] == ["nope, model.width=8", "rope, model.width=8"]
-
-
 @pytest.mark.parametrize(
     ("changes", "line"),
     [

@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from support.records import opened
 from support.small import small
 from synthlab.errors import InputError
-from synthlab.language import pretraining
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
@@ -20,7 +19,6 @@ from synthlab.language.languages import LANGUAGES
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.storage.records import Record
-from synthlab.training.execution import execute, execute_together
 
 NAMES = ("clex", "dynamic_ntk", "longrope")
 TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=0.01")
@@ -28,11 +26,6 @@ TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=
 
 def tables(record: Record) -> list[pd.DataFrame]:
     return [record.metrics, record.training, record.outputs]
-
-
-def assert_equal(first: Record, second: Record) -> None:
-    for expected, found in zip(tables(first), tables(second), strict=True):
-        pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
 def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
@@ -81,16 +74,6 @@ def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, fact
     found = ensemble(x)
     ensemble.encoding = build_extension([small("extension=ntk", f"extension.factor={factor}")])
     torch.testing.assert_close(found, ensemble(x))
-
-
-@pytest.mark.slow
-def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
-    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
-    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
-    records = execute_together(configs)
-    pretraining._cache.clear()
-    for config, record in zip(configs, records, strict=True):
-        assert_equal(execute(config), record)
 
 
 @pytest.mark.parametrize(

@@ -44,13 +44,6 @@ def test_with_it_the_loss_is_equation_4_on_two_windows_of_one_text():
     assert WindowLoss(ensemble, [config], 8)().item() == pytest.approx(by_hand.total.item())
 
 
-def test_the_distance_without_entropy_can_be_minimized_instead():
-    configs = [small("alignment.windows=2", "alignment.alpha=1", f"alignment.distance={d}") for d in ("sce", "excess")]
-    plain = WindowLoss(build_models([configs[0]]), [small("alignment.windows=2")], 8)().item()
-    with_entropy, without = (WindowLoss(build_models([config]), [config], 8)().item() for config in configs)
-    assert plain < without < with_entropy
-
-
 def test_offsets_stay_in_their_range_and_texts_do_not_depend_on_it():
     wide = small("alignment.windows=2")
     narrow = small("alignment.windows=2", "alignment.high=0.125")
@@ -161,18 +154,6 @@ def test_the_perfect_predictor_of_the_chain_is_measured_beside_the_model():
     np.testing.assert_allclose(metrics["perfect"], by_hand)
     assert (metrics["excess"] > 0).all()
     assert 0 < outputs["perfect_excess"][0] < outputs["excess"][0]
-
-
-def test_facts_are_asked_for_at_every_depth_and_length():
-    _, outputs = runs.evaluate_model(
-        build_models([config := small("task=recall", "evaluation.lengths=[1,2.5]")]), 0, config
-    )
-    asked = {column for column in outputs if column.startswith("accuracy@")}
-    assert asked == {f"accuracy@{length}@{depth}" for length in (8, 20) for depth in ("0", "0.25", "0.5", "0.75", "1")}
-    config = small("task=hidden_markov")
-    assert not any(
-        column.startswith("accuracy") for column in runs.evaluate_model(build_models([config]), 0, config)[1]
-    )
 
 
 @pytest.mark.slow

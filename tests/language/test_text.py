@@ -61,12 +61,6 @@ def test_a_text_that_has_changed_is_refused(book):
         text(book, digest="0" * 16)
 
 
-def test_any_bytes_are_a_text(tmp_path):
-    path = tmp_path / "noise.bin"
-    path.write_bytes(bytes([0, 255, 10, 13]) * 10)
-    assert set(text(path).draw(99, 1, stream(0, "training")).flatten().tolist()) == {0, 255, 10, 13}
-
-
 def test_windows_longer_than_the_part_are_refused(book):
     for held_out, length, kind in ((False, 90, "training"), (True, 10, "tests")):
         text(book).draw(1, length, stream(0, "training"), held_out)

@@ -5,7 +5,6 @@ import torch
 from sequences.test_languages import shuffled
 
 from synthlab.sequences.tasks import PROBLEMS
-from synthlab.sequences.tasks.counters import words
 
 
 def texts_of(language, batch) -> list[str]:
@@ -33,13 +32,6 @@ def test_what_may_follow_brackets_by_hand():
     batch = language.batch(torch.full((500,), 4), 5, torch.Generator().manual_seed(0))
     row = texts_of(language, batch).index("([)]")
     assert sets_of(language, batch, row) == ["([<end", "()[", "()[]", "([]", "([<end"]
-
-
-def test_the_rotation_that_stays_above_its_beginning():
-    found = words(torch.tensor([0, 1, 2] * 200), torch.Generator().manual_seed(0))
-    rows = found.tolist()
-    assert {tuple(row[:2]) for row in rows[1::3]} == {(0, 1)}
-    assert {tuple(row[:4]) for row in rows[2::3]} == {(0, 0, 1, 1), (0, 1, 0, 1)}
 
 
 @pytest.mark.parametrize(

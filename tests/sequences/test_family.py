@@ -16,7 +16,6 @@ from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import horizon, wilson
-from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.exactness import is_exact
@@ -61,21 +60,6 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["majority", "parity", "parity_check", "sorted_or_not", "flip_flop", "even_pairs", "missing_duplicate_string"],
-)
-def test_a_constant_one_scores_chance(name):
-    config = small(f"task={name}", "evaluation.sequences=1000")
-
-    def constant(problem, targets):
-        says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
-        return one_hot(problem, says)
-
-    for row in by_length(scorer_of(config, constant), config)[0].to_dict("records"):
-        assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 1000) ** 0.5
 
 
 def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
@@ -139,14 +123,6 @@ def test_a_model_after_a_step_that_training_has_not_is_refused():
     assert family.open_model(stopped, 4).step == 4
     with pytest.raises(InputError, match="^step=5: must be a point"):
         family.open_model(stopped, 5)
-
-
-def test_all_checkpoints_are_seen_of_a_model_that_has_stopped_beside_one_that_diverges_later():
-    configs, seen = [small("stop.exact=1.0", "protocol.steps=6", f"seed={seed}") for seed in range(2)], []
-    early = EarlyStop(build_models(configs), configs, lambda step, losses: seen.append(step))
-    early.stopped, early.step = {0: 2}, 2  # the loss of the other is not finite at step 3 or 4
-    early.finish()
-    assert seen == [4]  # the last one is taken in the end
 
 
 def test_a_curriculum_grows_from_its_start():

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import pickle
 import secrets
 import threading
 from pathlib import Path
@@ -109,13 +108,6 @@ def test_a_group_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         files.write_group("runs/x", GROUP)
     assert files.names("runs") == []
-
-
-def test_files_are_pickled_by_their_address(files):
-    files.write("x", b"1")
-    again = pickle.loads(pickle.dumps(files))
-    assert again.read("x") == b"1"
-    assert again.path("x") == files.path("x")
 
 
 def test_an_interrupted_upload_is_no_record():

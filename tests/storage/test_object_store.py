@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.errors import DamagedRecord, StoreError
+from synthlab.errors import StoreError
 from synthlab.storage.files import files_at
 from synthlab.storage.store import Store
 
@@ -67,19 +67,6 @@ def test_a_file_whose_answer_was_lost_is_still_its_creators(s3, s3_server):
     assert files.create("leases/x.0", b"mine")
     assert s3_server.lost == 0
     assert not files.create("leases/x.0", b"theirs")
-
-
-def test_damage_is_found_named_and_moved(s3):
-    store, identity = Store(s3), record().config.id
-    store.write(record())
-    damage(store, identity)
-    with pytest.raises(DamagedRecord, match=rf"^{s3}/runs/{identity}: damaged record \(metrics.csv does not have its"):
-        store.read(identity)
-    aside = store.set_aside(identity)
-    assert aside.startswith(f"{s3}/damaged/{identity}-")
-    assert list(store.ids()) == []
-    store.write(record())
-    assert store.read(identity).config == record().config
 
 
 def test_a_sweep_trains_what_is_missing_and_collect_names_what_is_damaged(s3, invoke, quick, tmp_path, monkeypatch):

@@ -58,12 +58,6 @@ def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
     assert table["horizon"][0] == 1  # length 1 alone is known to be near
 
 
-def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
-    text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
-    assert text.splitlines()[-1] == "values that are not numbers are left out (seed 1, 2)"
-    assert "left out" not in str(Records([record(0), record(1)]))
-
-
 def test_a_second_write_leaves_the_first_and_no_litter(tmp_path):
     store, kept = Store(tmp_path), record()
     store.write(kept)
@@ -184,12 +178,6 @@ def test_what_an_interrupted_run_left_long_ago_is_swept_away(tmp_path):
     store.tidy()
     assert not old.exists()
     assert new.exists()  # it may be another process's, at work right now
-
-
-@pytest.mark.parametrize("results", [None, 3, "", ["a"]])
-def test_results_must_be_a_folder(results):
-    with pytest.raises(InputError, match="results=.*: must be the path of a folder"):
-        Store(results)
 
 
 @pytest.mark.parametrize("where", ["file", "file/below"])

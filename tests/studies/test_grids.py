@@ -10,9 +10,6 @@ from experiments.long_short_alignment.scalar import ScalarConfig
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
-from synthlab.language.config import LanguageConfig
-from synthlab.regression.config import RunConfig
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute
@@ -132,12 +129,6 @@ def test_runs_of_each_family_take_the_settings_that_they_have():
     found.check_all_taken([*number.configs, *text.configs])
     with pytest.raises(InputError, match="task=recall: no run of these has such a setting; leave it out"):
         found.check_all_taken(number.configs)
-
-
-def test_a_study_may_have_runs_of_several_families():
-    found = cells(Grid(vary=[{"task": ["length", "copy", "text"]}]), "protocol.steps=7", "test_seed=3")
-    assert [type(cell.configs[0]) for cell in found] == [RunConfig, SequencesConfig, LanguageConfig]
-    assert {(config.protocol.steps, config.test_seed) for cell in found for config in cell.configs} == {(7, 3)}
 
 
 def test_more_seeds_of_a_series_are_those_it_would_have_had():

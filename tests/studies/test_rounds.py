@@ -11,7 +11,6 @@ import pytest
 
 from experiments.output_alignment.paper import PAPER
 from support.records import record
-from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
@@ -79,11 +78,6 @@ def _(evidence: Evidence) -> list[Check]:
 def _(evidence: Evidence) -> list[Check]:
     values = np.resize([0.0, 1.0], min(len(evidence.errors(name)) for name in evidence.names))
     return [Check("alternates", values, low=1.0)]
-
-
-@CLAIMS.claim("misspelt", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [Check("x", np.array([0.0, 1.0]), low=1.0, series=("rpoe",))]
 
 
 MINE = replace(PAPER, claims=CLAIMS)
@@ -160,12 +154,6 @@ def test_a_round_says_what_it_is_for_and_what_it_costs():
     assert list(found.seconds.values()) == [4.5] * 5  # the run stands in both panels and is trained once
     further = [config for config in found.plans[0].configs if config.id in found.seconds]
     assert {config.seed for config in further} == {5, 6, 7, 8, 9}
-
-
-def test_a_claim_about_a_series_that_is_not_there_is_refused():
-    begun = planned("misspelt")
-    with pytest.raises(InputError, match="claim misspelt: series=rpoe: unknown, did you mean rope?"):
-        undecided([begun], records(begun), CLAIMS)
 
 
 def written(folder) -> dict[str, bytes]:

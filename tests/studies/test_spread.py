@@ -76,13 +76,6 @@ def test_the_source_of_all_variance_has_all_of_it_at_every_length(source, effect
     assert deviations["length=5"] == pytest.approx(2 * deviations["length=2"])
 
 
-def test_settings_beside_the_seeds_have_designs_of_their_own():
-    both = [*series(lambda w, d, t: w, encoding="nope"), *series(lambda w, d, t: d, encoding="rope")]
-    drawn = PLOT.data(both, "mse")
-    assert share(drawn, "encoding=nope length=2")["weights"] == pytest.approx(1)
-    assert share(drawn, "encoding=rope length=2")["data"] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("log_error", [-math.inf, math.inf, math.nan])
 def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
     runs = series(lambda w, d, t: w + d)

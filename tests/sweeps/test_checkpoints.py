@@ -12,7 +12,7 @@ from support.configs import config
 from support.quick import QUICK
 from support.records import record, with_weights
 from support.small import small
-from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
+from synthlab.errors import DamagedRecord, InputError
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, ensure
 from synthlab.training import loop
@@ -104,16 +104,6 @@ def test_checkpoints_join_weights_that_were_kept_before(tmp_path, runs):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/*")} == files  # nothing was trained again
 
 
-def test_weights_trained_again_must_be_those_that_were_kept(tmp_path):
-    store, kept = Store(tmp_path, "checkpoints"), with_weights(record(), b"last")
-    Store(tmp_path, "weights").write(kept)
-    with pytest.raises(StoreError, match="this run gives other numbers"):
-        store.write(with_weights(with_weights(record(), b"others"), b"first", step=2))
-    assert list(Store(tmp_path).read(kept.config.id).weights) == [4]
-    store.write(with_weights(kept, b"first", step=2))
-    assert {step: read() for step, read in store.read(kept.config.id).weights.items()} == {2: b"first", 4: b"last"}
-
-
 @pytest.mark.parametrize("where", ["folder", "memory://checkpoints/results"])
 def test_reading_records_reads_no_weights(tmp_path, monkeypatch, where):
     store = Store(tmp_path if where == "folder" else where)
@@ -169,19 +159,6 @@ def test_a_run_that_diverges_keeps_none_and_costs_no_other_its_own(tmp_path):
         assert [list(each.weights) for each in kept] == [[2, 4, 8, 16, 30], []]
     with pytest.raises(InputError, match="the run diverged"):
         kept[1].model(2)
-
-
-def test_a_family_that_is_not_observed_fails_in_one_line_and_ends(tmp_path, monkeypatch):
-    from synthlab.regression import family
-
-    train = family.train_models
-    monkeypatch.setattr(family, "train_models", lambda ensemble, configs, *_: train(ensemble, configs))
-    with pytest.raises(RunsFailed, match="step=2: no weights to keep: train_models does not call observe there"):
-        ensure([config(*CURVE)], Store(tmp_path, "checkpoints"), progress=False)
-    kept = execute(config(*CURVE))
-    with pytest.raises(InputError, match="trained again, the run does not come to step 4"):
-        kept.model(4)
-    assert kept.model().step == 9
 
 
 def test_steps_are_asked_for_in_python(tmp_path):

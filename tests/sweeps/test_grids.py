@@ -13,12 +13,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.quick import QUICK
 from synthlab.config.base import resolve
-from synthlab.config.composition import as_overrides, compose, conf_dir
+from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.inputs import INPUTS
-from synthlab.sweeps import grids
 from synthlab.sweeps.grids import grid
 
 CHOICES = {
@@ -112,19 +110,6 @@ def test_whatever_hydra_can_sweep_over(overrides, runs):
             grid(overrides)
     else:
         assert len(grid(overrides).configs) == runs
-
-
-def test_most_combinations_are_made_without_hydra(monkeypatch):
-    made_by_hydra = []
-    for name in ("compose", "composed"):
-        make = getattr(grids, name)
-        monkeypatch.setattr(grids, name, lambda *given, make=make: made_by_hydra.append(given) or make(*given))
-    made = grid([*as_overrides(QUICK), "task=mean,sum", "encoding=nope,rope,t5", "model.width=32,64", "seed=range(30)"])
-    assert len(made.configs) == 2 * 3 * 2 * 30
-    assert len(made_by_hydra) == 5  # the first, and whether it or one of the three other members refers to another
-    sample = made.configs[277]
-    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).seeded({"seed": sample.seed})
-    assert sample == plain.model_copy(update={"encoding": sample.encoding, "model": sample.model})
 
 
 @pytest.mark.parametrize(

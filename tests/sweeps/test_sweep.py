@@ -12,9 +12,7 @@ import pytest
 
 from support.configs import config
 from support.records import record
-from synthlab.config.composition import compose
 from synthlab.errors import RunsFailed, StoreError
-from synthlab.regression.construction import resolve
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
@@ -209,16 +207,3 @@ def test_a_damaged_failure_is_reported(invoke, quick, tmp_path, flag):
     assert collected.status == 1
     assert f"damaged: {status.parent}: damaged record (status.json does not have its checksum)" in collected.err
     assert "what is known of it is damaged" in invoke("synthlab", *quick, *bad).err
-
-
-def test_threads_may_compose_and_train_at_once(tmp_path):
-    made = []
-    threads = [
-        threading.Thread(target=lambda seed=seed: made.append(resolve(compose([f"seed={seed}", "encoding=rope"]))))
-        for seed in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(each.seed for each in made) == [0, 1, 2, 3]

@@ -1,7 +1,5 @@
 """``save=weights``: which runs are trained for it, and what becomes of records that have none."""
 
-import json
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -9,43 +7,11 @@ import pytest
 import synthlab
 from support.configs import config
 from support.records import final_weights, record, with_weights
-from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
-from synthlab.storage.checkpoints import WEIGHTS
+from synthlab.errors import InputError, RunsFailed, StoreError
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, Sweep, ensure
 
 EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
-
-
-def test_weights_are_written_and_read_like_the_other_files(tmp_path):
-    store, kept = Store(tmp_path), with_weights(record(), b"\x00\xff numbers")
-    store.write(kept)
-    assert final_weights(store.read(kept.config.id)) == final_weights(kept)
-    folder = store.runs / kept.config.id
-    assert WEIGHTS in json.loads((folder / "status.json").read_text())["sha256"]
-    (folder / WEIGHTS).write_bytes(b"\x00\xfe numbers")
-    line = (
-        rf"^{folder}: damaged record .weights.safetensors does not have its checksum.; a sweep that keeps weights, by"
-    )
-    for broken in (final_weights, lambda found: Store(tmp_path, "weights").read(found.config.id)):
-        with pytest.raises(DamagedRecord, match=line):
-            broken(store.read(kept.config.id))
-    (folder / WEIGHTS).unlink()
-    with pytest.raises(DamagedRecord, match=r"damaged record .*weights.safetensors") as caught:
-        store.read(kept.config.id).model()
-    assert "\n" not in str(caught.value)
-
-
-def test_weights_of_a_record_that_is_gone_are_not_called_damaged(tmp_path):
-    store, kept = Store(tmp_path), with_weights(record(), b"numbers")
-    store.write(kept)
-    found = store.read(kept.config.id)
-    shutil.rmtree(store.runs / kept.config.id)
-    with pytest.raises(
-        InputError, match=f"^{store.path(kept.config.id)}: the record is gone since it was read$"
-    ) as caught:
-        found.model()
-    assert not isinstance(caught.value, DamagedRecord)
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://weights/results"])

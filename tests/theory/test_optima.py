@@ -13,7 +13,6 @@ from synthlab.errors import InputError
 from theory.closed_forms.formulas import (
     L,
     N,
-    binomial_moment,
     error_formula,
     loss_formula,
     optimum_error_formula,
@@ -130,12 +129,6 @@ def test_formulas_in_the_length_equal_sums_over_outcomes(task):
         assert sympy.expand(loss_formula(M, task).subs(N, length).doit() - training_loss(M, task, length)) == 0
 
 
-def test_binomial_moments_by_hand():
-    assert binomial_moment(0, L) == 1
-    assert binomial_moment(1, L) == L / 2
-    assert sympy.expand(binomial_moment(2, L) - L * (L + 1) / 4) == 0
-
-
 def test_a_head_of_dimension_one_changes_its_mind_about_reciprocals_at_fourteen():
     constant, contrast = (theory.optimum("length", n, 1, outrep="reciprocal").outputs for n in (13, 14))
     assert len(set(constant)) == 1
@@ -220,10 +213,3 @@ def test_long_lengths_by_formula_are_the_sums(task, head_dim, monkeypatch):
     theory.closed_forms.optima._solved.cache_clear()
     again = theory.optimum(task, 60, head_dim)
     assert (again.loss, again.outputs) == (best.loss, best.outputs)
-
-
-def test_a_shift_of_the_plain_target_is_taken_back():
-    best = theory.optimum("sum", 4, 2, outrep="identity", shift=3)
-    # With a constant added to all targets, the share of all symbols, 1, takes it up: nothing else changes.
-    assert best.outputs == theory.optimum("sum", 4, 2).outputs + Matrix([[3, 3], [3, 3]])
-    assert best.error(9) == theory.optimum("sum", 4, 2).error(9)

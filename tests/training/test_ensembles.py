@@ -103,11 +103,6 @@ def test_parameters_that_are_frozen_or_unused_are_left_as_they_are():
     assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
 
 
-def test_a_task_in_double_precision_changes_nothing_beside_it():
-    configs = [config("task.name=support.user_classes:DoubleLength"), config("task=mean")]
-    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
-
-
 def test_runs_of_two_shapes_are_no_stack():
     with pytest.raises(ValueError, match="2 runs differ in shape"):
         execute_together([config(), config("model.depth=2")])

@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from support.configs import config
-from support.quick import QUICK
 from synthlab import run
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
@@ -60,15 +59,6 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
     assert (before[:7] != after[:7]).any(1).all()
-
-
-def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
-    where = {"results": tmp_path, "progress": False}
-    records = run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
-    assert [record.config.seed for record in records] == [0, 1]
-    assert "2 runs: task=length" in repr(records)
-    records.plot(path=tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize(
