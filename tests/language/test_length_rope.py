@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch.nn import functional as F
@@ -18,14 +17,9 @@ from synthlab.language.family import train_models
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.storage.records import Record
 
 NAMES = ("clex", "dynamic_ntk", "longrope")
 TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=0.01")
-
-
-def tables(record: Record) -> list[pd.DataFrame]:
-    return [record.metrics, record.training, record.outputs]
 
 
 def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
