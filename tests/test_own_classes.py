@@ -54,17 +54,3 @@ def test_a_hook_that_raises_or_answers_nonsense_is_refused(task, field, name, ho
 def test_ctrl_c_is_nobodys_nonsense():
     with pytest.raises(KeyboardInterrupt), asking("task", "mine:Task", "be made"):
         raise KeyboardInterrupt
-
-
-def test_a_protocol_is_no_class():
-    raw = composed()
-    raw["protocol"]["name"] = "subprocess:Popen"
-    with pytest.raises(InputError, match=r"^protocol.name=subprocess:Popen: must be the name of a protocol"):
-        resolve(raw)
-
-
-def test_a_window_of_one_token_predicts_none():
-    raw = composed("task=text")
-    raw["finetune"]["length"] = 1
-    with pytest.raises(InputError, match=r"^finetune.length=1: must be greater than or equal to 2"):
-        resolve(raw)

@@ -77,13 +77,6 @@ def test_an_installed_wheel_trains_and_draws(installed, tmp_path):
     assert (tmp_path / "results" / "output_alignment" / "figures" / "figure1.png").exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["theory", "demo", "walkthrough", "figures", "study", "evaluate", "extend"])
-def test_an_installed_wheel_has_the_commands_of_all_packages(installed, tmp_path, command):
-    run = python(installed, "synthlab", command, "--help", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-
-
 WING = ("transformers", "tokenizers", "accelerate", "peft", "bitsandbytes", "datasets", "lm_eval", "huggingface_hub")
 EXTRA_OF = {"sympy": "theory", "mpmath": "theory", "latex2mathml": "theory", "bokeh": "demo", "pyarrow": "parquet"}
 

@@ -101,15 +101,6 @@ def test_a_row_holds_what_the_record_says(store):
         assert list(alone[name].dropna()) == list(rows[name].dropna()), name
 
 
-def test_what_diverged_or_failed_has_one_row_without_length(store):
-    table = load_records(store.root)
-    others = table[table["length"].isna()].set_index("status")
-    assert sorted(others.index) == ["diverged", "failed"]
-    assert others.loc["diverged", "diverged_at"] == 3
-    assert others.loc["failed", "error"] == "ValueError: no good"
-    assert others.loc["failed", "seed"] == 3
-
-
 @pytest.mark.parametrize(
     ("where", "rows"),
     [

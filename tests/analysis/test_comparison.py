@@ -145,29 +145,6 @@ def test_horizon_is_one_number_for_each_run():
     assert "tested to length 12" in note(runs, **asked)
 
 
-def test_any_column_of_numbers_that_is_no_setting_can_be_drawn():
-    runs = TRAINED.assign(seconds=TRAINED["train_length"] / 2, twice=2 * TRAINED["mse"])
-    assert points(runs, "train_length median", metric="seconds", x="train_length", by="") == [[5, 2.5], [10, 5]]
-    assert points(runs, metric="twice")["median"].tolist() == (2 * points(runs)["median"]).tolist()
-    assert drawn(runs, metric="twice").get_supylabel() == "twice"
-    assert "x=length: seconds is one number for each run" in refusal(runs, metric="seconds")
-
-
-@pytest.mark.slow
-def test_facets_are_panels_in_rows_and_columns_and_share_one_scale_where_that_serves():
-    sizes = table(*(made(k, **sized(width), train_length=k) for width in (8, 16) for k in (5, 6)), made(7))
-    figure = drawn(sizes, facet="model.width,train_length")
-    assert figure.axes[0].get_subplotspec().get_gridspec().get_geometry() == (3, 3)
-    assert titles(figure)[0] == r"width = 8, $l_\mathrm{train}$ = 5"
-    assert "no runs" in [text.get_text() for text in figure.axes[2].texts]
-    assert figure.axes[0].get_ylim() == figure.axes[-1].get_ylim()
-    tasks = table(made(1), made(1e-9, task={"name": "mean"}, **mapped("log", shift=1.0)))
-    apart = drawn(tasks, facet="task")
-    assert titles(apart) == ["task = length", "task = mean"]
-    assert apart.axes[0].get_ylim()[0] > apart.axes[1].get_ylim()[1]
-    assert "each panel has its own scale" in apart.get_supxlabel().replace("\n", " ")
-
-
 def test_names_stand_side_by_side_and_are_not_joined():
     runs = table(
         *(made(k, **encoded(name)) for k, name in enumerate(("rope", "nope", "alibi"), 1)),
@@ -179,14 +156,6 @@ def test_names_stand_side_by_side_and_are_not_joined():
     assert [text.get_text() for text in axes.get_xticklabels()] == ["NoPE", "ALiBi", "RoPE"]
     assert {line.get_linestyle() for line in axes.lines} == {"None"}
     assert "bar from least to greatest" in note(runs, x="encoding", by="outrep")
-
-
-def test_ticks_are_the_values_and_a_wide_range_is_logarithmic():
-    narrow = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 64))), x="model.width").axes[0]
-    wide = drawn(table(*(made(1, **sized(width)) for width in (8, 16, 256))), x="model.width").axes[0]
-    assert [text.get_text() for text in narrow.get_xticklabels()] == ["8", "16", "64"]
-    assert [text.get_text() for text in wide.get_xticklabels()] == ["8", "16", "256"]
-    assert (narrow.get_xscale(), wide.get_xscale()) == ("linear", "log")
 
 
 @pytest.mark.parametrize("x", ["length", "task"])
@@ -233,16 +202,11 @@ def test_more_than_can_be_told_apart_is_refused():
     assert refusal(many, facet="protocol.lr").startswith("facet=protocol.lr: must make at most 24 panels, not 39")
 
 
-@pytest.mark.parametrize("runs", [pd.DataFrame(), table([record(0, diverged_at=1)])])
-def test_without_a_finished_run_there_is_nothing_to_draw(runs):
-    assert refusal(runs) == "table: there is no finished run to draw"
-
-
-def test_another_table_is_refused():
-    assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})) == (
-        "table: must be a table of runs, but has no column kind, train_length, seed, length; "
-        "write it with synthlab collect"
-    )
+def test_a_table_without_runs_to_draw_or_of_something_else_is_refused():
+    nothing = "table: there is no finished run to draw"
+    assert refusal(pd.DataFrame()) == refusal(table([record(0, diverged_at=1)])) == nothing
+    other = "table: must be a table of runs, but has no column kind, train_length, seed, length; write it with synthlab"
+    assert refusal(pd.DataFrame({"id": [1], "status": ["x"]})).startswith(other)
     assert "length holds other than whole numbers" in refusal(TRAINED.assign(length=0.5))
 
 
@@ -301,11 +265,3 @@ def test_whatever_can_be_gathered_can_be_drawn(asked):
     figure = draw(found)
     figure.canvas.draw()
     plt.close(figure)
-
-
-def test_runs_whose_error_is_nowhere_a_number_are_named_as_such():
-    nowhere = made(float("nan"))
-    with pytest.raises(InputError, match="no run is left to draw; left out: 3 runs whose mse is not finite"):
-        comparison(table(nowhere))
-    drawn = comparison(table(nowhere, made(1.0, **encoded("rope"))))
-    assert "left out: 3 runs whose mse is not finite" in drawn.remarks

@@ -32,13 +32,6 @@ def test_correlations_by_hand():
     assert np.isnan(pearson(x, np.ones(3)))
 
 
-def test_they_agree_with_those_of_pandas():
-    drawn = pd.DataFrame(np.random.default_rng(1).integers(0, 6, (40, 2)).astype(float), columns=["x", "y"])
-    x, y = drawn["x"].to_numpy(), drawn["y"].to_numpy()
-    assert pearson(x, y) == pytest.approx(drawn["x"].corr(drawn["y"]))
-    assert spearman(x, y) == pytest.approx(drawn["x"].rank().corr(drawn["y"].rank()))
-
-
 def sample(settings: int, seeds: int, seed: int, shared: float) -> pd.DataFrame:
     """Uncorrelated settings, whose seeds share nearly all."""
     generator = np.random.default_rng(seed)

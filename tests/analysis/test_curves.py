@@ -4,7 +4,6 @@ from support.records import record
 from synthlab.analysis.curves import STYLES, band_note, style_of
 from synthlab.analysis.record_list import Records
 from synthlab.analysis.tables import curves
-from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.outrep import OUTREPS
 
@@ -17,32 +16,10 @@ def test_every_member_has_a_style_of_its_own_readable_without_colour(registry):
     assert len({style.marker for style in styles}) == len(styles)
 
 
-def test_a_series_without_a_style_gets_one_and_the_others_keep_theirs():
-    styles = style_of(["mine", "rope", "yours"])
-    assert styles["rope"] == STYLES["rope"]
-    assert styles["mine"].label == "mine"
-    assert styles["mine"][1:] != styles["yours"][1:]
-
-
-def test_series_without_a_style_take_colours_that_the_others_do_not_have():
-    styles = style_of(["nope", "learned", "rope", "one", "another"])
-    assert len({style.colour for style in styles.values()}) == 5
-
-
 def test_the_note_says_how_many_seeds_and_what_the_band_is():
     two = curves(Records([record(0), record(1)]).table(), "mse")
     assert band_note(two) == "median of 2 seeds, band from least to greatest"
     assert band_note(curves(Records([record(0)]).table(), "mse")) == "one seed"
-
-
-def test_records_plot_any_metric_and_refuse_others():
-    records = Records([record(0), record(1, encoding={"name": "alibi"})])
-    axes = records.plot(metric="relative_error").axes[0]
-    assert axes.get_legend_handles_labels()[1] == ["NoPE", "ALiBi"]
-    with pytest.raises(InputError, match="metric=loss: unknown; choose from mse"):
-        records.plot(metric="loss")
-    with pytest.raises(InputError, match="there is no finished run to draw"):
-        Records([record(0, diverged_at=1)]).plot()
 
 
 def test_many_series_without_styles_all_look_different():

@@ -20,11 +20,6 @@ def test_curves_hold_median_and_range_over_seeds():
     assert drawn["length"].tolist() == list(range(1, 13))
 
 
-def test_diverged_runs_have_no_part_in_a_curve():
-    drawn = curves(table(record(0), record(1, diverged_at=2)), "mse")
-    assert set(drawn["seeds"]) == {1}
-
-
 def test_series_are_named_by_what_differs():
     rope, alibi = {"encoding": {"name": "rope", "base": 1e4}}, {"encoding": {"name": "alibi"}}
     both = table(record(0, **rope), record(0, **alibi))
@@ -64,13 +59,6 @@ def test_shown_lengths_tell_the_story():
     assert shown_lengths(10, 7) == [1, 5, 7]
 
 
-def test_one_record_prints_its_error_by_length():
-    text = repr(Records([record(3)]))
-    assert text.splitlines()[0].startswith("1 run: task=length inputs=bernoulli encoding=nope outrep=log")
-    assert text.splitlines()[1].split() == ["length", "mse", "relative", "error", "bias", "clipped", "chance"]
-    assert "relative error stays under 5 % up to length 0 (tested to 12)" in text
-
-
 def test_several_records_print_a_column_for_each_series():
     text = repr(Records([record(0), record(1), record(0, encoding={"name": "alibi"})]))
     assert "3 runs: task=length" in text
@@ -82,7 +70,3 @@ def test_several_records_print_a_column_for_each_series():
 def test_a_diverged_record_says_so_and_what_may_help():
     text = repr(Records([record(0, diverged_at=3)]))
     assert "seed 0 diverged: the loss was not finite at step 3; a lower protocol.lr (now 0.003) may help" in text
-
-
-def test_records_show_as_html():
-    assert Records([record(0)])._repr_html_().startswith("<table")

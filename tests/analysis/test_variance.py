@@ -74,14 +74,6 @@ def test_intervals_cover_the_share_as_often_as_they_say(monkeypatch):
     assert min(covered.values()) >= 160, covered
 
 
-def test_the_same_values_have_the_same_shares_and_equal_ones_none():
-    values = simulated(np.random.default_rng(3))
-    assert shares(values, {"a": [(0,)]}) == shares(values, {"a": [(0,)]})
-    assert shares(10 + 2 * values, {"a": [(0,)]})[0]["a"] == pytest.approx(shares(values, {"a": [(0,)]})[0]["a"])
-    found, deviation = shares(np.ones(SIZES), {"a": [(0,)]})
-    assert (deviation, all(map(math.isnan, found["a"]))) == (0, True)
-
-
 def test_shares_of_all_sources_are_one():
     found, _ = shares(simulated(np.random.default_rng(1)), {str(factors): [factors] for factors in KNOWN})
     assert sum(share.value for share in found.values()) == pytest.approx(1)

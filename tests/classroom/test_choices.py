@@ -52,15 +52,6 @@ def test_any_text_is_a_number_within_the_limits_or_refused_in_one_line(text):
         assert number in range(8, 65, 8)
 
 
-@given(st.integers(min_value=-100, max_value=1000))
-def test_numbers_are_taken_where_they_are_allowed(number):
-    if number in range(8, 65, 8):
-        assert LIMIT.read("width", f" {number} ") == number
-    else:
-        with pytest.raises(InputError):
-            LIMIT.read("width", str(number))
-
-
 @given(st.text(alphabet="01 \t\n", max_size=40) | st.text(max_size=40))
 def test_any_text_is_a_sequence_or_refused_in_one_line(text):
     try:

@@ -1,7 +1,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from classroom.lessons.lesson import Lessons, in_order
+from classroom.lessons.lesson import Lessons
 from support.configs import composed
 from synthlab.config.composition import as_overrides, conf_dir
 from synthlab.errors import InputError
@@ -42,22 +42,11 @@ def test_a_runs_own_settings_come_over_those_of_every_run_groups_before_the_keys
     assert list(second.items()) == [("protocol", "classroom"), ("protocol.steps", 9)]
 
 
-def test_settings_in_order_keep_the_order_of_their_kind():
-    assert list(in_order({"b.x": 1, "a": 2, "a.y": 3, "b": 4})) == ["a", "b", "b.x", "a.y"]
-
-
-def test_what_else_a_config_holds_is_not_the_lessons_affair():
-    assert Lessons.checked(raw() | {"port": 5006}).lessons["one"].theory is False
-
-
 @pytest.mark.parametrize(
     ("given", "line"),
     [
         (raw(titel="t"), "lessons.one.titel=t: unknown key, did you mean title?; choose from button, title,"),
-        (raw(runs=["task=mean"]), "lessons.one.runs.0=task=mean: must be a valid dictionary"),
         ({"every": {}, "lessons": {"one": {k: v for k, v in ONE.items() if k != "seen"}}}, "lessons.one.seen: missing"),
-        ({"every": {}, "lessons": {"one": None}}, "lessons.one=null: must be"),
-        ({"lessons": {"one": ONE}}, "every: missing; must be given"),
     ],
 )
 def test_bad_lessons_are_refused_in_one_line(given, line):

@@ -1,11 +1,6 @@
 """A window without a browser: what is pressed, what is asked of the process, what is shown."""
 
-from math import ceil, floor, log10
-
-import pytest
-
 from classroom.messages import Answered, Forget, Read, Refused, Stop, Theorize, Theorized, Train
-from classroom.runs import shown
 from support.puppets import READING, begun, progress
 
 
@@ -40,66 +35,6 @@ def test_runs_that_are_there_are_not_trained_again_unless_all_are(window):
     assert window.drawn == {3, 4}
 
 
-def test_earlier_curves_fade_and_stay(window):
-    window.press("Mean works")
-    window.trains(1)
-    window.press("Length fails")
-    window.hear(begun(2), progress(2))
-    log = window.page.board.errors.charts["log"].drawn
-    assert log[1][0].glyph.line_alpha < 0.5 < log[2][0].glyph.line_alpha
-    assert log[1][0].data_source.data["name"][0].startswith("mean")  # what hovering says
-
-
-def test_what_stands_in_the_controls_is_trained(window):
-    controls = window.page.controls.settings
-    controls["task"].value, controls["seed"].value, controls["model.width"].value = "sum", " 7 ", "16"
-    window.press("Train")
-    settings = {"task": "sum", "seed": 7, "model.width": 16, "protocol": "classroom", "protocol.steps": 1000}
-    assert window.asked(Train)[-1].settings == settings
-
-
-BAD_CONTROLS = [
-    ("seed", "", "seed: empty will not do; give a whole number from 0 to 1000000"),
-    ("model.width", "20", "width: 20 will not do; give a multiple of 8 from 8 to 128"),
-    ("train_length", "<b>1", "training length: &lt;b&gt;1 will not do; give a whole number from 1 to 50"),
-]
-
-
-def test_what_cannot_be_trained_is_answered_in_one_line(window):
-    for key, text, line in BAD_CONTROLS:
-        window.page.controls.settings[key].value = text
-        window.press("Train")
-        assert line in window.page.board.message.text
-        assert window.asked(Train) == []
-        window.page.controls.settings[key].value = str(window.page.chooser.defaults[key])
-    window.press("Train")
-    assert window.page.board.message.text == ""
-    assert len(window.asked(Train)) == 1
-
-
-def test_all_bad_controls_are_named_at_once(window):
-    for key in ("seed", "model.depth"):
-        window.page.controls.settings[key].value = "x"
-    window.press("Train")
-    assert window.page.board.message.text.count("<br>") == 1
-
-
-def test_stop_keeps_what_is_trained_and_leaves_the_rest(window):
-    window.press("Which encoding?")
-    window.hear(begun(1), progress(1))
-    window.press("Stop")
-    assert isinstance(window.puppet.asked[-1], Stop)
-    window.hear(progress(1, "stopped"))
-    assert not window.puppet.is_stopping
-    assert len(window.asked(Train)) == 1
-    assert "stopped early" in window.page.board.listed.text
-
-
-def test_stop_with_nothing_to_stop_asks_for_nothing(window):
-    window.press("Stop")
-    assert window.asked(Stop) == []
-
-
 def test_another_lesson_takes_over_from_the_one_that_trains(window):
     window.press("Which encoding?")
     window.hear(begun(1), progress(1))
@@ -110,16 +45,6 @@ def test_another_lesson_takes_over_from_the_one_that_trains(window):
     assert window.asked(Train)[-1].settings["inputs"] == "uniform_count"
     window.trains(2)
     assert window.page.told.lessons["mean"].seen in window.page.board.story.text
-
-
-def test_a_stop_that_came_too_late_changes_nothing(window):
-    window.press("Mean works")
-    window.hear(begun(1))
-    window.press("Length fails")
-    window.hear(progress(1, "finished"))  # said before it heard
-    assert len(window.asked(Train)) == 2
-    window.trains(2)
-    assert len(window.page.runs) == 2
 
 
 def test_clear_takes_everything_away_and_what_still_comes_is_ignored(window):
@@ -144,22 +69,6 @@ def test_a_refused_run_leaves_no_curve(window):
     assert len(window.asked(Train)) == 2
 
 
-def test_a_diverged_run_is_named(window):
-    window.press("Train")
-    window.hear(begun(1))
-    window.hear(progress(1, "diverged")._replace(view=None))
-    assert "no longer a number" in window.page.board.listed.text
-
-
-def test_there_is_room_for_so_many_curves(make_window):
-    window = make_window(curves=2)
-    window.press("Mean works")
-    window.trains(1)
-    window.press("Which encoding?")
-    assert "room for 2 curves" in window.page.board.message.text
-    assert len(window.asked(Train)) == 1
-
-
 def test_the_typed_sequence_is_read_at_the_chosen_length(window):
     window.press("Length fails")
     window.hear(begun(1), progress(1))
@@ -171,26 +80,6 @@ def test_the_typed_sequence_is_read_at_the_chosen_length(window):
     assert window.asked(Read)[-1] == Read(1, "011", 2)
     assert "truth <b>2</b>, the model says <b>1</b>" in window.page.board.answer.text
     assert "a length it has trained on" in window.page.board.answer.text
-
-
-BAD_SEQUENCES = [
-    ("", "sequence: empty; type 0s and 1s"),
-    ("<script>", "sequence: &lt;script&gt; will not do"),
-    ("01" * 5000, "sequence: 10000 symbols; at most 500 will do"),
-]
-
-
-def test_a_bad_sequence_is_answered_in_one_line(window):
-    window.press("Length fails")
-    window.trains(1)
-    window.hear(Answered(1, READING))
-    for typed, line in BAD_SEQUENCES:
-        window.page.controls.sequence.value_input = typed
-        assert line in window.page.board.typed.text
-        window.page.controls.sequence.value_input = "10"
-        window.hear(Answered(1, READING))
-        assert window.asked(Read)[-1].pattern == "10"
-        assert window.page.board.typed.text == ""
 
 
 def test_theory_is_drawn_where_there_is_one_and_else_says_why(window):
@@ -220,56 +109,3 @@ def test_looking_at_another_run_shows_its_numbers_and_command(window):
     window.page.controls.look.value = "1"
     assert "off by 2 at length 3 and by 2 at length 6" in window.page.board.numbers.text
     assert "seed=1" in window.page.board.command.text
-
-
-def test_closing_the_window_ends_its_process(window):
-    window.page.close()
-    assert window.puppet.is_closed
-
-
-def test_what_is_read_is_no_longer_than_what_is_tested(window):
-    window.press("Length fails")
-    window.hear(begun(1)._replace(test_length=1))
-    window.page.controls.length.value = 2
-    window.hear(progress(1), Answered(1, READING))
-    assert {request.length for request in window.asked(Read)} == {1}
-
-
-def test_linear_attention_has_no_encoding_width_or_depth(window):
-    controls = window.page.controls.settings
-    controls["model"].value, controls["encoding"].value = "linear", "rope"
-    window.press("Train")
-    assert "encoding: linear attention has none; choose NoPE" in window.page.board.message.text
-    controls["encoding"].value, controls["model.width"].value = "nope", "64"
-    window.press("Train")
-    assert window.names == ["mean, linear attention"]
-    assert window.asked(Train)[-1].settings == {"model": "linear", "protocol": "theory", "protocol.steps": 1000}
-
-
-def test_a_curve_of_many_steps_leaves_room_for_the_others(window):
-    window.press("Mean works")
-    window.trains(1)
-    window.page.controls.settings["protocol.steps"].value = "50000"
-    window.press("Train")
-    window.hear(begun(2)._replace(steps=50_000), progress(2))
-    assert window.page.board.losses.figure.x_range.end <= 2000
-    for steps, end in [(960, 2000), (1900, 2000), (3000, 4000), (30_000, 50_000)]:  # it moves seldom
-        window.hear(progress(2)._replace(steps=[steps]))
-        assert window.page.board.losses.figure.x_range.end == end
-
-
-@pytest.mark.parametrize("error", [1e-9, 0.3, 2.0, 2000.0])
-def test_an_axis_of_powers_of_ten_names_two_at_least(window, error):
-    window.press("Train")
-    window.hear(begun(1), progress(1, error=error))
-    y = window.page.board.errors.charts["log"].figure.y_range
-    assert y.start < error < y.end
-    assert floor(log10(y.end)) - ceil(log10(y.start)) >= 1
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (0.5, "0.5"), (0.00123456, "0.00123"), (99.96, "100"), (123.4, "123"), (500, "500"), (1234, "1230")],
-)
-def test_numbers_are_written_out(value, text):
-    assert shown(value) == text

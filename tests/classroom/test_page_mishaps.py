@@ -2,25 +2,10 @@
 
 import pytest
 
-from classroom.messages import Answered, Read, Refused, Stop, Train
-from support.puppets import READING, begun, progress, view
+from classroom.messages import Read, Refused, Train
+from support.puppets import begun, progress
 
 pytestmark = pytest.mark.slow  # windows are slow to make
-
-
-def test_a_process_that_ends_by_itself_is_replaced_and_the_page_says_so(window):
-    window.press("Length fails")
-    window.hear(begun(1), progress(1))
-    window.puppet.is_gone = True
-    window.page.poll()
-    assert "has ended" in window.page.board.message.text
-    assert "failed" in window.page.board.listed.text
-    assert "no longer in memory" in window.page.board.answer.text
-    assert window.puppet.is_closed
-    window.press("Mean works")
-    assert len(window.puppets) == 2
-    window.trains(2)
-    assert window.page.board.message.text == ""
 
 
 def test_a_process_that_does_not_stop_is_replaced_and_the_next_run_trains(window):
@@ -52,40 +37,6 @@ def test_a_mistake_of_the_page_is_one_line_and_the_page_goes_on(window, monkeypa
     assert window.names == ["mean, NoPE, varied coin"]
 
 
-def test_errors_that_are_no_numbers_are_shown(window):
-    window.press("Train")
-    window.hear(begun(1))
-    window.hear(progress(1)._replace(view=view(float("inf"))))
-    assert "more than can be said" in window.page.board.numbers.text
-
-
-def test_a_reading_that_comes_to_nothing_does_not_close_the_sequence_box(window):
-    window.press("Length fails")
-    window.trains(1)
-    window.hear(Answered(1, None))
-    window.page.controls.sequence.value_input = "111"
-    window.hear(Answered(1, READING))
-    assert window.asked(Read)[-1].pattern == "111"
-
-
-def test_a_second_click_changes_nothing(window):
-    window.press("Which encoding?")
-    window.hear(begun(1), progress(1))
-    window.press("Which encoding?")
-    assert window.asked(Stop) == []
-    assert [request.number for request in window.asked(Train)] == [1]
-
-
-def test_what_was_stopped_gives_way_to_the_same_run(window):
-    window.press("Length fails")
-    window.hear(begun(1), progress(1))
-    window.press("Stop")
-    window.hear(progress(1, "stopped"))
-    window.press("Length fails")
-    window.trains(2)
-    assert [run.number for run in window.page.runs] == [2]
-
-
 def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
     window.press("Train")
     window.press("Length fails")
@@ -93,44 +44,6 @@ def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
     assert window.asked(Train)[-1].settings["task"] == "length"
     window.trains(2)
     assert window.names == ["length, NoPE"]
-
-
-def test_a_refusal_after_clear_is_not_shown_and_stops_nothing(window):
-    window.press("Train")
-    window.press("Clear")
-    window.hear(Refused(1, ["task=mean: cannot"], ended=True))
-    assert window.page.board.message.text == ""
-    window.press("Length fails")
-    window.trains(2)
-    assert window.names == ["length, NoPE"]
-
-
-def test_a_process_that_died_unseen_is_replaced_without_a_word(window):
-    window.press("Mean works")
-    window.trains(1)
-    window.hear(Answered(1, READING))
-    window.puppet.is_gone = True
-    window.press("Length fails")
-    assert len(window.puppets) == 2
-    window.trains(2)
-    assert window.page.board.message.text == ""
-    window.page.controls.look.value = "1"
-    assert "no longer in memory" in window.page.board.answer.text
-    window.page.controls.sequence.value_input = "1"
-    assert "no longer in memory" in window.page.board.answer.text
-
-
-def test_a_window_too_many_is_told_so_until_there_is_room(make_window):
-    window = make_window(is_full=True)
-    assert "Other windows are open" in window.page.board.message.text
-    window.press("Mean works")
-    assert "Other windows are open" in window.page.board.message.text
-    assert window.names == []
-    window.is_full = False
-    window.press("Mean works")
-    window.trains(1)
-    assert window.page.board.message.text == ""
-    assert window.names == ["mean, NoPE, varied coin"]
 
 
 def test_no_room_for_a_new_process_is_said_and_the_page_goes_on(make_window):

@@ -7,7 +7,6 @@ from urllib.request import urlopen
 
 import psutil
 import pytest
-from bokeh.protocol import Protocol
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
@@ -119,13 +118,3 @@ def test_a_story_of_ones_own_takes_the_place_of_the_labs(invoke, tmp_path):
     outcome = invoke("classroom", "--config-dir", str(tmp_path), "story=mine", "--cfg", "job")
     assert "button: My lesson" in outcome.out
     assert "Mean works" not in outcome.out
-
-
-def test_a_message_that_bokeh_cannot_handle_is_answered_without_a_traceback(monkeypatch):
-    monkeypatch.setattr(server.BOKEHS_ERRORS, "format_exception", server.BOKEHS_ERRORS.format_exception)
-    server.keep_tracebacks()
-    try:
-        raise ValueError("nonsense")
-    except ValueError:
-        answer = Protocol().create("ERROR", "1", "error processing a message")
-    assert answer.content == {"text": "error processing a message", "traceback": ""}

@@ -1,10 +1,8 @@
-import math
-
 import numpy as np
 import pytest
 import torch
 
-from classroom.charts.viewer import DOTS, PICTURED, Viewer, few_lengths
+from classroom.charts.viewer import Viewer
 from support.configs import config
 from support.quick import QUICK
 from synthlab import run
@@ -59,19 +57,6 @@ def test_a_map_is_seen_from_both_sides():
         assert beyond == pytest.approx([1000.0] * len(beyond))  # clipped to evaluation.largest
 
 
-def test_a_quick_look_is_at_the_first_sequences():
-    viewer, model = untrained("task=sum")
-    whole, part = viewer.view(model), viewer.view(model, sequences=3)
-    for all_dots, dots in zip(whole.dots, part.dots, strict=True):
-        assert dots.truth == all_dots.truth[:3]
-        assert dots.answers == pytest.approx(all_dots.answers[:3])
-
-
-def test_no_more_dots_than_can_be_told_apart():
-    viewer, model = untrained("evaluation.sequences=100")
-    assert {len(dots.truth) for dots in viewer.view(model).dots} == {DOTS}
-
-
 @pytest.mark.parametrize(
     ("task", "truth"),
     [
@@ -86,11 +71,6 @@ def test_a_typed_sequence_is_repeated_and_every_prefix_has_its_truth(task, truth
     assert (reading.symbols, reading.length) == ("011011011011", 4)
     assert reading.truth[:7] == pytest.approx(truth)
     assert len(reading.answers) == LONGEST
-
-
-def test_a_typed_sequence_beyond_the_test_length_is_cut():
-    viewer, model = untrained()
-    assert viewer.read(model, "0110" * 9, 12).symbols == "0110" * 3
 
 
 def test_a_test_sequence_typed_in_is_answered_as_in_the_test():
@@ -113,54 +93,6 @@ def test_what_every_encoding_adds_and_where_its_readout_attends(encoding, length
     assert added.shape == (4, length + 2, length + 2)
     unseen = ~np.tri(length + 2, dtype=bool)
     assert (np.isnan(added) == unseen).all()
-
-
-def test_the_encodings_picture_stops_where_its_cells_are_too_small():
-    viewer, model = untrained("test_length=60", "encoding=rope")
-    reading = viewer.read(model, "01", 60)
-    assert np.shape(reading.added) == (4, PICTURED + 2, PICTURED + 2)
-    assert np.shape(reading.attention) == (4, 62)
-
-
-def test_randomized_positions_are_the_same_at_each_look():
-    viewer, model = untrained("encoding=randomized")
-    assert viewer.view(model) == viewer.view(model)
-    assert viewer.read(model, "0110", 9).answers == viewer.read(model, "0110", 9).answers
-
-
-def test_the_theorys_linear_attention_has_nothing_inside_to_show():
-    viewer, model = untrained("model=linear")
-    reading = viewer.read(model, "0", 5)
-    assert (reading.attention, reading.added) == ([], [])
-    assert np.isfinite(reading.answers).all()
-
-
-@pytest.mark.parametrize(
-    ("overrides", "natural", "mapped"),
-    [
-        (["task=mean"], (0, 1), (0, 1)),
-        (["task=length"], (1, 10), (1, 10)),
-        (["task=sum", "outrep=rsqrt"], (0, 10), (11**-0.5, 1)),  # 1 / sqrt(x + 1)
-        (["task=length", "outrep=log", "train_length=4"], (1, 4), (0, math.log(4))),
-    ],
-)
-def test_what_training_asked_for(overrides, natural, mapped):
-    seen = Viewer(config(*overrides)).seen()
-    assert seen[0] == natural
-    assert seen[1] == pytest.approx(mapped)
-
-
-@pytest.mark.parametrize(
-    ("train_length", "test_length", "lengths"),
-    [
-        (10, 50, [2, 5, 10, 20, 50]),
-        (30, 50, [6, 15, 30, 50]),
-        (10, 12, [2, 5, 10, 12]),
-        (1, 1, [1]),
-    ],
-)
-def test_a_few_lengths_within_training_and_beyond(train_length, test_length, lengths):
-    assert few_lengths(train_length, test_length) == lengths
 
 
 def test_looking_leaves_the_model_and_gradients_alone():

@@ -5,17 +5,15 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from classroom.charts.views import Dots, View
-from classroom.charts.wording import in_digits
+from classroom.charts.views import View
 from classroom.lessons import story
 from classroom.lessons.figures import Look
 from classroom.lessons.lesson import Lessons
-from classroom.lessons.story import error_limits, looks, numbers, planned, spread
+from classroom.lessons.story import looks, numbers, planned
 from support.pages import Page
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
 from synthlab.regression.construction import resolve
-from synthlab.storage.store import Store
 from theory.closed_forms.least import least_error
 
 
@@ -64,15 +62,6 @@ def test_the_page_tells_every_lesson_and_needs_nothing_beside_it(invoke, tmp_pat
     assert set(ids) == {run.config.id for runs in plan.values() for run in runs}
 
 
-@pytest.mark.slow
-def test_a_lessons_command_gives_the_numbers_of_its_picture(invoke, tmp_path):
-    (run,) = planned(lessons(), steps=20)["theory"]
-    outcome = invoke(*shlex.split(run.command), f"results={tmp_path}")
-    assert outcome.status == 0
-    recorded = Store(tmp_path).find(run.config)
-    assert looks([run.config], workers=1)[run.config.id].view.error == recorded.metrics["mse"].tolist()
-
-
 def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
     plain, mapped = lab_runs()["mended"]
     error = np.zeros(50)
@@ -83,26 +72,6 @@ def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
         "plain: 0.02 at length 10, 36 at length 50; 1/√x: 0.01 at length 10, 18 at length 50; "
         "the best possible: 0.04 at length 10, 72 at length 50"
     )
-
-
-def test_the_spread_of_answers_is_that_at_the_longest_length():
-    (run,) = lab_runs()["length"]
-    near, far = (Dots(k, [float(k)] * 2, [9.0, 14.04], [float(k)] * 2, [9.0, 14.04]) for k in (2, 50))
-    found = spread(run, look_at(run.config, [1.0], [near, far]))
-    assert found == "Transformer: at length 50 the truth is 50, the answers are 9 to 14"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(36.0, "36"), (0.010849, "0.0108"), (43.66, "43.7"), (1234.5, "1230"), (3e-6, "0.000003")]
-)
-def test_numbers_are_written_with_three_digits_and_no_exponent(value, text):
-    assert in_digits(value) == text
-
-
-def test_one_scale_holds_the_errors_of_all_lessons():
-    (run,) = lab_runs()["length"]
-    assert error_limits([look_at(run.config, [0.0, 1e-6, 3.0]), look_at(run.config, [50.0])]) == (5e-7, 100.0)
-    assert error_limits([look_at(run.config, [0.0])]) == (0.5, 2.0)
 
 
 def test_a_run_that_diverges_is_named(monkeypatch):
@@ -122,7 +91,6 @@ def test_the_least_error_of_the_theory_is_that_of_its_best_constant_for_heads_of
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        (["inputs=uniform_count"], "theory: known for inputs=bernoulli with p=0.5 only"),
         (["inputs.p=0.3"], "theory: known for inputs=bernoulli with p=0.5 only"),
         (
             ["task=length", "outrep=rsqrt", "train_length=31"],

@@ -97,20 +97,6 @@ def test_what_cannot_be_trained_is_refused_in_a_line(worker):
     assert line.startswith("task=median: unknown")
 
 
-def test_a_run_that_diverges_says_so(worker):
-    settings = {**SMALL, "outrep": "identity", "protocol.optimizer": "sgd", "protocol.lr": 1e20}
-    worker.send(Train(6, settings))
-    assert until(worker, Progress, "diverged")[-1].view is None
-
-
-def test_of_what_is_forgotten_nothing_is_read(worker):
-    worker.send(Train(7, SMALL))
-    until(worker, Progress, "finished")
-    worker.send(Forget())
-    worker.send(Read(7, "01", 3))
-    assert until(worker, Answered)[-1] == Answered(7, None)
-
-
 def test_whatever_happens_to_the_process_is_noticed():
     worker = Worker()
     until(worker, Ready)

@@ -1,16 +1,11 @@
 """The command lines as a user meets them: what they print, what they refuse, and with which status."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from hydra.core.global_hydra import GlobalHydra
 
 from support.configs import config
-from synthlab.cli.hydra_app import main
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {
@@ -39,7 +34,6 @@ REFUSED_BY_THE_COMMAND = {
 REFUSED_AS_A_RUN = {
     "an unknown task": (["task=maen"], "task=maen: unknown, did you mean mean.; choose from aa_star"),
     "a misspelt group": (["encodng=rope"], "encodng=rope: unknown key, did you mean encoding."),
-    "a key of another member": (["encoding=nope", "+encoding.table=3"], "encoding.table=3: unknown key"),
     "tests beyond the learned table": (
         ["encoding=learned", "encoding.table=40", "test_length=50"],
         "test_length=50: encoding=learned has 40 positions, .* lengths up to 38",
@@ -47,10 +41,6 @@ REFUSED_AS_A_RUN = {
     "training beyond the learned table": (
         ["encoding=learned", "encoding.table=8", "test_length=5"],
         "train_length=10: encoding=learned has 8 positions, .* lengths up to 6",
-    ),
-    "tests beyond the randomized span": (
-        ["encoding=randomized", "encoding.span=20", "test_length=50"],
-        "test_length=50: encoding=randomized has 20 positions, .* lengths up to 18",
     ),
     "a map whose domain the task leaves": (
         ["task=sum", "outrep=rsqrt", "outrep.shift=0"],
@@ -80,15 +70,6 @@ def test_bad_input_is_refused_in_one_line_with_status_2_before_training(invoke, 
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.parametrize("name", ["study", "theory", "walkthrough"])
-def test_no_command_takes_an_empty_results_folder(monkeypatch, capsys, name):
-    GlobalHydra.instance().clear()
-    monkeypatch.setattr(sys, "argv", ["synthlab", "results="])
-    with pytest.raises(SystemExit) as left:
-        main(lambda raw: pytest.fail(f"it would write to {raw['results']}/"), name)
-    assert (left.value.code, capsys.readouterr().err) == (2, "error: results=: must be the path of a folder\n")
-
-
 @pytest.mark.parametrize("case", REFUSED_AS_A_RUN)
 def test_what_can_be_no_run_is_refused_in_one_line(case):
     arguments, message = REFUSED_AS_A_RUN[case]
@@ -105,13 +86,6 @@ def test_all_problems_are_reported_at_once(invoke, quick):
         "encoding.tabel",
         "model.depth",
     ]
-
-
-def test_an_unwritable_results_folder_is_refused(invoke, quick, tmp_path):
-    (tmp_path / "file").write_text("in the way")
-    outcome = invoke("synthlab", *quick, f"results={tmp_path}/file")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert re.fullmatch(r"error: results=\S+/file: cannot be written \(.*\); give a folder\n", outcome.err)
 
 
 def test_a_run_prints_a_short_table_and_where_its_record_lies(invoke, quick, tmp_path):
@@ -136,23 +110,24 @@ def test_a_sweep_with_one_bad_run_trains_none(invoke, quick, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_broken_file_of_the_users_own_is_refused_in_one_line(invoke, quick, tmp_path):
-    (tmp_path / "own" / "encoding").mkdir(parents=True)
-    (tmp_path / "own" / "encoding" / "mine.yaml").write_text("name: [unclosed\n")
-    outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, "encoding=mine")
-    assert outcome.status == 2
-    assert len(outcome.err.splitlines()) == 1
+NAMELESS = "{group}={{.*}}: must be a mapping with a name; choose from .*"
 
 
 @pytest.mark.parametrize(
-    ("group", "text"), [("task", "strength: 2.0\n"), ("encoding", "# nothing\n"), ("tracker", "only text\n")]
+    ("group", "text", "message"),
+    [
+        ("encoding", "name: [unclosed\n", ".+"),
+        ("task", "strength: 2.0\n", NAMELESS),
+        ("encoding", "# nothing\n", NAMELESS),
+        ("tracker", "only text\n", NAMELESS),
+    ],
 )
-def test_a_file_of_the_users_own_without_a_name_is_refused_in_one_line(invoke, quick, tmp_path, group, text):
+def test_a_broken_file_of_the_users_own_is_refused_in_one_line(invoke, quick, tmp_path, group, text, message):
     (tmp_path / "own" / group).mkdir(parents=True)
     (tmp_path / "own" / group / "mine.yaml").write_text(text)
     outcome = invoke("synthlab", "--config-dir", str(tmp_path / "own"), *quick, f"{group}=mine")
     assert outcome.status == 2
-    assert re.fullmatch(rf"error: {group}={{.*}}: must be a mapping with a name; choose from .*\n", outcome.err)
+    assert re.fullmatch(f"error: {message.format(group=group)}\n", outcome.err)
 
 
 def test_a_diverged_run_has_status_1_and_names_the_step(invoke, quick):
@@ -182,13 +157,6 @@ def test_help_shows_what_applies_to_a_task_and_nothing_else(invoke, words, monke
         assert text not in outcome.out
 
 
-def test_help_of_a_sweep_has_its_keys_and_takes_several_values(invoke):
-    outcome = invoke("synthlab", "sweep", "task=text,copy", "extension=clex", "--help")
-    assert (outcome.status, outcome.err) == (0, "")
-    assert "batches.minutes=20" in outcome.out
-    assert re.search(r"extension\.hidden=1 +hidden units", outcome.out)
-
-
 @pytest.mark.parametrize("task", ["mean", "copy", "text"])
 def test_help_explains_every_key(invoke, task, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
@@ -203,27 +171,9 @@ def test_help_refuses_what_a_run_refuses(invoke):
     assert outcome.err.startswith("error: task=copi: unknown, did you mean copy?")
 
 
-def test_cfg_job_does_not_show_the_family_of_the_tasks_file(invoke):
-    outcome = invoke("synthlab", "task=copy", "--cfg", "job")
-    assert "task:\n  name: copy\n  symbols: 2\n" in outcome.out
-    assert "family" not in invoke("synthlab", "task=copy", "--cfg", "job", "--package", "task").out
-
-
 def test_a_folder_of_the_users_own_with_the_name_of_a_key_is_named(invoke, quick, tmp_path):
     (tmp_path / "own" / "results").mkdir(parents=True)
     outcome = invoke("synthlab", *quick, "--config-dir", str(tmp_path / "own"))
     assert outcome.status == 2
     line = f"error: results={tmp_path}: unknown key; results is a folder .* in --config-dir, rename it$"
     assert re.match(line, outcome.err)
-
-
-def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
-    everything = {**os.environ, **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
-
-
-def test_the_installed_command_and_the_module_are_the_same(tmp_path):
-    own = shell(str(Path(sys.executable).parent / "synthlab"), "figurs")  # refused before anything heavy is imported
-    module = shell(sys.executable, "-m", "synthlab", "figurs")
-    assert (own.returncode, own.stderr) == (module.returncode, module.stderr)
-    assert own.returncode == 2

@@ -9,21 +9,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("command", "option"), [("collect", "--where CONDITIONS"), ("compare", "--facet SETTINGS")])
-def test_commands_without_docstrings_explain_themselves(command, option):
-    done = subprocess.run(
-        [sys.executable, "-OO", "-m", f"synthlab.{command}", "--help"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"usage: synthlab {command} ")
-    assert option in done.stdout
-
-
 @pytest.mark.parametrize("command", ["run --help", "figures figure=1", "study crasp", "demo"])
 def test_a_working_folder_that_is_gone_is_said_in_one_line(tmp_path, command):
     words = ["synthlab", *command.split()]

@@ -30,12 +30,6 @@ def test_pages_of_files_of_the_root_link_from_docs(conf):
     assert "](extending.md)" in source[0]
 
 
-def test_links_to_folders_become_text(conf):
-    source = ["In [conf](../conf), see [the file](../conf/run.yaml) and ![a picture](reference)."]
-    conf.read_source(None, "index", source)
-    assert source[0] == "In conf, see [the file](../conf/run.yaml) and ![a picture](reference)."
-
-
 def test_pages_with_links_and_files_of_their_own_need_no_network(conf, tmp_path):
     (tmp_path / "index.html").write_text('<script src="a.js"></script><a href="https://arxiv.org">paper</a>')
     (tmp_path / "a.css").write_text('body { background: url("a.png"); } /* https://example.org */')

@@ -28,27 +28,6 @@ def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
             torch.testing.assert_close(plain, packed[index, :, length - 1], rtol=1e-4, atol=1e-5)
 
 
-def test_the_time_over_all_lengths_is_the_sum_of_each(monkeypatch):
-    lengths = []
-
-    def seconds_a_call(call, seconds):
-        call()
-        return 2.0 * lengths[-1]  # a call takes two seconds a symbol
-
-    monkeypatch.setattr(probes, "seconds_a_call", seconds_a_call)
-    assert probes._over_lengths(lengths.append, 40) == pytest.approx(2 * 40 * 41 / 2)
-    assert {1, 40} <= set(lengths) <= set(range(1, 41))
-    assert len(lengths) <= 10
-
-
-def test_without_x_transformers_one_line_says_so(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["bench"])
-    monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
-    with pytest.raises(SystemExit, match="2"):
-        bench.main()
-    assert capsys.readouterr().err.startswith("error: synthlab bench: needs x_transformers; pip install")
-
-
 @pytest.fixture
 def kept_processes(monkeypatch) -> Iterator[None]:
     """Probes share processes, one for each core: a new one for each probe would import torch for seconds."""

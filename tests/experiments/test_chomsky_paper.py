@@ -70,11 +70,6 @@ def test_the_score_is_the_mean_over_lengths():
         scores(runs(BOTH).query("last == 2"))
 
 
-def test_a_maximum_over_fewer_encodings_is_none():
-    found = runs({"a": {"nope": [0.9], "rope": [0.6, 0.7]}})
-    assert best(scores(found), False).isna().tolist() == [False, True]
-
-
 def test_the_tables_by_hand():
     found = runs(BOTH)
     arms = by_arm(found, {(task, arm): 3 for task in BOTH for arm in BOTH[task]})
@@ -212,8 +207,3 @@ def test_every_grid_composes_in_the_papers_settings(name):
             if cell.arm.startswith("randomized"):
                 assert config.encoding["inner"]["name"] == cell.arm.split()[1]
             assert config.encoding.get("inner", config.encoding).get("scale", 0.02) == 0.02
-
-
-def test_the_quick_runs_are_those_of_the_whole():
-    whole = {config.id for config in plan("tasks").configs}
-    assert {config.id for config in plan("quick").configs} <= whole

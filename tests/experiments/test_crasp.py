@@ -11,7 +11,7 @@ from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
 from experiments.sequences.checks import NONE_FITS, fails, generalizes, published_ranges
 from experiments.sequences.comparison import by_theory
-from experiments.sequences.published import RANGE, Entry, beside, published
+from experiments.sequences.published import RANGE, beside, published
 from support.figures import planned, studies
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
@@ -79,18 +79,6 @@ def test_the_level_parts_the_published_numbers_as_the_theory_does():
     last = NUMBERS.table().query("published_last == 150")
     parted = (1 - last["published"] < LEVEL) == last["expected"]
     assert set(last.loc[~parted, "task"]) == {"shuffle2"}  # has a program, and theirs does not fit
-
-
-def test_an_entry_has_either_a_mean_or_runs():
-    about = {"task": "t", "arm": "a", "model": "m", "expected": True, "source": "s"}
-    for numbers in ({}, {"exact": [1.0], "runs": [[1.0]]}):
-        with pytest.raises(ValueError, match="either exact or runs"):
-            Entry(**about, **numbers)
-    (mean,) = Entry(**about, exact=[None]).rows()
-    assert mean["published"] is None
-    found = Entry(**about, runs=[[1.0, 0.5], [0.5, 0.0]], keep=0.9).rows()
-    assert [row["published"] for row in found] == [1.0, 0.5]
-    assert [row["published_all"] for row in found] == [0.75, 0.25]
 
 
 def test_ours_stand_beside_the_same_multiples_of_the_training_length():

@@ -82,14 +82,6 @@ def test_a_verdict_on_a_study_says_how_many_runs_fit_and_what_it_is_over_those()
     assert none.fit == Fit(6, 1, 0, "not judged", Witnesses(0))
 
 
-def test_a_study_without_a_level_counts_none():
-    plan, records = planned()
-    silent = plan._replace(study=plan.study.model_copy(update={"fit": None}))
-    evidence = silent.study.evidence(silent, records)
-    assert "fit" not in evidence[""]
-    assert silent.study.fitting(evidence, {"": 6}) == {"": None}
-
-
 def test_models_that_fit_are_compared_with_the_mean_of_those_alone():
     rows = pd.DataFrame({"setting": "s", "seed": 0, "sce": [1.0, 2.0, 6.0], "loss_to_4x": [1.0, 3.0, 8.0]})
     rows = rows.assign(variant=["a", "b", "c"], encoding=["a", "b", "c"], fit=[True, True, False])

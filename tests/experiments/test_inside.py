@@ -51,18 +51,3 @@ def test_a_figure_of_ones_own_shows_what_is_measured_of_its_models(invoke, own, 
     row = drawn.iloc[3]
     assert [row["low"], row["high"]] == pytest.approx(expected)
     assert set(drawn["metric"]) == {inside.MEANINGS["lost"]}
-
-
-@pytest.mark.parametrize(
-    ("plot", "message"),
-    [
-        ("{name: inside, rows: outrep, columns: task, measure: heads}", "plot.measure=heads"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused_before_training(invoke, own, tmp_path, plot, message):
-    text = OWN.replace("{name: inside, rows: outrep, columns: task, measure: lost}", plot)
-    (tmp_path / "own" / "study" / "output_alignment" / "heads.yaml").write_text(text)
-    outcome = invoke("experiments", *own, f"results={tmp_path}")
-    assert outcome.status == 2
-    assert message in outcome.err
-    assert not (tmp_path / "runs").exists()

@@ -21,8 +21,6 @@ from experiments.sequences.ranks import (
     scores,
 )
 from support.figures import planned, studies
-from synthlab.config.composition import compose
-from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.study import Plan
@@ -141,13 +139,6 @@ def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
     assert table["theirs"].to_dict() == pytest.approx({"nope": (0.5 + 0.5 + 0.5 + 1 + 0.5 + 0.5) / 6, "t5": 5.5 / 6})
 
 
-def test_our_rule_for_equal_scores_keeps_the_published_order_of_the_first():
-    table = ranking(reciprocal_ranks(published_scores(NUMBERS), ARMS), NUMBERS, ARMS).set_index("arm")
-    assert table["theirs"].idxmax() == "nope"
-
-    assert table["published"].tolist() == sorted(table["published"], reverse=True)
-
-
 def test_a_task_is_fitted_where_most_runs_of_every_arm_fit_it():
     found = pd.concat([rows(dict.fromkeys(("nope", "t5", "rope"), FAR), task, seeds=3) for task in ("a", "b")])
     found["fit"] = (found["task"] == "a") | (found["seed"] > 0) | (found["arm"] == "nope")
@@ -241,15 +232,3 @@ def test_every_grid_composes_with_the_published_ranges(name):
             assert (config.model["width"], config.model["depth"]) == (64, 4 if key in ("copy", "reverse") else 2)
     ranked_arms = {cell.arm.split()[-1] for cell in found.cells[RANKS]}
     assert ranked_arms == set(ARMS)
-
-
-def test_tasks_that_cannot_be_ranked_are_refused():
-    raw = compose(["study=nope/quick"], "study")["study"]
-    tuned = raw["quick"]["tasks"]["repeat"] | {"tune": {"protocol.lr": [1e-3, 3e-3]}}
-    for name, task, line in (
-        ("repeat", tuned, "repeat.tune: tasks whose encodings are ranked are not tuned"),
-        (RANKS, raw["quick"]["tasks"]["repeat"], "must be called otherwise"),
-    ):
-        tasks = raw["quick"]["tasks"] | {name: task}
-        with pytest.raises(InputError, match=line):
-            PAPER.studies({"quick": raw["quick"] | {"tasks": tasks}})

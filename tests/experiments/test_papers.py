@@ -7,12 +7,10 @@ import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
-from experiments.crasp.paper import PAPER
 from experiments.papers import papers
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
 from synthlab.config.composition import compose
-from synthlab.errors import InputError
 
 OWN = """
 s:
@@ -119,35 +117,12 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
     assert re.search(r"^crasp\.C4 .*not judged", outcome.out, re.M)
 
 
-@pytest.mark.parametrize(
-    ("task", "line"),
-    [
-        ({"arms": {"t5": {}}}, "study.s.tasks.copy.arms=t5: unknown; choose from learned, nope"),
-        ({"vary": {}}, "study.s.tasks.copy.vary={}: unknown key; choose from title, fixed, arms, tune, claims"),
-    ],
-)
-def test_what_is_no_paper_is_refused_in_a_line(task, line):
-    paper = OmegaConf.to_container(OmegaConf.create(OWN))
-    paper["s"]["tasks"]["copy"] |= task
-    with pytest.raises(InputError) as error:
-        PAPER.studies(paper)
-    (found,) = error.value.lines
-    assert found.startswith(line)
-
-
 def test_papers_are_the_folders_that_have_one():
     found = papers()
     assert {"output_alignment", "long_short_alignment", "crasp", "nope", "chomsky"} == set(found)
     for name, load in found.items():
         assert load().name == name
         assert {"default", "quick"} <= set(studies_of(name))
-
-
-def test_names_of_files_that_a_study_writes_are_no_names_of_tasks():
-    paper = OmegaConf.to_container(OmegaConf.create(OWN))
-    paper["s"]["tasks"]["bins"] = paper["s"]["tasks"].pop("copy")
-    with pytest.raises(InputError, match="written to files named s_bins"):
-        PAPER.studies(paper)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """What predicts which failure beyond the training length: the table, its maps, and the claims."""
 
-import re
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -10,15 +9,11 @@ import pytest
 from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
-from experiments.long_short_alignment.paper import PAPER
-from experiments.long_short_alignment.predictions import settings_of
 from experiments.long_short_alignment.predictor_claims import OUTCOMES
-from experiments.long_short_alignment.predictors import Predictors, answer
+from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
-from support.figures import studies
 from support.small import small
-from synthlab.analysis.correlations import Correlation, lead
-from synthlab.studies.overrides import Overrides
+from synthlab.analysis.correlations import lead
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.verdicts import Grounds, judge
 from synthlab.training.execution import execute
@@ -79,12 +74,6 @@ def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
     assert sum(line.endswith(("leads", "trails", "undecided")) for line in lines) == 3
 
 
-def test_an_answer_is_read_off_the_interval():
-    found = [answer(Correlation(0.1, low, high)) for low, high in ((0.05, 0.2), (-0.3, -0.1), (-0.1, 0.3))]
-    assert found == ["leads", "trails", "undecided"]
-    assert answer(Correlation(0.1, np.nan, np.nan)) == "not known"
-
-
 def written(panel: Drawn) -> dict[tuple[float, float], Text]:
     """The texts of a drawn map, by column and row."""
     figure, axes = plt.subplots()
@@ -104,20 +93,6 @@ def test_maps_show_each_pair_and_bold_what_is_decided():
     assert len(leads) == 3
 
 
-def test_one_predictor_has_no_lead_and_no_map_of_it():
-    alone = Predictors(["loss_4x"], ["loss_1x"], 0.2)
-    assert set(alone.panels(alone.alone(models()), [])) == {"correlation_map", "correlation_map_within"}
-
-
-def test_too_few_settings_have_no_interval_and_are_drawn_nevertheless():
-    few = analysis().alone(models(settings=2))
-    panel = analysis().panels(few.assign(loss_4x_within=0.0), [])["correlation_map_within"]
-    assert set(panel.data["answer"]) == {"not known", ""}
-    texts = written(panel)
-    assert texts[0, 0].get_text() == "not known"
-    assert re.fullmatch(r"1\.00|0\.9\d", texts[1, 0].get_text())  # without the ends of an interval
-
-
 def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
     rows = Predictors([outcome for outcome, _ in OUTCOMES.values()], ["loss_1x"], 0.2).alone(models())
     verdicts = {v.claim.id: v for v in judge(CLAIMS.values(), "by hand", [Grounds(list(OUTCOMES), rows)])}
@@ -129,15 +104,3 @@ def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
     assert str(verdicts["P2"].checks[0].witnesses) == "8 settings"
     (same,) = judge(CLAIMS.values(), "by hand", [Grounds(["P3"], rows.assign(needle_error_4x_within=0.0))])
     assert same.word == "not judged"
-
-
-@pytest.mark.slow
-def test_methods_that_are_trained_on_share_the_setting_of_the_others():
-    study = studies(PAPER, "predictors")["predictors"].model_copy(update={"vary": [{"model.width": [32, 16]}]})
-    plan = study.plan("predictors", Overrides())
-    named = [study.named(cell, config) for cell in plan.cells[""] for config in cell.configs]
-    found = settings_of(pd.Series([each.variant for each in named]))
-    assert found.value_counts().to_dict() == dict.fromkeys(["model.width=32", "model.width=16"], len(study.arms))
-    # What follows on one training of RoPE finds it in the cache.
-    trained = {config.pretraining for config in plan.configs if config.extension is not None}
-    assert len(trained) == 2

@@ -20,14 +20,12 @@ from experiments.long_short_alignment.scalar import (
 )
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides, compose
-from synthlab.regression import family as regression
 from synthlab.regression.construction import resolve
 from synthlab.rng import stream
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute
 
-MIXED = [("task=mean",), ("task=length", "outrep=rsqrt"), ("task=sum", "seed=3")]
 VALUES = st.floats(-100, 100, width=32)
 TABLES = st.tuples(st.integers(1, 6), st.integers(1, 4)).flatmap(
     lambda shape: st.lists(st.lists(VALUES, min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0])
@@ -86,14 +84,6 @@ def test_pairs_are_those_of_two_and_scaled_they_are_bounded(rows):
     for (i, a), (j, b) in itertools.product(enumerate(z.mT), repeat=2):
         assert table[i, j].item() == pytest.approx(wasserstein(a, b).item(), abs=1e-12)
     assert 0 <= scaled(table.mean().item(), z) <= 2 / math.sqrt(3) + 1e-9
-
-
-def test_samples_that_cannot_be_compared_are_refused():
-    for a, b in [([1.0], [1.0, 2.0]), ([], []), ([[1.0]], [[1.0]])]:
-        with pytest.raises(ValueError, match="must be as many, and one or more"):
-            wasserstein(double(a), double(b))
-    with pytest.raises(ValueError, match=r"values of shape \(0, 3\): must be a table"):
-        pairwise(torch.zeros(0, 3))
 
 
 def test_scale_and_offset_do_not_matter_and_constants_have_none():
@@ -171,35 +161,3 @@ def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tm
     assert (record.outputs > 0).all(axis=None)
     assert record.outputs.equals(execute(run).outputs)  # to the last bit, after it was written and read
     assert isinstance(store.read(run.id).config, ScalarConfig)
-
-
-@pytest.mark.parametrize("encoding", ["learned", pytest.param("randomized", marks=pytest.mark.slow)])
-def test_outputs_do_not_depend_on_the_runs_beside(encoding):
-    runs = [config(f"encoding={encoding}", *own) for own in MIXED]
-    for record, run in zip(execute_together(runs), runs, strict=True):
-        assert record.outputs.equals(execute(run).outputs)
-
-
-@pytest.mark.parametrize("encoding", ["nope", "randomized"])
-def test_tests_that_end_before_training_lengths_leave_misalignment_defined(encoding):
-    run = config(f"encoding={encoding}", "test_length=3")
-    metrics, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
-    assert metrics.equals(regression.evaluate_model(regression.build_models([run]), 0, run)[0])
-    assert torch.isfinite(torch.tensor(outputs.to_numpy())).all()
-
-
-def test_a_single_training_length_has_no_misalignment():
-    row = found("train_length=1")
-    assert row["wasserstein"] == row["wasserstein_scaled"] == row["suffix"] == row["targets"] == 0
-
-
-def test_a_linear_model_is_measured_too():
-    run = config("model=linear", "task=sum")
-    _, outputs = scalar.evaluate_model(scalar.build_models([run]), 0, run)
-    assert list(outputs) == list(OUTPUTS)
-
-
-def test_suffixes_are_the_same_for_every_model():
-    first, second = (found(f"seed={seed}", "task=sum") for seed in (0, 1))
-    assert first["targets_suffix"] == second["targets_suffix"]
-    assert first["suffix"] != second["suffix"]

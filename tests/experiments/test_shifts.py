@@ -4,12 +4,11 @@ import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS
-from experiments.sequences.alignment import ALIGNMENT, pairs, shifts, with_alignment
+from experiments.sequences.alignment import pairs, shifts
 from experiments.sequences.published import RANGE
 from synthlab.analysis.correlations import student
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.study import Results
 from synthlab.studies.verdicts import Grounds, judge
 
 
@@ -24,12 +23,6 @@ def runs(cells: dict[tuple[str, str], tuple[float, float]], seeds: int = 1, chan
             made.append({**about, "first": 1, "last": 4, "exact": 0.9 if arm == "rope" else 1.0, "shift": 0.0})
             made.append({**about, "first": 5, "last": 8, "exact": exact, "shift": shift})
     return pd.DataFrame(made)
-
-
-def tasks(nope: tuple[float, float], rope: tuple[float, float], number: int = 6) -> pd.DataFrame:
-    """As many tasks on which both encodings have the same exact match and shift."""
-    names = [f"task{index}" for index in range(number)]
-    return runs({(name, arm): cell for name in names for arm, cell in (("nope", nope), ("rope", rope))}, seeds=2)
 
 
 def test_exact_match_is_counted_above_chance():
@@ -110,19 +103,3 @@ def test_a_share_that_one_encoding_lowers_or_carries_by_hand():
     _, (_, by_encoding) = judged("A1", ordered(exact, shifted))
     reach = student(6) * (6 / 7 * (2 * (1 / 21) ** 2 + 5 * (20 / 21 - 14 / 15) ** 2)) ** 0.5
     assert by_encoding.interval[:2] == pytest.approx((20 / 21 - reach, 1.0))
-
-
-def test_a_claim_whose_pairs_all_have_one_encoding_is_not_judged():
-    with pytest.raises(NoEvidence):
-        CLAIMS["A1"].judge(ordered([1.0, 0.5, 0.5, 0.5, 0.5], ASCENDING))  # without the first no two differ
-
-
-def test_without_lengths_beyond_training_nothing_is_shown():
-    table = tasks((1.0, 0.1), (0.5, 0.2))
-    assert with_alignment(Results({}), table.query("first == 1"), "exact", "") == Results({})
-    shown = with_alignment(Results({}), table, "exact", "")
-    assert list(shown.panels) == [ALIGNMENT]
-    assert shown.lines == [
-        "of two encodings on one task the better is that, of 12 pairs: 100 % whose outputs shift less, "
-        "100 % whose training lengths are fitted better"
-    ]

@@ -130,18 +130,9 @@ def world(tmp_path_factory) -> SimpleNamespace:
     model = records[0].model()
     _, activations = model.run_with_cache(["0110", "1011"])
     features, targets = torch.randn(6, 3), torch.randn(6)
-    return SimpleNamespace(
-        results=results,
-        records=records,
-        record=records[0],
-        model=model,
-        activations=activations,
-        hooked=model.hooked,
-        features=features,
-        targets=targets,
-        probe=fit_probe(features, targets),
-        texts=torch.randint(4, (4, 24)),
-    )
+    made = {"model": model, "activations": activations, "hooked": model.hooked, "texts": torch.randint(4, (4, 24))}
+    made |= {"features": features, "targets": targets, "probe": fit_probe(features, targets)}
+    return SimpleNamespace(results=results, records=records, record=records[0], **made)
 
 
 def bigram(tokens: torch.Tensor) -> torch.Tensor:
@@ -186,13 +177,7 @@ SOUND: dict[str, tuple[str | None, Callable[[Any], dict[str, Any]]]] = {
     "synthlab.inspection.Probe.r2": ("probe", lambda world: {"features": world.features, "targets": world.targets}),
     "synthlab.alignment.misalignment.misalignment": (
         None,
-        lambda world: {
-            "model": bigram,
-            "texts": world.texts,
-            "low": 8,
-            "high": 16,
-            "generator": torch.Generator().manual_seed(0),
-        },
+        lambda world: {"model": bigram, "texts": world.texts, "low": 8, "high": 16, "generator": torch.Generator()},
     ),
     "synthlab.alignment.regularizer.aligned_loss": (
         None,
@@ -319,7 +304,7 @@ def test_a_hostile_call_is_refused_in_short_lines(name, world, tmp_path, monkeyp
     import matplotlib.pyplot as plt
 
     if name == "theory.Optimum.error":
-        world.optimum = synthlab_optimum()
+        world.optimum = found("theory.optimum")("length", 5)
     assert name in SOUND, f"{name} is on docs/api.md: give a sound call of it in SOUND"
     trained = []
     monkeypatch.setattr("synthlab.training.memory.available", lambda *_: 8.0 * 2**30)  # on large machines, too
@@ -340,9 +325,3 @@ def test_a_hostile_call_is_refused_in_short_lines(name, world, tmp_path, monkeyp
         trained.clear()
         faults += [f"{case}: {wrong}"] * bool(wrong)
     assert not faults, "\n".join(faults)
-
-
-def synthlab_optimum() -> Any:
-    import theory
-
-    return theory.optimum("length", 5)

@@ -71,9 +71,3 @@ def test_tokens_rarer_than_the_smallest_double_are_predicted():
     # In both states token 999 is a tenth as likely as token 998.
     ratio = predicted[0, 0, 999] - predicted[0, 0, 998]
     assert ratio.exp().item() == pytest.approx(0.1)
-
-
-def test_the_state_can_be_read_off_the_emissions():
-    chain = HiddenMarkov(states=2, vocabulary=3, stay=0.5, falloff=0.5)
-    expected = torch.tensor([[4, 2, 1], [1, 4, 2]]) / 7
-    torch.testing.assert_close(chain.emissions(), expected)

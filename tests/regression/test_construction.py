@@ -32,17 +32,3 @@ def test_a_class_that_is_not_what_it_should_be_is_refused_in_one_line(case):
     with pytest.raises(InputError) as refused:
         resolve(raw), tracker_of(raw["tracker"])
     assert re.fullmatch(rf"{field}=support.unsound_classes:{name}: {REFUSED[case]}", str(refused.value))
-
-
-@pytest.mark.parametrize("case", ["task:BackwardSpan", "tracker:Leaving"])
-def test_it_is_refused_before_anything_is_recorded(invoke, quick, tmp_path, case):
-    field, _, name = case.partition(":")
-    outcome = invoke("synthlab", *quick, f"{field}.name=support.unsound_classes:{name}")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert re.fullmatch(rf"error: {field}=support.unsound_classes:{name}: {REFUSED[case]}\n", outcome.err), outcome.err
-    assert not (tmp_path / "runs").exists()
-
-
-def test_a_span_of_whole_numbers_in_a_tensor_will_do(invoke, quick):
-    outcome = invoke("synthlab", *quick, "task.name=support.user_classes:TensorSpan")
-    assert (outcome.status, outcome.err) == (0, "")

@@ -1,7 +1,5 @@
 """Seeds of their own for initial weights, training data and test sequences."""
 
-import re
-
 import pytest
 import torch
 
@@ -71,12 +69,3 @@ def test_a_sweep_over_seeds_on_which_no_run_depends_is_refused():
         grid(["seed=range(3)", "weight_seed=0,1", "data_seed=0", "test_seed=0"])
     message = "seed=range(3): no run depends on its seed where weight_seed, data_seed, test_seed are all given"
     assert refused.value.lines == (message,)
-
-
-@pytest.mark.parametrize("given", [["evaluation.seed=7"], ["+evaluation.seed=7"], ["++evaluation.seed=7"]])
-def test_the_former_seed_of_the_test_sequences_is_refused_with_the_present_one(given):
-    message = re.escape("evaluation.seed=7: is test_seed now; give that")
-    with pytest.raises(InputError, match=message):
-        config(*given)
-    with pytest.raises(InputError, match=message):
-        grid([*given, "seed=0,1"])

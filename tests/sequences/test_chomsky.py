@@ -10,6 +10,7 @@ from sequences.chomsky import REFERENCE, equations, expressions, stacks, value
 from sequences.test_problems import drawn, task
 
 from support.configs import composed
+from support.frequencies import assert_drawn_from
 from synthlab.config.families import tasks_of
 from synthlab.sequences.tasks import PROBLEMS
 
@@ -35,21 +36,6 @@ def answer_to(problem, prompt: str) -> str:
     *answer, end = batch.targets[row][batch.scored[row]].tolist()
     assert end == problem.end
     return " ".join(map(problem.written, answer))
-
-
-def check_draw(pairs: list, probabilities: dict) -> None:
-    """Compare how often each pair is drawn with how likely it is.
-
-    The chi-square statistic of K kinds in n draws has mean K - 1 and variance
-    2 (K - 1) + (sum of 1 / p - K^2 - 2 K + 2) / n. Five deviations err once in a million.
-    """
-    counts, n, kinds = Counter(pairs), len(pairs), len(probabilities)
-    assert abs(sum(probabilities.values()) - 1) < 1e-12
-    assert set(counts) <= set(probabilities)
-    statistic = sum((counts[kind] - n * p) ** 2 / (n * p) for kind, p in probabilities.items())
-    inverse = sum(1 / p for p in probabilities.values())
-    variance = 2 * (kinds - 1) + (inverse - kinds**2 - 2 * kinds + 2) / n
-    assert statistic < kinds - 1 + 5 * variance**0.5
 
 
 def most_likely(probabilities: dict) -> float:
@@ -118,7 +104,7 @@ def test_expressions_are_drawn_as_their_grammar_says(length):
     problem = task("modular_arithmetic_brackets", modulus=2)
     grammar = expressions(length, 2, "+-*")
     probabilities = {(tuple(text), (value(tuple(text), 2),)): p for text, p in grammar.items()}
-    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
     assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
 
 
@@ -131,7 +117,7 @@ def test_long_expressions_have_the_value_that_python_finds():
 @pytest.mark.parametrize("length", [7, 9])
 def test_equations_are_drawn_as_their_grammar_says(length):
     problem, probabilities = task("solve_equation", modulus=2), equations(length, 2)
-    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
     assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
 
 
@@ -141,7 +127,7 @@ def test_stacks_are_drawn_as_they_are_defined(length):
     for prompt, answer in stacks(length):
         size = sum(word in ("0", "1") for word in prompt)
         probabilities[prompt, answer] = 1 / max(1, length - 1) / 2**size / 3 ** (length - size)
-    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
     assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
 
 
@@ -152,7 +138,7 @@ def test_numbers_are_drawn_as_they_are_defined(name, length):
     for prompt, answer in REFERENCE[name](length):
         size = next(place for place, word in enumerate(prompt) if word in "+*")
         probabilities[prompt, answer] = 1 / (length - 2) / (2**size - 1) / (2 ** (length - 1 - size) - 1)
-    check_draw(drawn(problem, [length] * 4000), probabilities)
+    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
     assert most_likely(probabilities) <= problem.chance(length) < 1
 
 
@@ -176,5 +162,5 @@ def test_long_numbers_are_those_of_python():
 def test_the_bits_of_parity_check_are_uniform():
     problem = task("parity", uniform="bits")
     kinds = {(words, (str(words.count("1") % 2),)): 1 / 16 for words in product("01", repeat=4)}
-    check_draw(drawn(problem, [4] * 4000), kinds)
+    assert_drawn_from(drawn(problem, [4] * 4000), kinds)
     assert problem.chance(4) == most_likely(kinds)

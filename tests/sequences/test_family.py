@@ -7,7 +7,6 @@ import torch
 
 from support.small import small_sequences as small
 from synthlab.errors import InputError
-from synthlab.models.language_model import MODELS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
@@ -17,7 +16,6 @@ from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import horizon, wilson
-from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.exactness import is_exact
@@ -62,21 +60,6 @@ def test_a_model_that_is_given_the_answer_scores_1(name):
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["majority", "parity", "parity_check", "sorted_or_not", "flip_flop", "even_pairs", "missing_duplicate_string"],
-)
-def test_a_constant_one_scores_chance(name):
-    config = small(f"task={name}", "evaluation.sequences=1000")
-
-    def constant(problem, targets):
-        says = torch.where(targets == problem.end, problem.end, 0)  # the answer 0, and the end after it
-        return one_hot(problem, says)
-
-    for row in by_length(scorer_of(config, constant), config)[0].to_dict("records"):
-        assert abs(row["exact"] - row["chance"]) < 5 * (0.25 / 1000) ** 0.5
 
 
 def test_one_teacher_forced_pass_is_greedy_decoding(tmp_path):
@@ -142,14 +125,6 @@ def test_a_model_after_a_step_that_training_has_not_is_refused():
         family.open_model(stopped, 5)
 
 
-def test_all_checkpoints_are_seen_of_a_model_that_has_stopped_beside_one_that_diverges_later():
-    configs, seen = [small("stop.exact=1.0", "protocol.steps=6", f"seed={seed}") for seed in range(2)], []
-    early = EarlyStop(build_models(configs), configs, lambda step, losses: seen.append(step))
-    early.stopped, early.step = {0: 2}, 2  # the loss of the other is not finite at step 3 or 4
-    early.finish()
-    assert seen == [4]  # the last one is taken in the end
-
-
 def test_a_curriculum_grows_from_its_start():
     config = small("curriculum.start=1", "curriculum.until=0.5", "protocol.steps=8", "protocol.batch=64")
     batches = iter(Examples(config))
@@ -170,14 +145,6 @@ def test_early_stop_keeps_the_model_and_records_the_step():
         assert record.metrics.equals(alone.metrics)
         assert record.diverged_at is None
     assert max(ends) < 400
-
-
-def test_randomly_shifted_positions_reach_those_of_the_tests():
-    config = small("encoding=learned", "positions=offset")
-    problem = build_problem(config.task)
-    assert config.positions["factor"] * problem.width(4) >= problem.width(8)
-    assert build_models([config]).encoding.longest() == 512
-    assert MODELS["transformer"] is type(build_models([config]))
 
 
 def test_bins_are_as_wide_as_the_training_lengths():
@@ -217,9 +184,3 @@ def test_bad_input_is_refused_in_one_line(overrides, line):
         small(*overrides)
     assert len(error.value.lines) == 1
     assert error.value.lines[0].startswith(line)
-
-
-@pytest.mark.parametrize("bins", ["[[4,8]]", "[[6,9]]", "[[5,6],[6,8]]", "[[7,6]]"])
-def test_bins_that_overlap_training_or_each_other_are_refused(bins):
-    with pytest.raises(InputError, match=r"^bins=\["):
-        small(f"bins={bins}")

@@ -1,12 +1,12 @@
 """Formal languages: their strings and next-symbol sets, against what defines each language."""
 
 import re
-from collections import Counter
 from itertools import pairwise, product
 
 import pytest
 import torch
 
+from support.frequencies import assert_uniform
 from synthlab.sequences.tasks import PROBLEMS
 
 
@@ -75,11 +75,7 @@ def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, 
         batch = language.batch(lengths, language.width(length), torch.Generator().manual_seed(0))
         texts = ["".join(language.written(token) for token in row[1:].tolist()) for row in batch.tokens]
         assert set(texts) == strings
-        counts, expected = Counter(texts), number / len(strings)
-        assert (
-            sum((counts[text] - expected) ** 2 / expected for text in strings)
-            < len(strings) - 1 + 5 * (2 * len(strings)) ** 0.5
-        )
+        assert_uniform(texts, strings)
         for text, place in product(strings, range(length + 1)):
             targets = batch.targets[texts.index(text), place]
             said = {language.written(token) for token in targets.nonzero()[:, 0].tolist()}

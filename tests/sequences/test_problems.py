@@ -6,7 +6,7 @@ import pytest
 import torch
 from sequences.chomsky import REFERENCE, SMALL
 
-from synthlab.errors import InputError
+from support.frequencies import assert_uniform
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import exact, share
 from synthlab.sequences.tasks import PROBLEMS
@@ -57,12 +57,7 @@ def test_a_mix_of_lengths_is_drawn_like_each_length_alone(name):
 @pytest.mark.parametrize("name", UNIFORM)
 def test_all_prompts_are_equally_likely(name):
     problem, length = task(name), 3
-    kinds = set(REFERENCE[name](length))
-    counts = Counter(drawn(problem, [length] * MANY))
-    expected = MANY / len(kinds)
-    # The chi-square statistic has mean len - 1 and variance twice that: five deviations err once in a million.
-    statistic = sum((counts[kind] - expected) ** 2 / expected for kind in kinds)
-    assert statistic < len(kinds) - 1 + 5 * (2 * len(kinds)) ** 0.5
+    assert_uniform(drawn(problem, [length] * MANY), set(REFERENCE[name](length)))
 
 
 @pytest.mark.parametrize(
@@ -71,11 +66,7 @@ def test_all_prompts_are_equally_likely(name):
 )
 def test_the_number_of_ones_is_uniform_and_so_are_their_places(name, length, numbers):
     prompts = [prompt for prompt, _ in drawn(task(name), [length] * MANY)]
-    counts = Counter(prompt.count("1") for prompt in prompts)
-    deviation = (MANY / len(numbers)) ** 0.5
-    assert {number: abs(counts[number] - MANY / len(numbers)) < 5 * deviation for number in counts} == dict.fromkeys(
-        numbers, True
-    )
+    assert_uniform((prompt.count("1") for prompt in prompts), numbers)
     first = [prompt[0] == "1" for prompt in prompts if prompt.count("1") == 1]
     assert abs(sum(first) / len(first) - 1 / length) < 5 * (0.25 / len(first)) ** 0.5
 
@@ -145,22 +136,3 @@ def test_of_mqar_only_the_values_are_asked_for():
     batch = problem.batch(torch.tensor([3]), problem.width(3), torch.Generator().manual_seed(1))
     asked = [problem.written(token) for token in batch.targets[batch.scored].tolist()]
     assert [word[0] for word in asked] == ["v", "v"]
-
-
-@pytest.mark.parametrize(
-    ("member", "line"),
-    [
-        ({"name": "mode", "symbols": 0}, "task.symbols=0: must be 1 to 1000"),
-        ({"name": "tomita", "number": 8}, "task.number=8: must be 1 to 7"),
-        ({"name": "pattern", "language": "b"}, "task.language=b: must be one of aaaa_star, abab_star"),
-    ],
-)
-def test_settings_that_no_task_has_are_refused(member, line):
-    with pytest.raises(InputError) as error:
-        PROBLEMS.build(member)
-    assert error.value.lines[0].startswith(line)
-
-
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_every_task_names_its_source(name):
-    assert PROBLEMS[name].source

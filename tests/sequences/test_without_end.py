@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from support.small import small_sequences as small
 from synthlab.errors import InputError
 from synthlab.sequences.problem import share
 from synthlab.sequences.tasks import PROBLEMS
@@ -34,12 +33,6 @@ def test_lengths_and_chance_are_the_task_s_own():
     assert without_end(name="missing_duplicate_string").shortest == 2
     assert without_end(name="even_pairs").chance(2) == 0.5
     assert without_end(name="sort", symbols=7).longest == 7
-
-
-def test_a_run_names_the_task_within():
-    config = small("task=without_end", "task@task.of=even_pairs")
-    assert config.task == {"name": "without_end", "of": {"name": "even_pairs"}}
-    assert small("task=without_end").task["of"] == {"name": "reverse", "symbols": 2}
 
 
 @pytest.mark.parametrize(

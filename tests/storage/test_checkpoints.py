@@ -3,7 +3,7 @@ import pytest
 from support.configs import config
 from support.small import small
 from synthlab.errors import InputError
-from synthlab.storage.checkpoints import checked_save, checked_step, is_weights, step_of, steps_to_keep, weights_name
+from synthlab.storage.checkpoints import checked_step, is_weights, step_of, steps_to_keep, weights_name
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
 TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
@@ -32,13 +32,6 @@ def test_steps_of_ones_own_are_kept_with_the_last():
     run = config(*LONG)
     assert steps_to_keep([90, 30, 30], run) == [30, 90, 100]
     assert steps_to_keep([100], run) == [100]
-
-
-@pytest.mark.parametrize("save", [b"ab", bytearray(b"ab"), memoryview(b"ab")], ids=["bytes", "bytearray", "view"])
-def test_bytes_are_no_steps(save):
-    with pytest.raises(InputError, match="^save=.*: must be weights or checkpoints, or a list of steps such as"):
-        checked_save(save)
-    assert checked_save(range(97, 99)) == [97, 98]
 
 
 def test_steps_of_a_second_training_count_from_the_first():

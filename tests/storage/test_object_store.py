@@ -6,10 +6,8 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.errors import DamagedRecord, StoreError
+from synthlab.errors import StoreError
 from synthlab.storage.files import files_at
-from synthlab.storage.leases import Leases
-from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 
 pytestmark = pytest.mark.slow
@@ -37,27 +35,6 @@ def at_once(calls: list) -> list:
     for thread in threads:
         thread.join()
     return results
-
-
-def test_records_are_written_listed_and_read(s3):
-    store, kept = Store(f"{s3}/results"), [record(seed) for seed in range(3)]
-    assert list(store.ids()) == []
-    store.make_writable()
-    for each in kept:
-        assert store.find(each.config) is None
-        store.write(each)
-    assert list(store.ids()) == sorted(each.config.id for each in kept)
-    for each in kept:
-        found = Store(f"{s3}/results").find(each.config)
-        assert found is not None
-        assert found.config == each.config
-        pd.testing.assert_frame_equal(found.metrics, each.metrics)
-    failure = Failure.of(record(7).config, ValueError("no good"))
-    store.write_failure(failure)
-    assert store.has_failed(failure.config)
-    assert store.failure(failure.config) == failure
-    store.forget_failure(failure.config)
-    assert not store.has_failed(failure.config)
 
 
 def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
@@ -90,32 +67,6 @@ def test_a_file_whose_answer_was_lost_is_still_its_creators(s3, s3_server):
     assert files.create("leases/x.0", b"mine")
     assert s3_server.lost == 0
     assert not files.create("leases/x.0", b"theirs")
-
-
-def test_a_run_has_one_holder(s3):
-    identity = record().config.id
-    ours, theirs = Leases(files_at(s3)), Leases(files_at(s3))
-    with ours.held([identity]) as held:
-        assert held.identities == [identity]
-        assert theirs.latest()[identity].alive
-        with theirs.held([identity]) as none:
-            assert none.identities == []
-    with theirs.held([identity]) as held:
-        assert held.identities == [identity]
-    assert theirs.latest() == {}
-
-
-def test_damage_is_found_named_and_moved(s3):
-    store, identity = Store(s3), record().config.id
-    store.write(record())
-    damage(store, identity)
-    with pytest.raises(DamagedRecord, match=rf"^{s3}/runs/{identity}: damaged record \(metrics.csv does not have its"):
-        store.read(identity)
-    aside = store.set_aside(identity)
-    assert aside.startswith(f"{s3}/damaged/{identity}-")
-    assert list(store.ids()) == []
-    store.write(record())
-    assert store.read(identity).config == record().config
 
 
 def test_a_sweep_trains_what_is_missing_and_collect_names_what_is_damaged(s3, invoke, quick, tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """Results folders of earlier versions: records in folders of their own, some with earlier names of fields."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ from support.small import small_sequences as sequences
 from synthlab.config.base import Config, identity_of
 from synthlab.storage.records import Record, _digest, files_of, status_of, status_with
 from synthlab.storage.store import Store
-from synthlab.sweeps.sweep import Sweep, all_recorded
+from synthlab.sweeps.sweep import Sweep
 
 METRICS = {"sequences": ["exact", "token"], "language": ["loss", "accuracy"], "scalar": ["mse", "relative_error"]}
 FOLLOWERS = ("weight_seed", "data_seed", "test_seed")
@@ -54,19 +53,11 @@ CONFIGS = {
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-def test_an_older_record_is_read_from_the_folder_of_all_results(tmp_path, kind):
-    asked = CONFIGS[kind]()
-    identity = write_older(tmp_path, kind, asked)
-    assert identity == asked.id
-    assert Store(tmp_path).read(identity).config == asked
-    assert set(Store(tmp_path).tags) == set()
-
-
-@pytest.mark.parametrize("kind", CONFIGS)
 @pytest.mark.parametrize("within", [False, True])
 def test_an_older_record_is_listed_with_the_present_names(tmp_path, kind, within):
     asked = CONFIGS[kind]()
-    write_older(tmp_path, kind, asked)
+    assert write_older(tmp_path, kind, asked) == asked.id
+    assert Store(tmp_path).read(asked.id).config == asked
     table = synthlab.load_records(tmp_path / kind if within else tmp_path, where=f"task={asked.task['name']}")
     assert table["length"].tolist() == [1, 2]
     assert not {"problem", "language", "evaluation.seed"} & {*table}
@@ -87,14 +78,6 @@ def test_an_older_record_is_copied_where_its_run_is_asked_for(tmp_path, kind, ca
     }
     Sweep([asked], Store(tmp_path), keep=lambda record: record).prepare()
     assert capsys.readouterr().err == ""
-
-
-def test_replotting_takes_older_records(tmp_path):
-    asked = CONFIGS["sequences"]()
-    write_older(tmp_path, "sequences", asked)
-    all_recorded([asked], Store(tmp_path))
-    shutil.rmtree(tmp_path / "sequences")
-    assert Store(tmp_path).holds(asked)
 
 
 def test_a_damaged_older_record_is_left_where_it_lies_and_its_run_trained_anew(tmp_path):

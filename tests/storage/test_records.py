@@ -1,4 +1,3 @@
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from synthlab import load_records
 from synthlab.analysis.record_list import Records
 from synthlab.errors import DamagedRecord, InputError
 from synthlab.regression.config import RunConfig
-from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record, status_of, status_with
 from synthlab.storage.store import Store
 
@@ -58,19 +56,6 @@ def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
     assert np.isnan(table["mse"][1])
     assert table["mse"][2] == -np.inf
     assert table["horizon"][0] == 1  # length 1 alone is known to be near
-
-
-def test_seeds_whose_errors_are_not_numbers_are_named_beside_their_medians():
-    text = str(Records([record(0), unmeasured(1), unmeasured(2)]))
-    assert text.splitlines()[-1] == "values that are not numbers are left out (seed 1, 2)"
-    assert "left out" not in str(Records([record(0), record(1)]))
-
-
-def test_a_diverged_record_comes_back(tmp_path):
-    store, kept = Store(tmp_path), record(diverged_at=3)
-    store.write(kept)
-    found = store.find(kept.config)
-    assert (found.status, found.diverged_at, len(found.metrics)) == ("diverged", 3, 0)
 
 
 def test_a_second_write_leaves_the_first_and_no_litter(tmp_path):
@@ -195,38 +180,11 @@ def test_what_an_interrupted_run_left_long_ago_is_swept_away(tmp_path):
     assert new.exists()  # it may be another process's, at work right now
 
 
-@pytest.mark.parametrize("results", [None, 3, "", ["a"]])
-def test_results_must_be_a_folder(results):
-    with pytest.raises(InputError, match="results=.*: must be the path of a folder"):
-        Store(results)
-
-
-def test_a_record_is_text_throughout(tmp_path):
-    store, kept = Store(tmp_path), record()
-    store.write(kept)
-    for path in (store.runs / kept.config.id).iterdir():
-        path.read_text(encoding="utf-8")  # text, all of it
-    assert json.loads((store.runs / kept.config.id / "status.json").read_text())["status"] == "finished"
-
-
 @pytest.mark.parametrize("where", ["file", "file/below"])
 def test_a_results_folder_that_cannot_be_is_refused_in_one_line(tmp_path, where):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match=r"results=.*file.*: cannot be written \(.*\); give a folder"):
         Store(tmp_path / where).make_writable()
-
-
-def test_load_records_gives_one_tidy_table(tmp_path):
-    store = Store(tmp_path)
-    for seed in (0, 1):
-        store.write(record(seed))
-    store.write(record(2, diverged_at=3))
-    table = load_records(tmp_path)
-    assert len(table) == 2 * CONFIG.test_length + 1
-    assert {"id", "task", "encoding", "outrep", "outrep.shift", "model.width", "seed", "length", *METRICS} <= set(table)
-    assert set(table["task"]) == {"length"}
-    assert table["diverged_at"].dropna().tolist() == [3]
-    assert np.isclose(table[(table["seed"] == 1) & (table["length"] == 2)]["mse"].item(), 1.002 / 3)
 
 
 def test_no_records_are_an_empty_table(tmp_path):

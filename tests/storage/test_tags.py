@@ -21,11 +21,6 @@ def test_a_tag_marks_a_record_that_stays_as_it_is(tmp_path):
     assert (tmp_path / "tags" / "pilot" / path.name).read_bytes() == b""
 
 
-def test_tags_lie_in_an_object_store_too(s3):
-    Store(s3, tag="pilot").write(record())
-    assert Store(s3).read(record().config.id).tags == ("pilot",)
-
-
 @pytest.mark.parametrize("tag", ["", ".", "..", ".a", "a/b", "a b", "a,b", "x" * 101, 1.5, True, ["a"]])
 def test_a_tag_that_cannot_name_a_folder_is_refused(tmp_path, tag):
     with pytest.raises(InputError, match=r"tag=.*: must be a name of letters, digits, _, - and \."):

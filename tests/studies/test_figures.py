@@ -36,51 +36,31 @@ def test_a_figure_file_with_a_mistake_is_refused(panel, message):
         figure(panel)
 
 
-def test_a_metric_that_the_runs_do_not_have_is_refused():
-    with pytest.raises(InputError, match=r"panels.a.metric=msq: unknown, did you mean mse\?"):
-        figure(SUM | {"metric": "msq"}).plan("mine", Overrides([]))
-
-
-@pytest.mark.parametrize("raw", [{}, {"mine": "hello"}, {"mine": {"title": "x", "panels": {}}}, [1]])
-def test_what_is_no_figure_is_refused(raw):
-    with pytest.raises(InputError):
-        PAPER.studies(raw)
-
-
-def test_a_name_that_leaves_the_folder_is_refused():
+def test_files_that_would_leave_the_folder_or_be_shared_are_refused():
     with pytest.raises(InputError, match="the name must consist of letters"):
         PAPER.studies({"../mine": {"title": "mine", "panels": {"a": SUM}}})
-
-
-def test_figures_and_panels_that_would_share_a_file_are_refused():
     raw = {"fig": {"title": "x", "panels": {"a_b": SUM}}, "figa": {"title": "x", "panels": {"_b": SUM}}}
     with pytest.raises(InputError, match="two studies, panels or tables would be written to files named figa_b"):
         PAPER.studies(raw)
 
 
-ENCODINGS = {"encoding": ["nope", "rope"]}
-
-
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("plot", "message"),
     [
-        ({"vary": ENCODINGS, "plot": {"name": "against", "x": "nokey", "lengths": [5]}}, "x=nokey: must be a setting"),
-        ({"vary": ENCODINGS, "plot": {"name": "against", "x": "encoding", "lengths": [5]}}, "x=encoding: must be"),
+        ({"name": "against", "x": "nokey", "lengths": [5]}, "x=nokey: must be a setting"),
+        ({"name": "against", "x": "encoding", "lengths": [5]}, "x=encoding: must be"),
+        ({"name": "heat", "rows": "encoding", "columns": "outrep"}, "rows=encoding columns=outrep: must be the two"),
         (
-            {"vary": ENCODINGS | {"task": ["sum"]}, "plot": {"name": "heat", "rows": "encoding", "columns": "outrep"}},
-            "rows=encoding columns=outrep: must be the two settings in vary (encoding, task)",
-        ),
-        (
-            {"vary": ENCODINGS, "plot": {"name": "heat", "rows": "encoding", "columns": "encoding"}},
+            {"name": "heat", "rows": "encoding", "columns": "encoding"},
             "rows=encoding columns=encoding: must be the two",
         ),
-        ({"vary": ENCODINGS, "plot": {"name": "powers", "lengths": [5]}}, "vary.encoding: a plot of powers shows"),
+        ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers shows"),
     ],
 )
-def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(settings, message):
-    overrides = Overrides()
+def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(plot, message):
+    panel = {"title": "x", "vary": {"encoding": ["nope", "rope"]}, "plot": plot}
     with pytest.raises(InputError, match=re.escape(f"study.mine.panels.a.plot.{message}")):
-        figure({"title": "x"} | settings).plan("mine", overrides, seeds=1)
+        figure(panel).plan("mine", Overrides(), seeds=1)
 
 
 def test_a_panel_says_what_its_series_were_tuned_to():

@@ -1,6 +1,5 @@
 """Grids of arms, and what the command line asks of their runs."""
 
-import re
 from dataclasses import replace
 from functools import cache
 
@@ -11,9 +10,6 @@ from experiments.long_short_alignment.scalar import ScalarConfig
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
-from synthlab.language.config import LanguageConfig
-from synthlab.regression.config import RunConfig
-from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.training.execution import execute
@@ -63,11 +59,6 @@ def test_a_seed_that_is_set_apart_is_the_same_in_every_run_of_a_series():
     assert found == [[[0, 0, 0, 0], [1, 0, 1, 0]], [[0, 5, 0, 0], [1, 5, 1, 0]]]
 
 
-def test_runs_that_leave_nothing_to_the_seed_are_there_once():
-    grid = Grid(vary={"weight_seed": [0, 1], "data_seed": [0, 1]}, fixed={"test_seed": 2})
-    assert [len(cell.configs) for cell in cells(grid, seeds=3)] == [1] * 4
-
-
 def test_the_same_run_twice_would_pass_for_a_seed():
     with pytest.raises(InputError, match="study.s: the same run is there twice; leave one of its series out"):
         cells(Grid(vary=[{"encoding": ["nope", "rope"]}, {"encoding": ["rope"]}]), seeds=2)
@@ -94,9 +85,7 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
     [
         ({"claims": ["1z"]}, "study.s.claims=1z: unknown; choose from 1a, 1b"),
         ({"vary": {"seed": [1]}}, "study.s: sets seed, which is the command line's; leave it out"),
-        ({"fixed": {"replot": True}}, "study.s: sets replot, which is the command line's; leave it out"),
         ({"vary": {"task": ["sum"]}, "fixed": {"task": "mean"}}, "study.s: sets task twice"),
-        ({"vary": {"protocol.lr": [1]}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
         ({"arms": {"a": {"protocol.lr": 1}}, "tune": {"protocol.lr": [1, 2]}}, "study.s: sets protocol.lr twice"),
     ],
 )
@@ -140,24 +129,6 @@ def test_runs_of_each_family_take_the_settings_that_they_have():
     found.check_all_taken([*number.configs, *text.configs])
     with pytest.raises(InputError, match="task=recall: no run of these has such a setting; leave it out"):
         found.check_all_taken(number.configs)
-
-
-def test_a_study_may_have_runs_of_several_families():
-    found = cells(Grid(vary=[{"task": ["length", "copy", "text"]}]), "protocol.steps=7", "test_seed=3")
-    assert [type(cell.configs[0]) for cell in found] == [RunConfig, SequencesConfig, LanguageConfig]
-    assert {(config.protocol.steps, config.test_seed) for cell in found for config in cell.configs} == {(7, 3)}
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ("alignment.alpha=1", "alignment.alpha=1: only tasks with the next token for an answer have it"),
-    ],
-)
-def test_a_setting_that_no_run_has_is_refused_with_the_nearest_name(given, message):
-    found = cells(Grid(), given)
-    with pytest.raises(InputError, match=re.escape(message)):
-        asked(given).check_all_taken(found[0].configs)
 
 
 def test_more_seeds_of_a_series_are_those_it_would_have_had():

@@ -2,14 +2,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from support import records
 from support.records import record
-from synthlab.analysis.curves import STYLES, draw_lines
 from synthlab.studies.figures import Panel, drawn_data
-from synthlab.studies.grids import label
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.figure_files import Drawn, Folder
 from synthlab.studies.presentation.plots import PLOTS
@@ -34,23 +31,18 @@ def axes_of(plot, drawn):
     return axes
 
 
-def test_a_series_is_called_by_what_was_chosen():
-    assert label({"encoding": "rope"}) == "rope"
-    assert label({"train_length": 5}) == "train_length=5"
-    assert label({"encoding": "rope", "protocol.steps": 5}) == "encoding=rope protocol.steps=5"
+# One of each kind.
+EVERY = [
+    {"name": "curves"},
+    {"name": "training"},
+    {"name": "against", "x": "train_length", "lengths": [2]},
+    {"name": "powers", "lengths": [2]},
+    {"name": "heat", "rows": "train_length", "columns": "encoding"},
+]
+every = pytest.mark.parametrize("plot", EVERY, ids=lambda plot: plot["name"])
 
 
-@pytest.mark.parametrize(
-    "plot",
-    [
-        {"name": "curves"},
-        {"name": "training"},
-        {"name": "against", "x": "train_length", "lengths": [10]},
-        {"name": "powers", "lengths": [10]},
-        {"name": "heat", "rows": "train_length", "columns": "encoding"},
-    ],
-    ids=lambda plot: plot["name"],
-)
+@every
 def test_every_table_counts_runs_that_fit_and_that_diverged(plot):
     losses = [1e-3, 2e-6, 3e-6]
     runs = [
@@ -154,42 +146,12 @@ def test_heat_holds_the_horizon_of_every_combination():
     assert [text.get_text() for text in gap.texts] == ["4", "12+", "4", "-"]
 
 
-@pytest.mark.parametrize(
-    "plot",
-    [
-        {"name": "curves"},
-        {"name": "training"},
-        {"name": "against", "x": "train_length", "lengths": [2]},
-        {"name": "powers", "lengths": [2]},
-        {"name": "heat", "rows": "encoding", "columns": "outrep"},
-    ],
-)
+@every
 def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
     chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
     series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
     data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
     assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
-
-
-def test_curves_of_several_training_lengths_are_ringed_where_each_ends():
-    series = [Series({"train_length": n}, made(1, train_length=n)) for n in (5, 10)]
-    plot = PLOTS.build({"name": "curves"})
-    drawn = plot.data(series, "mse").assign(metric="mse")
-    axes = Figure().add_subplot()
-    plot.draw(axes, drawn)
-    rings = axes.get_lines()[-1]
-    assert list(zip(rings.get_xdata(), rings.get_ydata(), strict=True)) == [(5, 7.5), (10, 15)]
-    assert len(axes.patches) == 2
-    assert "each curve is ringed where its training lengths end" in plot.note(drawn)
-
-
-def test_markers_of_close_lines_are_staggered_and_can_be_left_out():
-    drawn = pd.DataFrame({"series": ["nope", "rope"], "x": [1, 1], "median": 1.0, "low": 1.0, "high": 1.0, "seeds": 1})
-    for every, expected in ((7, [(0, 7), (1, 7)]), (0.2, [(0, 0.2), (0.1, 0.2)]), (0, [[], []])):
-        axes = Figure().add_subplot()
-        draw_lines(axes, drawn, "x", every)
-        assert [line.get_markevery() for line in axes.get_lines()] == expected
-        assert to_hex(axes.get_lines()[1].get_color()) == STYLES["rope"].colour.lower()
 
 
 def test_what_diverged_is_said_on_the_figure(tmp_path):
@@ -203,13 +165,3 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
     assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
     [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
     assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes
-
-
-def test_a_metric_with_signs_has_an_axis_with_signs():
-    drawn = pd.DataFrame({"series": "nope", "x": [1, 2], "median": [-1.0, 1.0], "low": -2.0, "high": 2.0, "seeds": 1})
-    scales = []
-    for values in (drawn, drawn.assign(low=0.0, high=0.0, median=0.0), drawn.assign(low=0.0, high=1.0, median=0.5)):
-        axes = Figure().add_subplot()
-        draw_lines(axes, values, "x")
-        scales.append(axes.get_yscale())
-    assert scales == ["symlog", "linear", "log"]

@@ -11,7 +11,6 @@ import pytest
 
 from experiments.output_alignment.paper import PAPER
 from support.records import record
-from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
@@ -81,11 +80,6 @@ def _(evidence: Evidence) -> list[Check]:
     return [Check("alternates", values, low=1.0)]
 
 
-@CLAIMS.claim("misspelt", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [Check("x", np.array([0.0, 1.0]), low=1.0, series=("rpoe",))]
-
-
 MINE = replace(PAPER, claims=CLAIMS)
 
 
@@ -143,14 +137,6 @@ def test_a_check_that_is_not_tested_gets_no_seeds():
     assert rounds(planned("unanswered")) == [FIVE]
 
 
-def test_five_of_five_are_not_enough_near_the_threshold():
-    assert rounds(planned("close")) == [FIVE, FIVE | {"a nope": 10}]
-
-
-def test_seeds_that_are_a_number_stay_what_they_are():
-    assert rounds(planned("late", seeds=2)) == [dict.fromkeys(FIVE, 2)]
-
-
 def test_a_check_of_fewer_than_five_runs_is_not_decided_whatever_they_say():
     begun = planned("early")
     kept = records(begun)
@@ -168,12 +154,6 @@ def test_a_round_says_what_it_is_for_and_what_it_costs():
     assert list(found.seconds.values()) == [4.5] * 5  # the run stands in both panels and is trained once
     further = [config for config in found.plans[0].configs if config.id in found.seconds]
     assert {config.seed for config in further} == {5, 6, 7, 8, 9}
-
-
-def test_a_claim_about_a_series_that_is_not_there_is_refused():
-    begun = planned("misspelt")
-    with pytest.raises(InputError, match="claim misspelt: series=rpoe: unknown, did you mean rope?"):
-        undecided([begun], records(begun), CLAIMS)
 
 
 def written(folder) -> dict[str, bytes]:
@@ -230,13 +210,3 @@ def test_a_command_trains_round_after_round_and_then_nothing_more(command, tmp_p
     assert refused.status == 2
     assert refused.err.startswith("error: replot=true: 1 of 5 runs are not recorded below")
     assert len(refused.err.splitlines()) == 1
-
-
-@pytest.mark.slow
-def test_what_is_undecided_at_the_last_look_is_said_and_seeds_begin_where_they_are_asked_to(command, tmp_path):
-    found = command("first_seed=100", "study.own.panels.a={title: a, vary: {encoding: [alibi]}, claims: [never]}")
-    assert found.out.splitlines()[-1] == "seeds=auto: still undecided: output_alignment.never"
-    word = r"^output_alignment\.never \(own.*\): undecided at 20 seeds, 0 of 1 checks hold\b"
-    assert re.search(word, found.out, re.MULTILINE)
-    kept = [json.loads((run / "config.json").read_text())["seed"] for run in (tmp_path / "runs").iterdir()]
-    assert sorted(kept) == list(range(100, 120))

@@ -76,13 +76,6 @@ def test_the_source_of_all_variance_has_all_of_it_at_every_length(source, effect
     assert deviations["length=5"] == pytest.approx(2 * deviations["length=2"])
 
 
-def test_settings_beside_the_seeds_have_designs_of_their_own():
-    both = [*series(lambda w, d, t: w, encoding="nope"), *series(lambda w, d, t: d, encoding="rope")]
-    drawn = PLOT.data(both, "mse")
-    assert share(drawn, "encoding=nope length=2")["weights"] == pytest.approx(1)
-    assert share(drawn, "encoding=rope length=2")["data"] == pytest.approx(1)
-
-
 @pytest.mark.parametrize("log_error", [-math.inf, math.inf, math.nan])
 def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
     runs = series(lambda w, d, t: w + d)
@@ -95,21 +88,6 @@ def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
         assert legend_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]
 
 
-def test_a_point_and_a_bar_for_each_source_and_series():
-    drawn = PLOT.data(series(lambda w, d, t: math.sqrt(0.5) * w), "mse")  # w has the variance 1
-    axes = axes_of(drawn)
-    assert [text.get_text() for text in axes.get_xticklabels()][2:] == ["weights\nx data", "tests", "tests\nx model"]
-    points = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
-    assert list(points) == ["test length = 2: factor 2.03", "test length = 5: factor 4.11"]
-    assert [values[0] for values in points.values()] == pytest.approx([1, 1])
-    assert [len(bars.get_segments()) for bars in axes.collections] == [len(SOURCES)] * 2
-
-
-def test_a_design_whose_runs_all_diverged_is_empty():
-    runs = [one._replace(records=[made(0, *one.chosen.values(), diverged_at=1)]) for one in series(max)]
-    assert PLOT.data(runs, "mse").empty
-
-
 CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
 
 
@@ -117,7 +95,6 @@ CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}
     ("vary", "lengths", "message"),
     [
         (CROSSED | {"test_seed": [0]}, [5], "vary: must cross weight_seed, data_seed, test_seed, two or more of each"),
-        ({"weight_seed": [0, 1], "data_seed": [0, 1]}, [5], "vary: must cross"),
         ([CROSSED, {"task": ["sum"], **CROSSED, "test_seed": [0]}], [5], "vary: must cross"),
         (CROSSED, [60], "lengths=[60]: must be at most test_length=50"),
     ],

@@ -2,50 +2,24 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import torch
 
-from synthlab.language.languages import LANGUAGES
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.construction import TRIED
-from synthlab.regression.tasks import TASKS, Length, Task
-from synthlab.sequences.tasks import PROBLEMS
+from synthlab.regression.tasks import Length, Task
 from synthlab.sweeps.trackers.base import Track, Tracker
 
 
-class Broken(Task):
+class Broken(Length):
     """A user's own task that fails as long as the file named in the environment is there."""
-
-    def span(self, length):
-        return TASKS["length"]().span(length)
 
     def targets(self, x):
         if len(x) > TRIED and os.path.exists(os.environ["BROKEN"]):
             raise ZeroDivisionError("over\n  and under")
-        return TASKS["length"]().targets(x)
-
-
-class Exits(Task):
-    """A user's own task that ends the program."""
-
-    def span(self, length):
-        return TASKS["length"]().span(length)
-
-    def targets(self, x):
-        if len(x) > TRIED:
-            sys.exit(0)
-        return TASKS["length"]().targets(x)
-
-
-class Echo(PROBLEMS["copy"]):
-    """A user's own sequence task."""
-
-
-class Process(LANGUAGES["recall"]):
-    """A user's own language."""
+        return super().targets(x)
 
 
 class Log(Tracker):
@@ -79,11 +53,6 @@ class Backwards(Encoding):
         return (self.strength * (query - key)).unsqueeze(-3)
 
 
-class Bare(Encoding):
-    def __init__(self, dims, /, strength=1.0):
-        super().__init__()
-
-
 class Half(Task):
     def targets(self, x):
         return x / 2
@@ -112,27 +81,11 @@ class Idle(Encoding):
         return h + self.frozen[:, None, None]
 
 
-class DoubleLength(Length):
-    """A user's own task in double precision."""
-
-    def targets(self, x):
-        return super().targets(x).double()
-
-
-class TensorSpan(Length):
-    def span(self, length):
-        return torch.tensor([1, length])
-
-
-class Deadly(Task):
-    """A task that kills whoever trains it, unless that is the sweep's own process: ``python -m synthlab``, or the one
-    named in the environment."""
-
-    def span(self, length):
-        return TASKS["length"]().span(length)
+class Deadly(Length):
+    """A task that kills whoever trains it, unless that is the sweep's own process, ``python -m synthlab``."""
 
     def targets(self, x):
         own = b"\0-m\0synthlab\0" in Path("/proc/self/cmdline").read_bytes()
-        if len(x) > TRIED and not own and os.environ.get("SPARED") != str(os.getpid()):
+        if len(x) > TRIED and not own:
             os.kill(os.getpid(), signal.SIGKILL)
-        return TASKS["length"]().targets(x)
+        return super().targets(x)

@@ -1,6 +1,5 @@
 """``save=checkpoints``: models as they were during training, kept, opened, and trained again."""
 
-import json
 import pickle
 from dataclasses import replace
 
@@ -13,12 +12,11 @@ from support.configs import config
 from support.quick import QUICK
 from support.records import record, with_weights
 from support.small import small
-from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
+from synthlab.errors import DamagedRecord, InputError
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, ensure
 from synthlab.training import loop
 from synthlab.training.execution import execute, execute_together
-from theory.language import BoundConfig, Language
 
 EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
 CURVE = ("protocol.steps=9", "protocol.record_every=2")  # checkpoints after 2, 4, 8 and 9 steps
@@ -79,29 +77,12 @@ def test_a_checkpoint_is_the_model_of_that_step(monkeypatch):
         assert torch.equal(rows, seen[number][0])
 
 
-def test_training_again_stops_at_the_step_that_was_asked_for(monkeypatch):
-    taken = []
-    kept = execute(config(*CURVE))
-    step_of = loop._Optimizer.step
-    monkeypatch.setattr(loop._Optimizer, "step", lambda self, number: taken.append(number) or step_of(self, number))
-    assert kept.model(step=4).step == 4
-    assert taken == [1, 2, 3, 4]
-
-
 def test_a_curve_that_differs_before_the_step_is_told_and_one_that_differs_after_it_is_not():
     kept = execute(config(*CURVE))
     loss = kept.training["loss"]
     with pytest.warns(UserWarning, match="another training curve than recorded"):
         replace(kept, training=kept.training.assign(loss=loss.where(loss.index != 1, 0.5))).model(4)
     replace(kept, training=kept.training.assign(loss=loss.where(loss.index != 2, 0.5))).model(4)
-
-
-def test_the_model_of_theorem_1_has_checkpoints():
-    protocol = config(*CURVE).protocol.model_dump()
-    sizes = {"vocabulary": 4, "topics": 2, "stay": 0.9, "width": 3, "train_length": 4, "test_lengths": [6]}
-    run = BoundConfig.of(Language.checked(sizes | {"sequences": 8, "protocol": protocol}), seed=1)
-    (kept,) = execute_together([run], keep=[4, 9])
-    assert torch.equal(values(kept.model(4)), values(with_weights(kept, None).model(4)))
 
 
 @pytest.mark.parametrize("runs", [1, pytest.param(FEW + 1, marks=pytest.mark.slow)])
@@ -121,16 +102,6 @@ def test_checkpoints_join_weights_that_were_kept_before(tmp_path, runs):
     for save in ("checkpoints", "weights", [4], [2, 9], None):
         ensure(configs, Store(tmp_path, save), progress=False)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("runs/*/*")} == files  # nothing was trained again
-
-
-def test_weights_trained_again_must_be_those_that_were_kept(tmp_path):
-    store, kept = Store(tmp_path, "checkpoints"), with_weights(record(), b"last")
-    Store(tmp_path, "weights").write(kept)
-    with pytest.raises(StoreError, match="this run gives other numbers"):
-        store.write(with_weights(with_weights(record(), b"others"), b"first", step=2))
-    assert list(Store(tmp_path).read(kept.config.id).weights) == [4]
-    store.write(with_weights(kept, b"first", step=2))
-    assert {step: read() for step, read in store.read(kept.config.id).weights.items()} == {2: b"first", 4: b"last"}
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://checkpoints/results"])
@@ -190,30 +161,6 @@ def test_a_run_that_diverges_keeps_none_and_costs_no_other_its_own(tmp_path):
         kept[1].model(2)
 
 
-def test_identities_and_records_without_weights_are_as_without_save(tmp_path):
-    ensure([config(*CURVE)], Store(tmp_path / "plain"), progress=False)
-    ensure([config(*CURVE)], Store(tmp_path / "kept", "checkpoints"), progress=False)
-    (plain,) = tmp_path.glob("plain/runs/*")
-    kept = tmp_path / "kept/runs" / plain.name
-    names = ["config.json", "metrics.csv", "training.csv"]
-    assert sorted(path.name for path in plain.iterdir()) == sorted([*names, "status.json"])
-    assert all((plain / name).read_bytes() == (kept / name).read_bytes() for name in names)
-    assert json.loads((plain / "status.json").read_text())["sha256"].keys() == {*names}
-
-
-def test_a_family_that_is_not_observed_fails_in_one_line_and_ends(tmp_path, monkeypatch):
-    from synthlab.regression import family
-
-    train = family.train_models
-    monkeypatch.setattr(family, "train_models", lambda ensemble, configs, *_: train(ensemble, configs))
-    with pytest.raises(RunsFailed, match="step=2: no weights to keep: train_models does not call observe there"):
-        ensure([config(*CURVE)], Store(tmp_path, "checkpoints"), progress=False)
-    kept = execute(config(*CURVE))
-    with pytest.raises(InputError, match="trained again, the run does not come to step 4"):
-        kept.model(4)
-    assert kept.model().step == 9
-
-
 def test_steps_are_asked_for_in_python(tmp_path):
     asked = {**QUICK, "results": tmp_path, "progress": False}
     model = synthlab.train(**asked, save=[2])
@@ -229,37 +176,3 @@ def test_steps_are_asked_for_in_python(tmp_path):
     with pytest.raises(InputError, match=r"^save=\[3\]: must be a point of the training curve"):
         synthlab.run(**asked, seed=5, save=[3])
     assert len(list((tmp_path / "runs").iterdir())) == 1
-
-
-@pytest.mark.parametrize("program", ["synthlab", "-m", "experiments"])
-def test_a_step_that_some_run_has_not_is_refused_before_any_is_trained(tmp_path, invoke, quick, program):
-    words = {
-        "synthlab": ("synthlab", *quick),
-        "-m": ("synthlab", *quick, "-m", "protocol.steps=4,6"),
-        "experiments": ("experiments", *quick, "output_alignment/5", "seeds=1"),
-    }
-    outcome = invoke(*words[program], "save=[6]")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err.startswith("error: save=[6]: must be a point of the training curve"), outcome.err
-    assert outcome.err.count("\n") == 1
-    assert not list(tmp_path.glob("runs/*"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [("workers=2",), ("hydra/launcher=joblib",)], ids=str)
-def test_a_sweep_keeps_the_checkpoints_of_all_its_runs(invoke, quick, tmp_path, how):
-    if "launcher" in how[0]:
-        pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    words = [*quick, "-m", "task=mean,length", "seed=0,1", *how]
-    outcome = invoke("synthlab", *words, "save=[2]")
-    assert outcome.status == 0, outcome.err
-    assert len(list(tmp_path.glob("runs/*/weights-2.safetensors"))) == 4
-    assert "0 done, 0 failed, 4 skipped, 0 left" in invoke("synthlab", *words, "save=checkpoints").err
-
-
-@pytest.mark.slow
-def test_a_figure_keeps_the_checkpoints_of_its_runs(invoke, quick, tmp_path):
-    outcome = invoke("experiments", *quick, "output_alignment/5", "seeds=1", "save=checkpoints")
-    assert outcome.status == 0, outcome.err
-    runs = list((tmp_path / "runs").iterdir())
-    assert len(list(tmp_path.glob("runs/*/weights-2.safetensors"))) == len(runs) > 1

@@ -13,12 +13,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.quick import QUICK
 from synthlab.config.base import resolve
-from synthlab.config.composition import as_overrides, compose, conf_dir
+from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.inputs import INPUTS
-from synthlab.sweeps import grids
 from synthlab.sweeps.grids import grid
 
 CHOICES = {
@@ -114,38 +112,20 @@ def test_whatever_hydra_can_sweep_over(overrides, runs):
         assert len(grid(overrides).configs) == runs
 
 
-def test_most_combinations_are_made_without_hydra(monkeypatch):
-    made_by_hydra = []
-    for name in ("compose", "composed"):
-        make = getattr(grids, name)
-        monkeypatch.setattr(grids, name, lambda *given, make=make: made_by_hydra.append(given) or make(*given))
-    made = grid([*as_overrides(QUICK), "task=mean,sum", "encoding=nope,rope,t5", "model.width=32,64", "seed=range(30)"])
-    assert len(made.configs) == 2 * 3 * 2 * 30
-    assert len(made_by_hydra) == 5  # the first, and whether it or one of the three other members refers to another
-    sample = made.configs[277]
-    plain = resolve(compose([f"task={sample.task['name']}", *as_overrides(QUICK)])).seeded({"seed": sample.seed})
-    assert sample == plain.model_copy(update={"encoding": sample.encoding, "model": sample.model})
-
-
-def test_settings_that_are_no_part_of_a_run_come_along(tmp_path):
-    made = grid(["seed=0,1", f"results={tmp_path}", "retry=failed", "workers=3"])
-    assert (made.settings["results"], made.settings["retry"]) == (str(tmp_path), "failed")
-    assert made.settings["workers"] == 3
-    assert made.settings["tracker"] == {"name": "none"}
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["results=a,b"], "results=a,b: must be one for the whole sweep"),
-        (["device=cpu,cuda"], "device=cpu,cuda: must be one for the whole sweep"),
-        (["seed=range(1000000000)"], "seed=range.1000000000.: 1,000,000,000 runs; a sweep has at most 100,000"),
-        (["seed=range(0,10,0)"], "seed=range.0,10,0.: "),
+        ("results=a,b", "results=a,b: must be one for the whole sweep"),
+        ("seed=range(1000000000)", "seed=range.1000000000.: 1,000,000,000 runs; a sweep has at most 100,000"),
+        ("seed=range(0,10,0)", "seed=range.0,10,0.: "),
+        ("seed=range(5,5)", r"seed=range\(5,5\): stands for no value"),
+        ("encoding=glob(zzz*)", r"encoding=glob\(zzz\*\): stands for no value"),
+        ("~results", "results: missing; must be given"),
     ],
 )
 def test_a_sweep_with_anything_wrong_is_refused(overrides, message):
     with pytest.raises(InputError, match=message) as caught:
-        grid(overrides)
+        grid([overrides])
     assert all("\n" not in line for line in caught.value.lines)
 
 
@@ -182,71 +162,10 @@ def test_a_folder_of_the_users_own_is_found_whatever_it_is_called(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["seed=range(5,5)"], r"seed=range\(5,5\): stands for no value"),
-        (["encoding=glob(zzz*)"], r"encoding=glob\(zzz\*\): stands for no value"),
-        (["~results"], "results: missing; must be given"),
-    ],
-)
-def test_a_sweep_over_nothing_or_without_a_setting_is_refused(overrides, message):
-    with pytest.raises(InputError, match=message):
-        grid(overrides)
-
-
 FAST = ["protocol.steps=2", "protocol.record_every=1"]
-RECALL = {"keys": 4, "values": 4, "fillers": 16, "facts": 0.05, "questions": 0.1}
-
-
-def test_a_sweep_has_tasks_of_several_families():
-    configs = grid(["task=length,copy,text", "encoding=nope,alibi", "seed=range(2)", *FAST]).configs
-    assert [config.kind for config in configs] == [
-        kind for kind in ("regression", "sequences", "language") for _ in range(4)
-    ]
-    assert {config.protocol.steps for config in configs} == {2}
-
-
-@pytest.mark.parametrize("task", ["copy,text,length", "length,copy,text"])
-def test_the_first_task_of_a_sweep_decides_nothing_for_the_others(task):
-    mixed = {config.id for config in grid([f"task={task}", *FAST]).configs}
-    assert mixed == {grid([f"task={each}", *FAST]).configs[0].id for each in task.split(",")}
 
 
 def test_a_key_that_only_some_of_the_families_have_is_refused():
     line = r"^positions=offset: only tasks with .*; task=length answers with a number$"
     with pytest.raises(InputError, match=line):
         grid(["task=copy,length", "positions=offset", *FAST])
-
-
-@pytest.mark.parametrize("positions", ["offset", "offset,contiguous"])
-def test_a_sweep_takes_keys_of_the_tasks_family(positions):
-    configs = grid(["task=copy,sort", f"positions={positions}", *FAST]).configs
-    assert [config.positions["name"] for config in configs] == positions.split(",") * 2
-
-
-def test_classes_of_the_users_own_are_swept_over():
-    given = ["encoding=nope,support.user_classes:Backwards", "task=length,copy", *FAST]
-    names = [config.encoding["name"] for config in grid(given).configs]
-    assert names == ["nope", "nope", *["support.user_classes:Backwards"] * 2]
-    own = ["encoding=support.user_classes:Backwards", "encoding.strength=2.0,3.0", *FAST]
-    assert [config.encoding["strength"] for config in grid(own).configs] == [2.0, 3.0]
-
-
-def test_a_task_of_the_users_own_is_of_the_family_of_its_class():
-    tasks = ["mean", "support.user_classes:Broken", "support.user_classes:Echo"]
-    given = [f"task={','.join(tasks[:2])}"], [f"task={tasks[2]},copy", "task.symbols=3"]
-    kinds = [[config.kind for config in grid([*each, *FAST]).configs] for each in given]
-    assert kinds == [["regression"] * 2, ["sequences"] * 2]
-    arguments = [f"task.{key}={value}" for key, value in RECALL.items()]
-    own = grid(["task=support.user_classes:Process", *arguments, *FAST]).configs
-    assert [config.kind for config in own] == ["language"]
-
-
-def test_errors_of_classes_name_the_key_as_typed():
-    with pytest.raises(InputError, match=r"^encoding=support.user_classes:Nobody: cannot be imported"):
-        grid(["encoding=nope,support.user_classes:Nobody", *FAST])
-    with pytest.raises(
-        InputError, match=r"^task=support.user_classes:Backwards: must be a subclass of .*Task, .* or .*"
-    ):
-        grid(["task=mean,support.user_classes:Backwards", *FAST])

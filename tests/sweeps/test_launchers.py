@@ -9,19 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hydra._internal.callbacks import Callbacks
 from hydra.core.config_store import ConfigStore
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.plugins import Plugins
-from hydra.types import HydraContext, RunMode
-from omegaconf import OmegaConf
 
 from support.configs import composed
 from synthlab.config.complaints import LAUNCHERS
-from synthlab.config.composition import conf_dir, hydra_initialized
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
-from synthlab.sweeps.launchers import Batches, Launcher, batched
+from synthlab.sweeps.launchers import Batches, batched
 from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
@@ -189,25 +184,3 @@ def test_a_launcher_that_is_not_installed_is_refused_with_what_to_install(invoke
     extra, package = LAUNCHERS[launcher]
     line = f"error: hydra/launcher={launcher}: needs {package}; pip install -e '.[{extra}]'\n"
     assert (outcome.status, outcome.out, outcome.err) == (2, "", line)
-
-
-@pytest.mark.parametrize(
-    ("launcher", "setting"), [("joblib", "n_jobs"), ("submitit_slurm", "gres"), ("ray", "init.address")]
-)
-def test_every_launchers_settings_compose_and_can_be_overridden(launcher, setting):
-    needs(launcher)
-    chosen = launcher_of(f"hydra/launcher={launcher}", f"hydra.launcher.{setting}=7", "batches.minutes=7", "seed=0,1")
-    given = OmegaConf.to_yaml(OmegaConf.load(conf_dir() / "hydra" / "jobs" / f"{launcher}.yaml").batches)
-    assert chosen.batches.minutes == 7
-    assert f"at_most: {chosen.batches.at_most or 'null'}" in given
-    assert str(OmegaConf.select(chosen.config, f"hydra.launcher.{setting}")) == "7"
-    assert not chosen.is_basic
-    assert launcher_of().is_basic
-
-
-def launcher_of(*given: str) -> Launcher:
-    """The launcher that a command line with -m stands for."""
-    with hydra_initialized():
-        loader = GlobalHydra.instance().config_loader()
-        config = loader.load_configuration("config", list(given), RunMode.MULTIRUN)
-        return Launcher(config, HydraContext(config_loader=loader, callbacks=Callbacks()))

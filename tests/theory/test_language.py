@@ -10,10 +10,8 @@ from omegaconf import OmegaConf
 
 from synthlab.errors import InputError
 from synthlab.rng import stream
-from synthlab.storage.store import Store
-from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
-from theory.language import Attention, BoundConfig, Language, Terms, bounds, measure
+from theory.language import Attention, BoundConfig, Language, Terms, measure
 
 CONF = Path(__file__).parent.parent.parent / "conf" / "theory.yaml"
 
@@ -31,12 +29,6 @@ def test_topics_stay_and_prefer_their_tokens():
     same = (text[:, 1:] == text[:, :-1]).double().mean().item()
     assert same == pytest.approx(19 / 36, abs=0.01)
     assert text.double().mean().item() == pytest.approx(1 / 2, abs=0.02)
-
-
-def test_one_topic_that_never_stays_is_drawn_too():
-    text = language(topics=1, stay=0.0).draw(2000, 5, stream(0, "evaluation"))
-    frequencies = torch.bincount(text.flatten(), minlength=4) / text.numel()
-    assert frequencies.tolist() == pytest.approx([8 / 15, 4 / 15, 2 / 15, 1 / 15], abs=0.02)
 
 
 def test_the_model_is_equation_25():
@@ -93,13 +85,6 @@ def test_training_beats_answering_with_the_tokens_frequencies():
     assert row["train"] < 1 - frequencies.square().sum().item()
 
 
-def test_seeds_stand_below_each_other():
-    small = language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2})
-    table = bounds([execute(BoundConfig.of(small, seed)) for seed in range(2)])
-    assert table["seed"].tolist() == [0, 0, 1, 1]
-    assert (table["error"] <= table["corrected"]).all()
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -111,16 +96,3 @@ def test_seeds_stand_below_each_other():
 def test_bad_settings_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         language(**changes)
-
-
-def test_a_model_that_diverges_is_refused_in_one_line():
-    wild = language(protocol={"lr": 1e30, "optimizer": "sgd", "steps": 30})
-    record = execute(BoundConfig.of(wild, 0))
-    with pytest.raises(InputError, match="language.protocol.lr=1e.30: the model diverged at step"):
-        bounds([record])
-
-
-def test_runs_are_recorded_with_their_bounds(tmp_path):
-    config = BoundConfig.of(language(sequences=10, test_lengths=[17, 20], protocol={"steps": 2}), 0)
-    (record,) = ensure([config], Store(tmp_path), progress=False)
-    assert bounds([Store(tmp_path).read(config.id)]).equals(bounds([record]))

@@ -90,19 +90,6 @@ def test_each_map_with_bos_has_the_errors_of_both_shifts():
 
 
 @pytest.mark.slow
-def test_runs_that_diverged_are_left_out():
-    case, softmax = Case("linear", "length", 2), [Case("softmax", task) for task in ("length", "sum", "mean")]
-    lost = replace(execute(trained_config(case, **HASTY)), diverged_at=2)
-    runs = {each: [trained_config(each, **HASTY)] for each in plain_cases([2])}
-    found = {each: [replace(lost, config=configs[0], diverged_at=2)] for each, configs in runs.items()}
-    assert comparison(runs, found)["median"].isna().all()
-    table = agreement({case: [lost]})
-    assert agreement_by_case(table)["agree"].tolist() == [0]
-    assert not predictions(comparison(runs, found), found)["survives"].any()
-    assert set(softmax) <= set(found)
-
-
-@pytest.mark.slow
 def test_predictions_are_fulfilled_by_what_they_predict():
     runs = {case: [trained_config(case, **HASTY)] for case in plain_cases([2])}
     found = {case: [with_optimum(case)] for case in runs if case.model == "linear"}

@@ -4,7 +4,6 @@ import torch
 from support.configs import config
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.training import devices
 from synthlab.training.devices import find_device
 from synthlab.training.execution import execute
 
@@ -31,10 +30,3 @@ def test_a_gpu_gives_the_same_numbers_up_to_rounding(encoding):
         torch.tensor(here.metrics.to_numpy()), torch.tensor(there.metrics.to_numpy()), rtol=1e-3, atol=1e-4
     )
     assert there.environment["device"] != "cpu"
-
-
-def test_computing_leaves_the_number_of_threads_as_it_was():
-    before = torch.get_num_threads()
-    with devices.one_thread():
-        assert torch.get_num_threads() == 1
-    assert torch.get_num_threads() == before

@@ -10,7 +10,7 @@ from synthlab.config.composition import as_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models
-from synthlab.training.ensembles import ensemble_size, plan_ensembles, seconds
+from synthlab.training.ensembles import ensemble_size, plan_ensembles
 from synthlab.training.exactness import exact_ensembles, is_exact
 from synthlab.training.execution import execute, execute_together
 
@@ -103,11 +103,6 @@ def test_parameters_that_are_frozen_or_unused_are_left_as_they_are():
     assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
 
 
-def test_a_task_in_double_precision_changes_nothing_beside_it():
-    configs = [config("task.name=support.user_classes:DoubleLength"), config("task=mean")]
-    assert [says(record) for record in execute_together(configs)] == [says(execute(run)) for run in configs]
-
-
 def test_runs_of_two_shapes_are_no_stack():
     with pytest.raises(ValueError, match="2 runs differ in shape"):
         execute_together([config(), config("model.depth=2")])
@@ -149,12 +144,6 @@ def test_large_runs_are_stacked_less_and_long_ones_come_first():
     assert [len(ensemble) for ensemble in plan_ensembles([*small, *large], 1)] == [1, 1, 1, 3]
     long = config("protocol.steps=5000")
     assert plan_ensembles([*small, long], 1)[0] == [long]
-
-
-def test_a_model_whose_size_is_not_known_is_trained_alone():
-    runs = [config(f"seed={seed}").model_copy(update={"model": {"name": "mine:Own", "units": 512}}) for seed in (0, 1)]
-    assert [len(ensemble) for ensemble in plan_ensembles(runs, 1)] == [1, 1]
-    assert seconds(runs) > seconds(runs[:1]) > 0
 
 
 def test_what_shares_a_shape_differs_in_no_arithmetic():

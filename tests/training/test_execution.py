@@ -3,16 +3,13 @@ import pytest
 import torch
 
 from support.configs import config
-from support.quick import QUICK
 from synthlab import run
-from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
-from synthlab.regression.construction import build_models, resolve
+from synthlab.regression.construction import build_models
 from synthlab.regression.outrep import OUTREPS
 from synthlab.regression.tasks import TASKS
 from synthlab.storage.store import Store
-from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
 
 OF_EACH_SORT = ("nope", "learned", "rope", "t5", "randomized")
@@ -53,15 +50,6 @@ def test_the_distribution_of_training_lengths_is_heeded():
     assert not uniform.training.equals(longest.training)
 
 
-def test_only_what_is_missing_is_trained(tmp_path, monkeypatch):
-    ensure([config(f"seed={seed}") for seed in (0, 1)], Store(tmp_path), progress=False)
-    trained = []
-    monkeypatch.setattr("synthlab.regression.family.build_models", lambda c: trained.extend(c) or build_models(c))
-    records = ensure([config(f"seed={seed}") for seed in (2, 1, 0, 2)], Store(tmp_path), progress=False)
-    assert [run.seed for run in trained] == [2]
-    assert [record.config.seed for record in records] == [2, 1, 0, 2]
-
-
 def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypatch):
     run, models = config("encoding=learned", "train_length=5"), []
     monkeypatch.setattr(
@@ -71,35 +59,6 @@ def test_learned_positions_beyond_training_stay_at_their_initial_values(monkeypa
     before, after = (ensemble.encoding.vectors[0] for ensemble in (build_models([run]), models[0]))
     assert (before[7:] == after[7:]).all()
     assert (before[:7] != after[:7]).any(1).all()
-
-
-def test_run_from_python_returns_records_that_print_and_plot(tmp_path):
-    where = {"results": tmp_path, "progress": False}
-    records = run(task="length", encoding="nope", outrep="rsqrt", seeds=2, **where, **QUICK)
-    assert [record.config.seed for record in records] == [0, 1]
-    assert "2 runs: task=length" in repr(records)
-    records.plot(path=tmp_path / "plot.png")
-    assert (tmp_path / "plot.png").stat().st_size > 10_000
-
-
-def test_run_takes_numpy_seeds_and_a_mapping_for_a_group(tmp_path):
-    rope = {"name": "rope", "base": 3.0}
-    records = run(encoding=rope, seeds=np.arange(2), results=tmp_path, progress=False, **QUICK)
-    assert [record.config.seed for record in records] == [0, 1]
-    assert records[0].config.encoding == rope
-
-
-def test_a_class_without_annotations_serves_and_an_unfinished_one_is_refused():
-    assert config("encoding.name=support.user_classes:Bare").encoding["strength"] == 1.0
-    with pytest.raises(InputError, match="task=support.user_classes:Half: lacks span"):
-        config("task.name=support.user_classes:Half")
-
-
-def test_run_takes_a_class_of_the_users_own(tmp_path):
-    records = run(encoding="support.user_classes:Backwards", results=tmp_path, progress=False, **QUICK)
-    assert records[0].config.encoding == {"name": "support.user_classes:Backwards", "strength": 1.0}
-    with pytest.raises(InputError, match=r"encoding\.strenght=2: unknown key, did you mean strength"):
-        resolve(compose(["encoding.name=support.user_classes:Backwards", "+encoding.strenght=2"]))
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,3 @@ def test_a_model_that_diverges_leaves_the_others_alone():
     assert [training.steps for training in trainings] == [[2, 4, 6], [2], [2, 4, 6]]
     assert trainings[0] == trainings[2]
     assert seen == [[False] * 3, [False, True, False], [False, True, False]]
-
-
-def test_parameters_are_trained_where_they_are():
-    a, b = torch.nn.Parameter(torch.ones(2, 3)), torch.nn.Parameter(torch.full((2, 1, 1), 2.0))
-    train([a, b], lambda: a.sum(1) + 3 * b.flatten(), [protocol(lr=0.5, steps=1)] * 2)
-    assert a.tolist() == [[0.5] * 3] * 2
-    assert b.flatten().tolist() == [0.5, 0.5]

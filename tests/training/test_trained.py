@@ -2,10 +2,7 @@
 
 import importlib
 import json
-import re
-import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.torch import save
 from torch import nn
 
 import synthlab
@@ -27,7 +25,7 @@ from synthlab.regression.evaluation import test_sequences as sequences_of
 from synthlab.regression.inputs import INPUTS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.training.execution import execute, execute_together
+from synthlab.training.execution import execute_together
 from synthlab.training.trained import TrainedModel
 from synthlab.training.weights import load_weights, weights_file
 
@@ -115,25 +113,6 @@ def test_text_is_given_as_text():
         model.predict(["\ud800"])
 
 
-def test_a_model_that_is_trained_again_but_not_as_recorded_is_told_of():
-    record = execute(config(*TINY))
-    other = replace(record, training=record.training.assign(loss=record.training["loss"] * (1 + 1e-15)))
-    with pytest.warns(UserWarning, match=f"record {record.config.id}: trained again, the model has another training"):
-        other.model()
-
-
-def test_the_warning_names_the_line_that_asked_for_the_model(tmp_path):
-    record = execute(config(*TINY))
-    Store(tmp_path).write(replace(record, training=record.training.assign(loss=0.0)))
-    script = tmp_path / "mine.py"
-    script.write_text(
-        f"import synthlab\nmodel = synthlab.load_model({record.config.id!r}, {str(tmp_path)!r})\nmodel.record.model()\n"
-    )
-    # In a process of its own: here each call passes through a check of shapes, and the lines are further away.
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
-    assert re.findall(r"mine\.py:(\d): UserWarning: record", done.stderr) == ["2", "3"]
-
-
 def test_a_run_that_diverged_has_no_model():
     explosive = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
     record = kept(config(*explosive))[0]
@@ -219,21 +198,22 @@ def test_foreign_files_are_refused_by_name(monkeypatch):
     refused(weights_file(OTHER.model().module, 0, [run]), r"'encoding.vectors' is \[1, 21, 8\].*; must be \[1, 20, 8\]")
     refused(weights_file(module.double(), 0, [run]), "float64; must be .* torch.float32")
     refused(weights_file(module.blocks, 0, [run]), "missing; must be|must be left out")
-    from safetensors.torch import save
-
-    refused(save({"a": torch.zeros(2)}), "does not say which run it is of")
-    for about in ("[]", '"text"', "{}", '{"config": 3}'):
-        refused(save({"a": torch.zeros(2)}, {"run": about}), "does not say which run it is of")
-    deep = "[" * 200000
-    for about in (deep, "[" * 900 + "]" * 900, '{"results_version": NaN}'):
-        refused(save({"a": torch.zeros(2)}, {"run": about}), "cannot be read|does not say which run it is of")
-    refused(
-        save({"a": torch.zeros(2)}, {"run": '{"results_version": "\\n\\u001b[2J", "config": {}}'}),
-        r"'\\n\\x1b\[2J'; the",
-    )
-    refused(
-        weights_file(nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)}), 0, [run]), r"'\\x1b\\na{33} is .*left out"
-    )
+    unsaid = "does not say which run it is of"
+    for about in (
+        None,
+        "[]",
+        '"text"',
+        "{}",
+        '{"config": 3}',
+        "[" * 200000,
+        "[" * 900 + "]" * 900,
+        '{"results_version": NaN}',
+    ):
+        refused(save({"a": torch.zeros(2)}, about and {"run": about}), f"cannot be read|{unsaid}")
+    escaped = '{"results_version": "\\n\\u001b[2J", "config": {}}'
+    refused(save({"a": torch.zeros(2)}, {"run": escaped}), r"'\\n\\x1b\[2J'; the")
+    odd_name = nn.ModuleDict({"\x1b\n" + "a" * 99: nn.Linear(1, 1)})
+    refused(weights_file(odd_name, 0, [run]), r"'\\x1b\\na{33} is .*left out")
     for odd in (float("nan"), float("inf")):
         module = RECORD.model().module
         module.head[2].weight.data.flatten()[0] = odd
@@ -260,22 +240,6 @@ def test_a_model_is_trained_once_and_opened_by_its_identity(tmp_path):
     with pytest.raises(InputError, match="there is no such record"):
         synthlab.load_model("0123456789abcdef", tmp_path)
     for odd in ("\0", "", "../runs", 5, None):
-        with pytest.raises(
-            InputError, match="^record=.*: must be a (record, or the identity of one|Record or a text)"
-        ) as caught:
+        with pytest.raises(InputError, match="^record=.*: must be a ") as caught:
             synthlab.load_model(odd, tmp_path)
         assert str(caught.value).isprintable()
-
-
-def test_damaged_records_and_those_of_another_version_are_not_opened(tmp_path, monkeypatch):
-    model = synthlab.train(**QUICK, results=tmp_path, progress=False)
-    identity = model.record.config.id  # which depends on the version
-    path = tmp_path / "runs" / identity / "weights.safetensors"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match=r"damaged record \(weights.safetensors does not have its checksum\)"):
-        synthlab.load_model(identity, tmp_path)
-    path.write_bytes(whole)
-    monkeypatch.setattr(RunConfig, "results_version", 99)
-    with pytest.raises(InputError, match="it is of results version 4; the present one is 99"):
-        synthlab.load_model(identity, tmp_path)
