@@ -61,7 +61,7 @@ class Chomsky(Reproduction):
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         trained = {
             (key, cell.arm): len(one.records)
