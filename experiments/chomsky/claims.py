@@ -126,18 +126,15 @@ def stays_low(runs: pd.DataFrame) -> list[Check]:
     return [Check(what, values, high=LEVEL, series=series, centre=1.0, untested=untested)]
 
 
-@claim(
+claim(
     "C2",
     where="Delétang et al. (2022), abstract; of duplicate string also Ruoss et al. (2023), abstract",
     statement="Transformers do not generalize on tasks that are not regular.",
     quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
     why=WHY,
-)
-def beyond_regular(runs: pd.DataFrame) -> list[Check]:
-    return stays_low(runs)
+)(stays_low)
 
-
-@claim(
+claim(
     "O1",
     where="ours, on the regular tasks of Delétang et al. (2022)",
     statement=(
@@ -146,6 +143,4 @@ def beyond_regular(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity=f"{SCORE}: of the best plain encoding, chosen for each seed",
     why=WHY,
-)
-def regular_with_a_state(runs: pd.DataFrame) -> list[Check]:
-    return stays_low(runs)
+)(stays_low)

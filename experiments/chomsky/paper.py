@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
-from experiments.chomsky.tables import blocks
 from experiments.sequences.alignment import with_alignment
+from experiments.sequences.comparison import number
 from experiments.sequences.reproduction import Reproduction, in_one, series_of
 from synthlab.config.registry import STRICT, validated
 from synthlab.studies.presentation.report import About, Numbers
-from synthlab.studies.study import Paper, Results
+from synthlab.studies.study import Paper, Results, Rows
 
 HERE = Path(__file__).parent
 ABOUT = About(
@@ -61,7 +61,7 @@ class Chomsky(Reproduction):
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         trained = {
             (key, cell.arm): len(one.records)
@@ -88,11 +88,25 @@ def shown(arms: pd.DataFrame) -> pd.DataFrame:
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers with three decimals, and nothing where there is none."""
     parts = table.select_dtypes("number")
-    return table.assign(**{str(name): [f"{x:.3f}" if pd.notna(x) else "" for x in parts[name]] for name in parts})
+    return table.assign(**{str(name): parts[name].map(number) for name in parts})
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
     return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
-PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=blocks)
+def results(folder: Path) -> Rows:
+    """A row for each task: the maxima that the papers report, and the gain over pairs of runs."""
+    return [
+        {
+            "task": row["task"],
+            "best, plain": number(row["plain_maximum"]),
+            "best, randomized": number(row["randomized_maximum"]),
+            "gain of the best": f"{row['gain_of_maxima']:+.3f}",
+            "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
+        }
+        for _, row in pd.read_csv(folder / "tasks_gain.csv").iterrows()
+    ]
+
+
+PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=lambda folder: {"chomsky_results": results(folder)})

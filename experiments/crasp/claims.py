@@ -52,18 +52,15 @@ def with_neither(runs: pd.DataFrame) -> list[Check]:
     return [*fails(runs, "learned"), *fails(runs, "nope")]
 
 
-@claim(
+claim(
     "C1",
     where=RESULTS,
     statement="(aa)* generalizes with learned positions and random offsets; without positions it does not.",
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
-)
-def even_lengths(runs: pd.DataFrame) -> list[Check]:
-    return with_positions_alone(runs)
+)(with_positions_alone)
 
-
-@claim(
+claim(
     "O1",
     where="ours, on section 5",
     statement=(
@@ -72,12 +69,9 @@ def even_lengths(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity=f"{BEYOND}; with a standard deviation of 1 {LAST}",
     why=WHY,
-)
-def small_positions(runs: pd.DataFrame) -> list[Check]:
-    return with_positions_alone(runs, "learned, scale 1")
+)(lambda runs: with_positions_alone(runs, "learned, scale 1"))
 
-
-@claim(
+claim(
     "C2",
     where=RESULTS,
     statement=(
@@ -86,53 +80,39 @@ def small_positions(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity=BEYOND,
     why=WHY,
-)
-def counting_and_sorting(runs: pd.DataFrame) -> list[Check]:
-    return generalizes(runs, "learned")
+)(lambda runs: generalizes(runs, "learned"))
 
-
-@claim(
+claim(
     "C3",
     where=RESULTS,
     statement="Copy of distinct symbols generalizes with learned positions and random offsets; without, it does not.",
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
-)
-def distinct_symbols(runs: pd.DataFrame) -> list[Check]:
-    return with_positions_alone(runs)
+)(with_positions_alone)
 
-
-@claim(
+claim(
     "C4",
     where=RESULTS,
     statement="Copy with repeated symbols, parity and addition generalize neither with learned positions nor without.",
     quantity=LAST,
     why=WHY_NOT,
-)
-def no_program(runs: pd.DataFrame) -> list[Check]:
-    return with_neither(runs)
+)(with_neither)
 
-
-@claim(
+claim(
     "C5",
     where=RESULTS,
     statement="Of Tomita's languages 1, 2, 4 and 7 generalize with learned positions and random offsets.",
     quantity=BEYOND,
     why=WHY,
-)
-def tomita_that_do(runs: pd.DataFrame) -> list[Check]:
-    return generalizes(runs, "learned")
+)(lambda runs: generalizes(runs, "learned"))
 
-
-@claim(
+claim(
     "C6",
     where=RESULTS,
     statement="Of Tomita's languages 3, 5 and 6 do not generalize with learned positions and random offsets.",
     quantity=LAST,
     why=f"{WHY_NOT}; the paper's own do not fit (exact match of 0.54 to 0.60 within training)",
-)
-def tomita_that_do_not(runs: pd.DataFrame) -> list[Check]:
-    return fails(runs, "learned")
+)(lambda runs: fails(runs, "learned"))
 
 
 @claim(
@@ -150,7 +130,7 @@ def without_positions(runs: pd.DataFrame) -> list[Check]:
     return judge(runs, "nope")
 
 
-@claim(
+claim(
     "C8",
     where=RESULTS,
     statement=(
@@ -158,12 +138,9 @@ def without_positions(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
-)
-def other_periods(runs: pd.DataFrame) -> list[Check]:
-    return with_positions_alone(runs)
+)(with_positions_alone)
 
-
-@claim(
+claim(
     "C9",
     where=RESULTS,
     statement=(
@@ -172,17 +149,12 @@ def other_periods(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity=BEYOND,
     why=WHY,
-)
-def languages_that_do(runs: pd.DataFrame) -> list[Check]:
-    return [*generalizes(runs, "learned"), *generalizes(runs, "nope")]
+)(lambda runs: [*generalizes(runs, "learned"), *generalizes(runs, "nope")])
 
-
-@claim(
+claim(
     "C10",
     where=RESULTS,
     statement="{0,1,2}*02* generalizes neither with learned positions and random offsets nor without.",
     quantity=LAST,
     why=f"{WHY_NOT}; the paper's own do not fit without positions (exact match of 0.18 within training)",
-)
-def language_that_does_not(runs: pd.DataFrame) -> list[Check]:
-    return with_neither(runs)
+)(with_neither)

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from experiments.crasp.claims import CLAIMS, LEVEL
-from experiments.crasp.tables import blocks
+from experiments.sequences.comparison import number
 from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.presentation.report import About
-from synthlab.studies.study import Paper
+from synthlab.studies.study import Paper, Rows
 
+NONE = "-"  # what was not published, or is not known
 HERE = Path(__file__).parent
 ABOUT = About(
     "The tasks and regular languages, in miniature,",
@@ -25,4 +28,40 @@ class Crasp(Reproduction):
     level = LEVEL
 
 
-PAPER = Paper("crasp", ABOUT, Crasp, CLAIMS, blocks=blocks)
+def results(folder: Path) -> Rows:
+    """A row for each task and encoding: what the theory expects, what was published in the last range of lengths, ours
+    at the same multiples of the training length, and ours in the last range of our own."""
+    table = pd.read_csv(folder / "tasks_table.csv")
+    names, rows = {"learned": "learned, offsets", "nope": "none"}, []
+    for (task, arm), of_arm in table[table["arm"].isin(names)].groupby(["task", "arm"], sort=False):
+        of_arm = of_arm.sort_values(["published_range", "last"])
+        last, ours = of_arm.iloc[-1], of_arm[of_arm["published_range"] == 0].iloc[-1]
+        multiples = f"{(last['first'] - 1) / last['train_length']:.2g} to {last['last'] / last['train_length']:.2g}"
+        rows.append(
+            {
+                "task": task,
+                "positions": names[str(arm)],
+                "theory": {True: "yes", False: "no"}.get(last["expected"], NONE),
+                "published": _published(last),
+                "at multiples": multiples,
+                "here": _spread(last),
+                "verdict": last["verdict"],
+                "here, 2 to 3 times": "the same" if last["published_range"] == 0 else _spread(ours),
+                "fit": f"{last['fit']:g} of {last['runs']:g}",
+            }
+        )
+    return rows
+
+
+def _published(row: pd.Series) -> str:
+    """The mean over runs that were kept, and over all where that is another."""
+    kept, of_all = (number(row[name], NONE) for name in ("published", "published_all"))
+    return kept if of_all in (NONE, kept) else f"{kept}, of all {of_all}"
+
+
+def _spread(row: pd.Series) -> str:
+    """The median over seeds with least and greatest."""
+    return f"{number(row['median'])} [{number(row['least'])}, {number(row['greatest'])}]"
+
+
+PAPER = Paper("crasp", ABOUT, Crasp, CLAIMS, blocks=lambda folder: {"crasp_results": results(folder)})

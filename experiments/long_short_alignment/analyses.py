@@ -38,7 +38,6 @@ class Analysis(ABC):
     kind: type[ScalarConfig] | None = None  # of its runs; None: that of their tasks' family
     reach = FAR  # training lengths that its runs must be tested up to
     least_arms = 1
-    timing: tuple[str, ...] = ()  # the tables that differ each time, since they time something
 
     @classmethod
     def check(cls, study: str, config: Config) -> None:
@@ -69,10 +68,6 @@ class Analysis(ABC):
         """Further tables, by name."""
         return {}
 
-    def timed(self, records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-        """Those that ``timing`` names. They are not made anew to be drawn again."""
-        return {}
-
     def lines(self, tables: Mapping[str, pd.DataFrame]) -> list[str]:
         """What the terminal says of those tables."""
         return []
@@ -98,11 +93,9 @@ class Effect(Analysis):
 
 class Compute(Effect):
     """The same, with what a step costs, with the regularizer and without: a further table, measured on one thread of
-    this machine when the study is trained, and kept when it is drawn again."""
+    this machine."""
 
-    timing = ("cost",)
-
-    def timed(self, records):
+    def tables(self, runs, records):
         return {"cost": step_costs(cast(LanguageConfig, records[0].config))}
 
     def lines(self, tables):

@@ -17,19 +17,15 @@ BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")
 LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 50 or 200 steps under PI, YaRN or EABF"
 
-
-@claim(
+claim(
     "A1",
     where="Tables 2 to 4",
     statement="Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
     why="any gain counts",
-)
-def moderate_helps(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0)
+)(lambda runs: checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0))
 
-
-@claim(
+claim(
     "A1s",
     where="Tables 2 to 4",
     statement=(
@@ -40,9 +36,7 @@ def moderate_helps(runs: pd.DataFrame) -> list[Check]:
         "any gain counts; there is no LongBench-E here, and the share of tokens that are the model's most probable "
         "is the score that every text has"
     ),
-)
-def moderate_scores(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, MODERATE, "accuracy_4x", "change of top-1 accuracy after 3 to 4 training lengths", low=0.0)
+)(lambda runs: checks(runs, MODERATE, "accuracy_4x", "change of top-1 accuracy after 3 to 4 training lengths", low=0.0))
 
 
 @claim(
@@ -63,37 +57,29 @@ def calibration(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, ("alpha 0.1",), "calibrated_loss_4x", what, high=0.01)
 
 
-@claim(
+claim(
     "A2",
     where="Table 4",
     statement="Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
     why="any loss counts",
-)
-def strong_hurts(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, STRONG, "loss_4x", BEYOND, low=0.0)
+)(lambda runs: checks(runs, STRONG, "loss_4x", BEYOND, low=0.0))
 
-
-@claim(
+claim(
     "A3",
     where="Section 4.2",
     statement="Training against misalignment lowers it.",
     quantity=f"symmetric cross-entropy of equation 2 {LESS}",
     why="any decrease counts",
-)
-def lowers_misalignment(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0)
+)(lambda runs: checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0))
 
-
-@claim(
+claim(
     "A3e",
     where="ours, on section 4.2",
     statement="(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
     quantity=f"misalignment beyond entropy {LESS}",
     why="any decrease counts",
-)
-def lowers_disagreement(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0)
+)(lambda runs: checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0))
 
 
 @claim(
@@ -143,26 +129,21 @@ def quarter(runs: pd.DataFrame) -> list[Check]:
     ]
 
 
-@claim(
+claim(
     "R2",
     where="Table 5 and the rebuttal",
     statement="The broadest range of offsets, contexts of any length, is much worse than up to half the window.",
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="any loss counts",
-)
-def broadest(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("1 to l",), "loss_4x", BEYOND, low=0.0)
+)(lambda runs: checks(runs, ("1 to l",), "loss_4x", BEYOND, low=0.0))
 
-
-@claim(
+claim(
     "R3",
     where="Table 5 and the rebuttal",
     statement="The narrowest range of offsets, up to l/20, helps less than up to half the window.",
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="any loss counts",
-)
-def narrowest(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("1 to l/20",), "loss_4x", BEYOND, low=0.0)
+)(lambda runs: checks(runs, ("1 to l/20",), "loss_4x", BEYOND, low=0.0))
 
 
 @claim(
@@ -186,7 +167,7 @@ def equal_compute(runs: pd.DataFrame) -> list[Check]:
     return found
 
 
-@claim(
+claim(
     "N1",
     where="Table 7",
     statement="Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
@@ -195,12 +176,9 @@ def equal_compute(runs: pd.DataFrame) -> list[Check]:
         "seed"
     ),
     why="0.02 is what the paper calls comparable",
-)
-def early_facts(runs: pd.DataFrame) -> list[Check]:
-    return recall_checks(runs, "alpha 0.1", [0.0], "change at depth 0", low=-0.02)
+)(lambda runs: recall_checks(runs, "alpha 0.1", [0.0], "change at depth 0", low=-0.02))
 
-
-@claim(
+claim(
     "N2",
     where="Rebuttal to the fourth reviewer",
     statement="A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
@@ -208,9 +186,7 @@ def early_facts(runs: pd.DataFrame) -> list[Check]:
         "share of right answers about facts at depths 0 and 0.25, in texts of the training length, less that of alpha 0"
     ),
     why="any loss counts",
-)
-def strong_forgets(runs: pd.DataFrame) -> list[Check]:
-    return recall_checks(runs, "alpha 0.5", [0.0, 0.25], "change at depths 0 and 0.25", high=0.0)
+)(lambda runs: recall_checks(runs, "alpha 0.5", [0.0, 0.25], "change at depths 0 and 0.25", high=0.0))
 
 
 @claim(

@@ -12,16 +12,13 @@ BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 FAR_BEYOND = "change of the loss after 7 to 8 training lengths, nats"
 HALF_A_PERCENT = "0.01 nats is half a percent of the loss"
 
-
-@claim(
+claim(
     "X1",
     where="Chen et al., 2023 (CLEX), section 3",
     statement="(After CLEX.) What CLEX learns lowers the loss on longer text below that of NTK by the same factor.",
     quantity="loss after 3 to 4 training lengths less that of CLEX without its network, the same seed",
     why="any gain counts",
-)
-def learned_frequencies(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("CLEX",), "loss_4x", BEYOND, high=0.0)
+)(lambda runs: checks(runs, ("CLEX",), "loss_4x", BEYOND, high=0.0))
 
 
 @claim(
@@ -38,7 +35,7 @@ def as_described(runs: pd.DataFrame) -> list[Check]:
     return checks(runs, arms, "loss_4x", BEYOND, low=-0.01, high=0.01)
 
 
-@claim(
+claim(
     "X3",
     where="ours, on Chen et al., 2023 (LongLoRA), and its code",
     statement="(Ours.) Groups that roll around, so that first tokens see the last ones, cost nothing in fine-tuning.",
@@ -46,12 +43,9 @@ def as_described(runs: pd.DataFrame) -> list[Check]:
         "loss after 3 to 4 training lengths, with full attention, less that of groups that do not, the same seed"
     ),
     why=HALF_A_PERCENT,
-)
-def harmless_leak(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("rolled",), "loss_4x", BEYOND, low=-0.01, high=0.01)
+)(lambda runs: checks(runs, ("rolled",), "loss_4x", BEYOND, low=-0.01, high=0.01))
 
-
-@claim(
+claim(
     "X4",
     where="Wu et al., 2024 (CREAM), section 4",
     statement=(
@@ -60,31 +54,23 @@ def harmless_leak(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity="loss after 7 to 8 training lengths less that of CREAM, the same seed",
     why="any lead counts",
-)
-def leading_positions(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("PI, RandPos", "PI, PoSE"), "loss_8x", FAR_BEYOND, low=0.0)
+)(lambda runs: checks(runs, ("PI, RandPos", "PI, PoSE"), "loss_8x", FAR_BEYOND, low=0.0))
 
-
-@claim(
+claim(
     "X5",
     where="Jin et al., 2024 (Self-Extend), section 4; An et al., 2024 (dual chunk attention), section 4; ReRoPE",
     statement="(After their authors.) Maps of relative positions lower the loss on longer text without any training.",
     quantity="loss after 7 to 8 training lengths less that of RoPE as it is, the same seed",
     why="any gain counts",
-)
-def untrained_maps(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk"), "loss_8x", FAR_BEYOND, high=0.0)
+)(lambda runs: checks(runs, ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk"), "loss_8x", FAR_BEYOND, high=0.0))
 
-
-@claim(
+claim(
     "X6",
     where="Tables 2 and 3",
     statement="The regularizer (alpha 0.1) lowers the loss on longer text on top of each method of extension.",
     quantity="loss after 3 to 4 training lengths less that of alpha 0, the same seed",
     why="any gain counts",
-)
-def on_top(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0)
+)(lambda runs: checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0))
 
 
 @claim(
@@ -101,23 +87,18 @@ def middle_facts(runs: pd.DataFrame) -> list[Check]:
     return recall_checks(runs, "PI, CREAM", [0.25, 0.5, 0.75], "change at depths 0.25 to 0.75", multiple=4, low=0.0)
 
 
-@claim(
+claim(
     "X8",
     where="Rebuttal, answers to reviewer Ueg1",
     statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text further than CREAM does.",
     quantity="loss after 3 to 4 training lengths less that of CREAM, the same seed",
     why="any lead counts",
-)
-def ahead_of_cream(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0)
+)(lambda runs: checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0))
 
-
-@claim(
+claim(
     "X9",
     where="Rebuttal, answers to reviewer Ueg1",
     statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text on top of CREAM.",
     quantity="loss after 3 to 4 training lengths less that of CREAM alone, the same seed",
     why="any gain counts",
-)
-def on_top_of_cream(runs: pd.DataFrame) -> list[Check]:
-    return checks(runs, ("CREAM, alpha 0.1",), "loss_4x", BEYOND, high=0.0)
+)(lambda runs: checks(runs, ("CREAM, alpha 0.1",), "loss_4x", BEYOND, high=0.0))

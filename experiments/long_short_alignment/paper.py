@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+from experiments.committed import study_verdicts
 from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.long_short_alignment.studies import AlignmentStudy
-from experiments.long_short_alignment.tables import blocks
 from synthlab.studies.presentation.report import About
-from synthlab.studies.study import Paper
+from synthlab.studies.study import Paper, Rows
 
 ABOUT = About(
     "The experiments on language models",
@@ -15,4 +16,16 @@ ABOUT = About(
     Path(__file__).parent / "deviations.yaml",
     "protocol=language",
 )
+
+
+def blocks(folder: Path) -> dict[str, Rows]:
+    """Return the rows of each table by the name of its block, from the files of the reference runs."""
+    rows = study_verdicts(sorted(folder.glob("*_claims.csv")))
+    extensions = {f"long_short_alignment.{id}" for id in EXTENSIONS}
+    return {
+        "long_short_alignment": [row for row in rows if row["id"] not in extensions],
+        "extension": [row for row in rows if row["id"] in extensions],
+    }
+
+
 PAPER = Paper("long_short_alignment", ABOUT, AlignmentStudy, CLAIMS, blocks=blocks)

@@ -76,22 +76,23 @@ class AlignmentStudy(Grid, Study):
         self.check_finished(plan, {"": runs})
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
 
-    def fitting(self, evidence, trained):
-        found = super().fitting(evidence, trained)[""]
-        if self.fit is None or found is None:
-            return {"": None}
-        return {"": found._replace(given=ANALYSES.build(self.analysis).alone(found.given))}
+    def grounds(self, evidence, trained):
+        [found] = super().grounds(evidence, trained)
+        if found.fitting is None:
+            return [found]
+        alone = ANALYSES.build(self.analysis).alone(found.fitting.given)
+        return [found._replace(fitting=found.fitting._replace(given=alone))]
 
     def reread(self, table):
         return {"": table("runs")}
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         analysis: Analysis = ANALYSES.build(self.analysis)
         names, table, mine = self._names(plan), evidence[""], _finished(plan, records)
         try:
             panels = analysis.panels(table, mine)
         except NoEvidence as error:
-            raise InputError(f"{plan.field}: {error}; lower protocol.lr") from None
+            raise InputError(f"study.{plan.name}: {error}; lower protocol.lr") from None
         best = [cell.best(records) for cell in plan.cells[""]]
         lost = left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
         for panel in panels.values():
@@ -101,10 +102,7 @@ class AlignmentStudy(Grid, Study):
                 )
             panel.data["overrides"] = plan.overrides  # what is not the study as it stands says so on its figures
             panel.data["left_out"] = lost
-        timed = {name: kept(name) for name in analysis.timing}
-        if any(before is None for before in timed.values()):
-            timed = analysis.timed(mine)
-        tables = {"runs": table, **analysis.tables(table, mine), **timed}
+        tables = {"runs": table, **analysis.tables(table, mine)}
         lines = [f"{plan.name}: {self.title}", *summary_lines(table), *analysis.lines(tables)]
         return Results(panels, tables, lines)
 

@@ -66,15 +66,13 @@ def near(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[runs["last"] <= NEAR * runs["train_length"]]
 
 
-@claim(
+claim(
     "R1",
     where=RANKING,
     statement="Over all tasks NoPE ranks first: its mean reciprocal rank is above that of each other encoding.",
     quantity=RANKS,
     why=ANY.format("0.14 to 0.47"),
-)
-def nope_ranks_first(ranks: pd.DataFrame) -> list[Check]:
-    return [check for other in ("t5", "alibi", *POOR) for check in ranks_above(ranks, "nope", other)]
+)(lambda ranks: [check for other in ("t5", "alibi", *POOR) for check in ranks_above(ranks, "nope", other)])
 
 
 @claim(
@@ -124,18 +122,15 @@ def just_beyond(runs: pd.DataFrame) -> list[Check]:
     ]
 
 
-@claim(
+claim(
     "N3",
     where=EXPORTS,
     statement="Copy and reverse: to twice the training length none of the five generalizes.",
     quantity="share of wrong answers in the last range of lengths",
     why=f"{WHY}; there, all encodings get at most 2 % right",
-)
-def none_at_twice(runs: pd.DataFrame) -> list[Check]:
-    return [check for arm in (*GOOD, *POOR) for check in fails(runs, arm)]
+)(lambda runs: [check for arm in (*GOOD, *POOR) for check in fails(runs, arm)])
 
-
-@claim(
+claim(
     "O1",
     where="ours, on the authors' code, custom_t5_decoder_only.py, line 198",
     statement=(
@@ -144,9 +139,7 @@ def none_at_twice(runs: pd.DataFrame) -> list[Check]:
     ),
     quantity="share of wrong answers in the last range of lengths",
     why=WHY,
-)
-def whole_heads(runs: pd.DataFrame) -> list[Check]:
-    return [*fails(runs, "rope"), *fails(runs, "partial_rope")]
+)(lambda runs: [*fails(runs, "rope"), *fails(runs, "partial_rope")])
 
 
 @claim(

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from experiments.nope.claims import CLAIMS, LEVEL
-from experiments.nope.tables import blocks
+from experiments.sequences.comparison import number
 from experiments.sequences.ranked import Ranked
 from synthlab.studies.presentation.report import About
-from synthlab.studies.study import Paper
+from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
 ABOUT = About(
@@ -25,4 +27,17 @@ class Nope(Ranked):
     level = LEVEL
 
 
-PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=blocks)
+def results(folder: Path) -> Rows:
+    """A row for each task: ours in the first range beyond training, with what was published in brackets."""
+    table = pd.read_csv(folder / "tasks_table.csv")
+    pairs = zip(table["median"], table["published"], strict=True)
+    shown = [f"{number(ours)} ({number(theirs, '-')})" for ours, theirs in pairs]
+    table, rows = table.assign(shown=shown), []
+    for task, of_task in table[table["first"] > table["train_length"]].groupby("task", sort=False):
+        near = of_task[of_task["first"] == of_task["first"].min()]
+        told = near.set_index("arm")["shown"]
+        rows.append({"task": task, **{arm: told.get(arm, "") for arm in table["arm"].unique()}})
+    return rows
+
+
+PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=lambda folder: {"nope_results": results(folder)})

@@ -56,7 +56,7 @@ def flat_mean(evidence: Evidence) -> list[Check]:
     ]
 
 
-@claim(
+claim(
     "1b",
     where="Figure 1b, section 3",
     statement="Length task: with every encoding the error explodes beyond training and keeps rising.",
@@ -71,9 +71,7 @@ def flat_mean(evidence: Evidence) -> list[Check]:
     series=ENCODINGS,
     task="length",
     outrep="identity",
-)
-def exploding_length(evidence: Evidence) -> list[Check]:
-    return [check(evidence, name) for name in evidence.names for check in (explodes, keeps_rising)]
+)(lambda evidence: [check(evidence, name) for name in evidence.names for check in (explodes, keeps_rising)])
 
 
 @claim(
@@ -145,7 +143,7 @@ def longer_training(evidence: Evidence) -> list[Check]:
     return [*lower, *(check(evidence, name) for name in names for check in (explodes, keeps_rising))]
 
 
-@claim(
+claim(
     "4a",
     where="Figure 4a, appendix C",
     statement="Sum task: fails to generalize with every encoding, like length.",
@@ -154,9 +152,7 @@ def longer_training(evidence: Evidence) -> list[Check]:
     series=ENCODINGS,
     task="sum",
     outrep="identity",
-)
-def exploding_sum(evidence: Evidence) -> list[Check]:
-    return [explodes(evidence, name) for name in evidence.names]
+)(lambda evidence: [explodes(evidence, name) for name in evidence.names])
 
 
 @claim(
@@ -173,7 +169,7 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
     return better(evidence, ["sqrt", "log"], ["identity"]) + better(evidence, ["rsqrt"], ["identity"], high=0.5)
 
 
-@claim(
+claim(
     "5",
     where="Figure 5, appendix F",
     statement="Mean task with uniform counts: NoPE still generalizes.",
@@ -186,9 +182,7 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
     task="mean",
     inputs="uniform_count",
     outrep="identity",
-)
-def flat_uniform_mean(evidence: Evidence) -> list[Check]:
-    return [far_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)]
+)(lambda evidence: [far_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)])
 
 
 @claim(

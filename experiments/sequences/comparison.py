@@ -82,10 +82,6 @@ def _model(record: Record) -> str:
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
     """The table for a reader, in words; what the paper's theory lets expect only where it has one."""
-
-    def number(value: float) -> str:
-        return "" if pd.isna(value) else f"{value:.3f}"
-
     rows = []
     for row in found.to_dict("records"):
         theirs = not pd.isna(row["published"])
@@ -111,3 +107,8 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
         )
     told = pd.DataFrame(rows)
     return told if told["expected"].ne("").any() else told.drop(columns="expected")
+
+
+def number(value: float, missing: str = "") -> str:
+    """Return a number with three decimals, or what stands for one that is ``missing``."""
+    return missing if pd.isna(value) else f"{value:.3f}"

@@ -52,19 +52,20 @@ class Ranked(Reproduction):
         found = super().evidence(_of_tasks(plan), records)
         return found | {RANKS: self._ranks(found.values())}
 
-    def fitting(self, evidence, trained):
-        tasks = {key: evidence[key] for key in self.tasks}
-        runs = pd.concat([table[table["arm"].isin(list(self.arms))] for table in tasks.values()])
-        of_all = cast(Fitting, fitting_of(runs, trained[RANKS]))
-        return {**super().fitting(tasks, trained), RANKS: of_all._replace(given=self._ranks([of_all.given]))}
+    def grounds(self, evidence, trained):
+        runs = pd.concat([evidence[key] for key in self.tasks])
+        of_all = cast(Fitting, fitting_of(runs[runs["arm"].isin(list(self.arms))], trained[RANKS]))
+        fitting = of_all._replace(given=self._ranks([of_all.given]))
+        found = super().grounds(evidence, trained)
+        return [each._replace(fitting=fitting) if each.given is evidence[RANKS] else each for each in found]
 
     def reread(self, table):
         tasks = super().reread(table)
         return tasks | {RANKS: self._ranks(tasks.values())}
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         tasks = {key: evidence[key] for key in self.tasks}
-        found = super().results(_of_tasks(plan), records, tasks, kept)
+        found = super().results(_of_tasks(plan), records, tasks)
         numbers = published(self.numbers)
         arms = list(self.arms)
         fitted = fitted_tasks(pd.concat(tasks.values()), arms)

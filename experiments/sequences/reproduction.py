@@ -15,7 +15,7 @@ from experiments.sequences.published import RANGE, published
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import Fitting
+from synthlab.studies.evidence import fitting_of
 from synthlab.studies.fitting import left_out
 from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.presentation.drawing import Series
@@ -106,15 +106,12 @@ class Reproduction(Study):
         bins = table("bins")
         return {key: bins[bins["task"] == key] for key in self.tasks}
 
-    def overall(self, evidence, fitting):
-        if not self.claims:
-            return []
-        known = [each for each in (fitting[key] for key in self.tasks) if each is not None]
-        runs, finished, fit = (sum(numbers) for numbers in zip(*(each[:3] for each in known), strict=True))
-        alone = Fitting(runs, finished, fit, in_one([each.given for each in known]))
-        return [Grounds(self.claims, in_one([evidence[key] for key in self.tasks]), alone)]
+    def grounds(self, evidence, trained):
+        every = in_one([evidence[key] for key in self.tasks])
+        fitting = fitting_of(every, sum(trained[key] for key in self.tasks))
+        return [*super().grounds(evidence, trained), Grounds(self.claims, every, fitting)]
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         runs = in_one(list(evidence.values()))
         numbers = published(self.numbers)

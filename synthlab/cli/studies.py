@@ -6,6 +6,7 @@ import shlex
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +117,20 @@ def studies_of(paper: str, more: str | None = None) -> list[str]:
     return sorted({path.stem for folder in folders for path in (folder / "study" / paper).glob("*.yaml")})
 
 
+@cache
+def read_studies(paper: str, file: str) -> dict[str, Any]:
+    """Return the studies that a file of ``conf/study/PAPER/`` describes, or those of the files that it names."""
+    from omegaconf import OmegaConf
+
+    path = conf_dir() / "study" / paper / f"{file}.yaml"
+    values: Any = OmegaConf.to_container(OmegaConf.load(path))
+    for other in values.pop("defaults", []):  # such as /study/crasp/tasks@_global_.study
+        values |= read_studies(paper, Path(other.partition("@")[0]).name)
+    return values
+
+
 def overview(papers: Papers) -> Iterator[str]:
     """Yield the lines that say what papers there are, with the studies of each and what these cost."""
-    from synthlab.config.composition import compose
     from synthlab.studies.costs import minutes, runs_of
     from synthlab.studies.overrides import Overrides
     from synthlab.sweeps.sweep import checked_workers
@@ -127,12 +139,11 @@ def overview(papers: Papers) -> Iterator[str]:
     yield "synthlab study PAPER[/STUDY] [key=value ...]    synthlab study --help says which keys"
     yield f"Runs, and minutes on the {workers} cores here, within a factor of about two, if none is recorded:"
     for name, load in papers.items():
-        paper, known = load(), dict[str, Any]()
+        paper, files = load(), {file: read_studies(name, file) for file in studies_of(name)}
+        studies = paper.studies({each: spec for specs in files.values() for each, spec in specs.items()})
+        known = {each: runs_of(study, overrides) for each, study in studies.items()}
         yield f"\n{name}: {paper.about.part} of {paper.about.title}"
-        for file in studies_of(name):
-            studies = paper.studies(compose([f"study={name}/{file}"], "study")["study"])
-            for each in studies:
-                known[each] = known.get(each) or runs_of(studies[each], overrides)
-            runs = list({id: run for each in studies for id, run in known[each].items()}.values())
-            about = next(iter(studies.values())).title if len(studies) == 1 else ", ".join(studies)
+        for file, names in files.items():
+            runs = list({id: run for each in names for id, run in known[each].items()}.values())
+            about = ", ".join(names) if len(names) > 1 else studies[next(iter(names))].title
             yield f"  {file:<14} {len(runs):>5} runs {max(1, round(minutes(runs, workers))):>5} min   {about}"

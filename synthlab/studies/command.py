@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.config.base import BOOKKEEPING, Seed
@@ -72,32 +70,24 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     runs.store.make_writable(f"{paper.name}/figures")
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
-    files, lines = _write_all(paper, plans, records, root, own.replot, command)
+    files, lines = _write_all(paper, plans, records, root, command)
     lost = left_out_lines(records.values())
     say("written:", *(f"  {file}" for file in files), *lost, *lines, *undecided)
     return not lost
 
 
-def _kept(folder: Path, paper: Paper, study: str, table: str) -> pd.DataFrame | None:
-    """A table as it was written before, if it was."""
-    path = folder / f"{paper.table_file(study, table)}.csv"
-    return pd.read_csv(path) if path.exists() else None
-
-
 def _write_all(
-    paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, replot: bool, command: str
+    paper: Paper, plans: Sequence[Plan], records: Mapping[str, Record], root: Path, command: str
 ) -> tuple[list[Path], list[str]]:
     """Write what comes out of the studies below ``root``; returns the files, and what the terminal says of them."""
-    folder = Folder(root / "figures")
     pictures: list[Picture] = []
     verdicts: list[Verdict] = []
     lines: list[str] = []
     for plan in plans:
-        kept = partial(_kept, folder.path, paper, plan.name) if replot else lambda _: None
         evidence = plan.study.evidence(plan, records)
-        results = plan.study.results(plan, records, evidence, kept)
+        results = plan.study.results(plan, records, evidence)
         judged = plan.study.judged(paper.claims, plan.figure, evidence, plan.trained(records))
-        pictures.append(_write(paper, plan, results, judged, folder))
+        pictures.append(_write(paper, plan, results, judged, Folder(root / "figures")))
         verdicts += judged
         lines += results.lines
     files = [*(file for picture in pictures for file in picture.files), root / "claims.csv", root / "report.html"]

@@ -16,6 +16,7 @@ from synthlab.studies.presentation.drawing import Plot, Series
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.plots import PLOTS
 from synthlab.studies.study import Results, Study, check_text
+from synthlab.studies.verdicts import Grounds
 
 Varied = Annotated[dict[str, Values], Field(min_length=1)]
 
@@ -71,10 +72,10 @@ class Figure(Study):
             found[key] = Evidence(series, levels if self.fit else None)
         return found
 
-    def fitting(self, evidence, trained):
-        return {key: each.fitting() for key, each in evidence.items()}
+    def grounds(self, evidence, trained):
+        return [Grounds(panel.claims, evidence[key], evidence[key].fitting()) for key, panel in self.panels.items()]
 
-    def results(self, plan, records, evidence, kept):
+    def results(self, plan, records, evidence):
         panels = {}
         for key, panel in self.panels.items():
             best = [(cell, *cell.best(records)) for cell in plan.cells[key]]

@@ -66,8 +66,8 @@ class Overrides:
 
     def _taken(self, family: str) -> dict[str, str]:
         """Return the settings that runs of a family have. Others, such as an extension of numbers, are not for them."""
-        if family in self._known:
-            return self._known[family]
+        if not self.of_runs or family in self._known:
+            return self._known.get(family, {})
         default = self._default(family)
         without = compose(default or [self.of_runs["task"]])
         groups = {key: given for key, given in self.of_runs.items() if "." not in key and _has(without, key)}

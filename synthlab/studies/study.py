@@ -16,7 +16,7 @@ from synthlab.config.base import MOST_SEEDS, Config
 from synthlab.config.registry import STRICT, unknown, validated
 from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
-from synthlab.studies.evidence import Fitting, fitting_of
+from synthlab.studies.evidence import fitting_of
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
@@ -36,11 +36,10 @@ class Results(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A study and its runs: ``cells`` by grid, under ``overrides``. ``field`` is where it stands in the config; with
-    ``auto`` its series get more seeds where its claims need them."""
+    """A study and its runs: ``cells`` by grid, under ``overrides``; with ``auto`` its series get more seeds where its
+    claims need them."""
 
     name: str
-    field: str
     study: "Study"
     cells: Mapping[str, list[Cell]]
     overrides: str
@@ -107,10 +106,13 @@ class Study(BaseModel, ABC):
     def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
         """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
 
-    def fitting(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> Mapping[str, Fitting | None]:
-        """For each grid, the runs that fit of the number ``trained``; None where the study does not say which do.
-        ``evidence`` is what the method of that name returned: here, tables of runs."""
-        return {key: fitting_of(table, trained[key]) for key, table in evidence.items()}
+    def grounds(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> list[Grounds]:
+        """Return what claims are judged on: for each grid its ``evidence``, here a table of runs, with those that fit
+        of the number ``trained``."""
+        return [
+            Grounds(grid.claims, evidence[key], fitting_of(evidence[key], trained[key]))
+            for key, grid in self.grids.items()
+        ]
 
     def reread(self, table: Callable[[str], pd.DataFrame]) -> dict[str, Any] | None:
         """Return what ``evidence`` returned, from the tables that ``results`` made, which ``table`` reads by name; None
@@ -118,33 +120,19 @@ class Study(BaseModel, ABC):
         return None
 
     @abstractmethod
-    def results(
-        self,
-        plan: Plan,
-        records: Mapping[str, Record],
-        evidence: Mapping[str, Any],
-        kept: Callable[[str], pd.DataFrame | None],
-    ) -> Results:
-        """What is shown of the runs; ``evidence`` is what the method of that name returned. ``kept`` returns a table as
-        it was written before where nothing is to be measured anew, else None. Raises InputError."""
+    def results(self, plan: Plan, records: Mapping[str, Record], evidence: Mapping[str, Any]) -> Results:
+        """What is shown of the runs; ``evidence`` is what the method of that name returned. Raises InputError."""
 
     @property
     def together(self) -> Sequence[str]:
-        """Claims that are judged on all grids together, by id; none, unless a kind of study has such."""
-        return ()
-
-    def overall(self, evidence: Mapping[str, Any], fitting: Mapping[str, Fitting | None]) -> Sequence[Grounds]:
-        """What the claims of ``together`` are judged on, made of what ``evidence`` and ``fitting`` returned. They get
-        no further seeds."""
+        """Claims that are judged on all grids together, by id. They get no further seeds."""
         return ()
 
     def judged(
         self, claims: Mapping[str, Claim[Any]], figure: str, evidence: Mapping[str, Any], trained: Mapping[str, int]
     ) -> list[Verdict]:
         """Return the verdicts on the ``claims`` that its grids are evidence for; ``figure`` is what they call it."""
-        fitting = self.fitting(evidence, trained)
-        grids = [Grounds(grid.claims, evidence[key], fitting[key]) for key, grid in self.grids.items()]
-        return judge(claims.values(), figure, [*grids, *self.overall(evidence, fitting)])
+        return judge(claims.values(), figure, self.grounds(evidence, trained))
 
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""
@@ -153,7 +141,7 @@ class Study(BaseModel, ABC):
     def check_finished(self, plan: "Plan", tables: Mapping[str, pd.DataFrame]) -> None:
         """Raise RunsFailed if the ``tables`` of runs are all empty."""
         if all(table.empty for table in tables.values()):
-            raise RunsFailed(f"failed: {plan.field}: every run diverged; lower protocol.lr")
+            raise RunsFailed(f"failed: study.{plan.name}: every run diverged; lower protocol.lr")
 
     def plan(self, name: str, overrides: Overrides, seeds: Seeds | None = None, first_seed: int = 0) -> Plan:
         """The runs under the command line's ``overrides``, with the seeds from ``first_seed`` on; ``seeds`` of None are
@@ -168,7 +156,7 @@ class Study(BaseModel, ABC):
             place = self.place(field, key)
             cells[key] = grid.cells(place, overrides, numbers, self.task, self.kind)
             self.check_cells(place, key, cells[key])
-        plan = Plan(name, field, self, cells, "", asked == AUTO)
+        plan = Plan(name, self, cells, "", asked == AUTO)
         told = [overrides.text(name, plan.configs), f"first_seed={first_seed}" if first_seed else ""]
         return plan._replace(overrides=" ".join(filter(None, told)))
 

@@ -82,7 +82,8 @@ def test_a_run_of_two_series_is_counted_once():
     records[lost] = replace(records[lost], diverged_at=3)
     for cells in (plan.cells["a"], plan.cells["a"] * 2):
         twice = plan._replace(cells={"a": cells})
-        found = twice.study.fitting(twice.study.evidence(twice, records), twice.trained(records))["a"]
+        found = twice.study.grounds(twice.study.evidence(twice, records), twice.trained(records))[0].fitting
+        assert found is not None
         assert (found.runs, found.finished) == (2, 1)
 
 

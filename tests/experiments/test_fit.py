@@ -58,7 +58,7 @@ def planned() -> tuple[Plan, dict[str, Record]]:
 def test_a_study_counts_the_runs_that_fit_and_gives_its_numbers_over_them():
     plan, records = planned()
     evidence = plan.study.evidence(plan, records)
-    results = plan.study.results(plan, records, evidence, lambda _: None)
+    results = plan.study.results(plan, records, evidence)
     table = results.tables["runs"]
     assert table.groupby("seed")["fit"].all().to_dict() == {0: True, 1: False, 2: False}
     drawn = results.panels["loss_4x"].data.set_index("arm")
@@ -71,7 +71,9 @@ def test_a_verdict_on_a_study_says_how_many_runs_fit_and_what_it_is_over_those()
     plan, records = planned()
     evidence = plan.study.evidence(plan, records)[""]
     assert plan.trained(records) == {"": 6}
-    fitting = plan.study.fitting({"": evidence}, {"": 6})[""]
+    [grounds] = plan.study.grounds({"": evidence}, {"": 6})
+    fitting = grounds.fitting
+    assert fitting is not None
     assert (fitting.runs, fitting.finished, fitting.fit) == (6, 5, 2)
     both = [evidence, fitting.given]
     both = [pd.concat([rows, rows[rows["arm"] != "alpha 0"].assign(arm="alpha 0.3")]) for rows in both]

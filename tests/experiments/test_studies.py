@@ -66,7 +66,7 @@ def names(plan: Plan) -> dict[str, Named]:
 
 def shown(plan: Plan, records: dict[str, Record]) -> Results:
     """What the study shows of its runs."""
-    return plan.study.results(plan, records, plan.study.evidence(plan, records), lambda _: None)
+    return plan.study.results(plan, records, plan.study.evidence(plan, records))
 
 
 def judged(study: str, runs: pd.DataFrame) -> list[Verdict]:

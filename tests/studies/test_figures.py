@@ -73,5 +73,5 @@ def test_the_arms_of_a_panel_are_series_of_their_own():
     mine = figure(SUM | {"arms": {"short": {"train_length": 5}, "long": {"train_length": 6}}})
     plan = mine.plan("mine", Overrides(), seeds=1)
     records = {config.id: record(0) for config in plan.configs}
-    drawn = mine.results(plan, records, mine.evidence(plan, records), lambda _: None).panels["a"].data
+    drawn = mine.results(plan, records, mine.evidence(plan, records)).panels["a"].data
     assert drawn["series"].unique().tolist() == ["arm=short task=sum", "arm=long task=sum"]
