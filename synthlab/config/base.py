@@ -189,16 +189,6 @@ class Config(BaseModel, ABC):
         """The points of the training curve, but for the last, at which an observer sees the model that is tested."""
         return range(self.protocol.record_every, self.steps, self.protocol.record_every)
 
-    @property
-    def longest_window(self) -> tuple[str, int]:
-        """The longest windows that the model is trained on, and the field that says so."""
-        return "train_length", self.train_length
-
-    @property
-    def symbols_tested(self) -> int:
-        """How many symbols testing holds in memory at once; 0 where it is next to nothing."""
-        return 0
-
     def seeded(self: Kind, raw: Mapping[str, Any]) -> Kind:
         """The same run under the seeds of ``raw``: ``seed`` and, where they are set apart, the others. One that is null
         or not there follows ``seed``. Raises InputError for what is no seed."""

@@ -125,14 +125,6 @@ class LanguageConfig(Config):
         return json.dumps(self.model_dump(exclude=later), sort_keys=True)
 
     @property
-    def longest_window(self) -> tuple[str, int]:
-        longer = self.finetune.length or 0
-        # Adapters keep less of it than a whole model does.
-        if self.finetune.steps and self.lora is None and longer > self.train_length:
-            return "finetune.length", longer
-        return super().longest_window
-
-    @property
     def finetuned(self) -> Protocol:
         """The protocol of the second training."""
         return self.protocol.model_copy(update={"steps": self.finetune.steps, "lr": self.finetune.lr})

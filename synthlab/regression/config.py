@@ -45,7 +45,3 @@ class RunConfig(Config):
     def shape(self) -> str:
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
         return json.dumps([self.model, self.encoding, protocol, self.train_length], sort_keys=True)
-
-    @property
-    def symbols_tested(self) -> int:
-        return self.evaluation.sequences * self.test_length

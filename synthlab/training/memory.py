@@ -48,12 +48,11 @@ def excess(config: Config, limit: float) -> str | None:
     if max(trained, weights + testing) <= limit:
         return None
     if trained < weights + testing:
-        sequences = config.symbols_tested // config.test_length
-        fields = f"evaluation.sequences={sequences} test_length={config.test_length}"
+        fields = f"test_length={config.test_length}"
     elif COPIES * weights > training:
         fields = _weights(config)
     else:
-        fields = f"protocol.batch={config.protocol.batch} {'='.join(map(str, config.longest_window))}"
+        fields = f"protocol.batch={config.protocol.batch} train_length={config.train_length}"
     return _line(fields, max(trained, weights + testing), limit)
 
 
@@ -77,20 +76,17 @@ def attended_bytes(config: Config, length: int) -> int:
 
 
 def need(config: Config) -> Need:
-    """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
-    for a user's model, from its examples alone."""
-    length = config.longest_window[1]
-    symbols = config.protocol.batch * length
-    tested = config.symbols_tested
+    """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients,
+    and from attention over the longest test sequence; for a user's model, from its examples alone."""
+    symbols = config.protocol.batch * config.train_length
     model = config.model
     if ":" in model["name"]:
-        return Need(0, DATA * symbols, DATA * tested)
+        return Need(0, DATA * symbols, 0)
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
-    kept = symbols * depth * (2 * (width + hidden) + heads * length)
-    attended = attended_bytes(config, config.test_length) if tested else 0
-    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, attended + DATA * tested)
+    kept = symbols * depth * (2 * (width + hidden) + heads * config.train_length)
+    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, attended_bytes(config, config.test_length))
 
 
 def available(device: str = "cpu") -> float:
