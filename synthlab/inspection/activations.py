@@ -12,10 +12,8 @@ from torch import Tensor, nn
 from synthlab.config.arguments import in_short
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
-from synthlab.inspection.hooked import HookedTransformer, HookPoint, full_name
+from synthlab.inspection.hooked import NOPE, HookedTransformer, HookPoint, full_name
 from synthlab.inspection.interventions import Hook
-from synthlab.models.encodings import NoPE
-from synthlab.models.encodings.base import Dims
 from synthlab.models.transformer import Decoder
 
 
@@ -86,7 +84,7 @@ def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B
     without position encoding. Minus infinity where a token (row) does not see another. ``model`` is an ensemble of
     one."""
     plain = HookedTransformer(model)
-    plain.encoding = NoPE(Dims(width=1, heads=1))  # which ignores the sizes
+    plain.encoding = NOPE
     added = _first_logits(HookedTransformer(model), tokens) - _first_logits(plain, tokens)
     return added.masked_fill(torch.ones_like(added, dtype=torch.bool).triu(1), -math.inf)
 

@@ -1,33 +1,36 @@
-"""One trained model as a plain module: no ensemble, no packed rows, and hook points at the places of docs/inside.md.
+"""One trained model with hook points at the places of docs/inside.md: whole texts, no packed rows.
 
 Read it from ``HookedTransformer.forward`` to ``HookedBlock`` and ``HookedAttention``. The names are TransformerLens'
-(Nanda and Bloom, 2022) where it has them. It computes what ``models.transformer`` and ``language.model`` compute, up to
-rounding, and its parameters are views of theirs: training one trains the other.
+(Nanda and Bloom, 2022) where it has them. It runs the layers of the model itself, over the plain layout: training one
+trains the other.
 
-Letters of shapes: B batch, T tokens, D width, H heads, d = D / H, M hidden width of an MLP; queries Q and keys K are
-the T tokens; V outputs: 1 for regression, the vocabulary for a language.
+Letters of shapes: B batch, T tokens, D width, H heads, d = D / H; queries Q and keys K are the T tokens; V outputs: 1
+for regression, the vocabulary for a language. Layers have a first dimension of models, here one.
 """
 
-import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from synthlab.config.arguments import in_short
 from synthlab.config.registry import unknown
 from synthlab.errors import InputError
-from synthlab.models.attention import Attention, Block
-from synthlab.models.encodings.base import Encoding
-from synthlab.models.layers import MLP, LayerNorm, Linear
+from synthlab.models.attention import Attention, Block, Causal, causal_mask
+from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.plain import NoPE
+from synthlab.models.layers import MLP
 from synthlab.models.transformer import Decoder
+
+NOPE = NoPE(Dims(width=1, heads=1))  # which ignores the sizes
 
 
 class HookPoint(nn.Identity):
-    """A named place where values pass through: hooks registered here see them and may replace them.
+    """A named place where values pass through: hooks registered here see them, without the dimension of models, and may
+    replace them.
 
     Attributes:
         name: Where it is, such as ``blocks.0.attn.hook_pattern``.
@@ -35,75 +38,45 @@ class HookPoint(nn.Identity):
 
     name = ""
 
+    def __call__(self, values: Float[Tensor, "1 *N"]) -> Float[Tensor, "1 *N"]:
+        """Return the values, or what hooks replace them by."""
+        return super().__call__(values.squeeze(0)).unsqueeze(0)
+
 
 class HookedAttention(nn.Module):
-    """Multi-head attention of one model, causal: softmax, or linear with logits divided by the number of keys seen."""
+    """The steps of ``Attention.forward``, with a hook point after each."""
 
     def __init__(self, attention: Attention):
         super().__init__()
-        self.heads, self.kind = attention.heads, attention.kind
-        self.queries, self.keys_values = _linear(attention.queries), _linear(attention.keys_values)
-        self.output = _linear(attention.output)
-        head_width = self.queries.out_features // self.heads
-        self.scale = head_width**-0.5 if self.kind == "softmax" else 1.0
+        self.attention = attention
         self.hook_q, self.hook_k, self.hook_v = HookPoint(), HookPoint(), HookPoint()
         self.hook_rot_q, self.hook_rot_k = HookPoint(), HookPoint()
         self.hook_position_scores, self.hook_unmasked_scores = HookPoint(), HookPoint()
         self.hook_attn_scores, self.hook_pattern = HookPoint(), HookPoint()
         self.hook_z, self.hook_result = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "B T D"], positions: Int[Tensor, "B T"], encoding: Encoding):
-        """What attention adds to the residual stream, [B, T, D]."""
-        q = self.hook_q(self.queries(h).unflatten(-1, (self.heads, -1)))  # B T H d
-        k, v = self.keys_values(h).unflatten(-1, (2, self.heads, -1)).unbind(-3)
-        k, v = self.hook_k(k), self.hook_v(v)
-        pattern = self.weights(self.scores(q, k, positions, encoding))  # B H Q K
-        z = self.hook_z(torch.einsum("bhqk,bkhd->bqhd", pattern, v))
-        to_stream = self.output.weight.unflatten(1, (self.heads, -1))  # D H d
-        result = self.hook_result(torch.einsum("bqhd,Dhd->bqhD", z, to_stream))  # what each head adds
-        return result.sum(-2) + self.output.bias
+    def forward(self, h: Float[Tensor, "1 B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "1 B T D"]:
+        """Return what attention adds to the residual stream."""
+        q, k, v = self.attention.project(h, layout)  # 1 B T H d
+        q, k, v = self.hook_q(q), self.hook_k(k), self.hook_v(v)
+        scores = self.hook_attn_scores(self.attention.mask(self.score(q, k, layout, encoding), layout.mask))
+        pattern = self.hook_pattern(self.attention.normalize(scores))  # 1 B H Q K
+        z = self.hook_z(layout.mix(pattern, v.transpose(2, 3)).transpose(2, 3))  # 1 B T H d
+        to_stream = self.attention.output.weight.unflatten(1, (self.attention.heads, -1))  # 1 H d D
+        result = self.hook_result(torch.einsum("ebthd,ehdD->ebthD", z, to_stream))  # what each head adds
+        return result.sum(-2) + self.attention.output.bias
 
-    def scores(
-        self,
-        q: Float[Tensor, "B T H d"],
-        k: Float[Tensor, "B T H d"],
-        positions: Int[Tensor, "B T"],
-        encoding: Encoding,
-    ) -> Float[Tensor, "B H Q K"]:
-        """The attention logits: those of the same queries and keys without positions, and what the encoding adds."""
-        content = self._products(q, k)
-        own, keys = positions[None, :, :, None], positions[None, :, None, :].expand(1, *content.shape[::2], -1)
-        bias, relative = encoding.bias(own, keys), encoding.relative(own, keys)
-        relative = None if relative is None else relative.squeeze(0)
-        scores = encoding.products(*self.rotated(q, k, positions, encoding), relative, self._products)
-        if bias is not None:
-            scores = scores + bias.squeeze(0)
-        if self.kind == "linear":
-            content, scores = (values / _keys_seen(values) for values in (content, scores))
+    def score(
+        self, q: Float[Tensor, "1 B T H d"], k: Float[Tensor, "1 B T H d"], layout: Causal, encoding: Encoding
+    ) -> Float[Tensor, "1 B H Q K"]:
+        """Return the attention logits: those of the same queries and keys without positions, and what the encoding
+        adds."""
+        rot_q, rot_k = self.attention.rotate(q, k, layout, encoding)
+        rot_q, rot_k = self.hook_rot_q(rot_q), self.hook_rot_k(rot_k)
+        q, k, rot_q, rot_k = (each.transpose(2, 3) for each in (q, k, rot_q, rot_k))
+        content = self.attention.score(q, k, replace(layout, bias=None, relative=None), NOPE)
+        scores = self.attention.score(rot_q, rot_k, layout, encoding)
         return self.hook_unmasked_scores(content + self.hook_position_scores(scores - content))
-
-    def rotated(
-        self,
-        q: Float[Tensor, "B T H d"],
-        k: Float[Tensor, "B T H d"],
-        positions: Int[Tensor, "B T"],
-        encoding: Encoding,
-    ) -> tuple[Float[Tensor, "B T H d"], Float[Tensor, "B T H d"]]:
-        """Queries and keys as the encoding rotates them; queries multiplied by their logit scale."""
-        q, k = (encoding.rotate(each[None], positions[None]).squeeze(0) for each in (q, k))
-        logit_scale = encoding.sharpen(positions[None])
-        if logit_scale is not None:
-            q = q * logit_scale.squeeze(0)[..., None, None].to(q.dtype)
-        return self.hook_rot_q(q), self.hook_rot_k(k)
-
-    def weights(self, scores: Float[Tensor, "B H Q K"]) -> Float[Tensor, "B H Q K"]:
-        """The attention weights: logits masked, and normalized by softmax unless attention is linear."""
-        future = torch.ones_like(scores[0, 0], dtype=torch.bool).triu(1)
-        scores = self.hook_attn_scores(scores.masked_fill(future, 0.0 if self.kind == "linear" else -math.inf))
-        return self.hook_pattern(scores if self.kind == "linear" else scores.softmax(-1))
-
-    def _products(self, q: Float[Tensor, "B T H d"], k: Float[Tensor, "B T H d"]) -> Float[Tensor, "B H Q K"]:
-        return torch.einsum("bqhd,bkhd->bhqk", q, k) * self.scale
 
 
 class HookedMLP(nn.Module):
@@ -111,11 +84,12 @@ class HookedMLP(nn.Module):
 
     def __init__(self, mlp: MLP):
         super().__init__()
-        self.first, self.second = (_linear(cast(Linear, mlp[place])) for place in (0, 2))
+        self.mlp = mlp
         self.hook_pre, self.hook_post = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "B T D"]) -> Float[Tensor, "B T V"]:
-        return self.second(self.hook_post(F.gelu(self.hook_pre(self.first(h)))))  # hidden: B T M
+    def forward(self, h: Float[Tensor, "1 B T D"]) -> Float[Tensor, "1 B T V"]:
+        first, activation, second = self.mlp
+        return second(self.hook_post(activation(self.hook_pre(first(h)))))
 
 
 class HookedBlock(nn.Module):
@@ -124,23 +98,22 @@ class HookedBlock(nn.Module):
     def __init__(self, block: Block):
         super().__init__()
         self.attn, self.mlp = HookedAttention(block.attention), HookedMLP(block.mlp)
-        self.ln1, self.ln2 = _norm(block.pre1), _norm(block.pre2)
-        self.ln1_post, self.ln2_post = _norm(block.post1), _norm(block.post2)
+        self.pre1, self.pre2, self.post1, self.post2 = block.pre1, block.pre2, block.post1, block.post2
         self.hook_resid_pre, self.hook_resid_mid, self.hook_resid_post = HookPoint(), HookPoint(), HookPoint()
         self.hook_attn_out, self.hook_mlp_out = HookPoint(), HookPoint()
 
-    def forward(self, h: Float[Tensor, "B T D"], positions: Int[Tensor, "B T"], encoding: Encoding):
-        """The residual stream after this block, [B, T, D]."""
+    def forward(self, h: Float[Tensor, "1 B T D"], layout: Causal, encoding: Encoding) -> Float[Tensor, "1 B T D"]:
+        """Return the residual stream after this block."""
         h = self.hook_resid_pre(h)
-        h = self.hook_resid_mid(self.ln1_post(h + self.hook_attn_out(self.attn(self.ln1(h), positions, encoding))))
-        return self.hook_resid_post(self.ln2_post(h + self.hook_mlp_out(self.mlp(self.ln2(h)))))
+        h = self.hook_resid_mid(self.post1(h + self.hook_attn_out(self.attn(self.pre1(h), layout, encoding))))
+        return self.hook_resid_post(self.post2(h + self.hook_mlp_out(self.mlp(self.pre2(h)))))
 
 
 class HookedTransformer(nn.Module):
-    """A trained decoder, one model, as a plain module: ``state_dict``, hooks, gradients, ``torch.export``.
+    """A trained decoder as a module that takes tokens: hooks, gradients, ``state_dict``, ``torch.export``.
 
     Args:
-        model: A decoder of the lab, an ensemble of one: ``TrainedModel.module``.
+        model: A decoder of the lab, an ensemble of one: ``TrainedModel.module``. Its layers are shared.
 
     Raises:
         InputError: It is an ensemble of several.
@@ -151,11 +124,10 @@ class HookedTransformer(nn.Module):
         models = len(model.token_embeddings)
         if models != 1:
             raise InputError(f"model: an ensemble of {models}; must be an ensemble of one")
-        self.embed = nn.Embedding.from_pretrained(model.token_embeddings.detach()[0], freeze=False)
-        self.encoding = model.encoding
+        self.token_embeddings, self.encoding = model.token_embeddings, model.encoding
         self.blocks = nn.ModuleList(HookedBlock(block) for block in model.blocks)
-        self.ln_final = _norm(model.norm)
-        self.head = HookedMLP(model.head) if isinstance(model.head, MLP) else _linear(cast(Linear, model.head))
+        self.norm = model.norm
+        self.head = HookedMLP(model.head) if isinstance(model.head, MLP) else model.head
         self.hook_embed, self.hook_pos_embed = HookPoint(), HookPoint()
         self.hook_normalized, self.hook_out = HookPoint(), HookPoint()
         for name, module in self.named_modules():
@@ -171,22 +143,23 @@ class HookedTransformer(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"], positions: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T V"]:
-        """The output at every token. A sequence of a regression task is BOS (2), its symbols, EOS (3), and its output
-        is that of EOS. ``positions`` are 0..T - 1 unless given. Called as a module, it raises InputError for other
-        tokens and positions."""
+        """Return the output at every token. A sequence of a regression task is BOS (2), its symbols, EOS (3), and its
+        output is that of EOS. ``positions`` are 0..T - 1 unless given. Called as a module, it raises InputError for
+        other tokens and positions."""
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device).expand(tokens.shape)
-        h = self.hook_embed(self.embed(tokens))  # B T D
-        h = h + self.hook_pos_embed(self.encoding.embed(h[None], positions[None]).squeeze(0) - h)
+        layout = Causal.build(self.encoding, positions[None], causal_mask(tokens.shape[1], tokens.device))
+        h = self.hook_embed(self.token_embeddings[:, tokens])  # 1 B T D
+        h = h + self.hook_pos_embed(self.encoding.embed(h, positions[None]) - h)
         for block in self.blocks:
-            h = block(h, positions, self.encoding)
-        return self.hook_out(self.head(self.hook_normalized(self.ln_final(h))))
+            h = block(h, layout, self.encoding)
+        return self.hook_out(self.head(self.hook_normalized(self.norm(h)))).squeeze(0)
 
     def _check(self, tokens: Any, positions: Any) -> None:
         """Raise InputError unless ``tokens`` are known ones, [B, T], and ``positions`` as many, or None."""
         shape = list(tokens.shape) if isinstance(tokens, Tensor) else []
         of_positions = (self.encoding.longest(), "positions of the encoding")
-        of_tokens = (self.embed.num_embeddings, "tokens")
+        of_tokens = (self.token_embeddings.shape[1], "tokens")
         for name, values, (end, what) in (("tokens", tokens, of_tokens), ("positions", positions, of_positions)):
             if values is None and name == "positions":
                 continue
@@ -213,27 +186,3 @@ def full_name(name: Any, names: Iterable[str]) -> str:
             if full.startswith(start) and full.endswith(end):
                 return full
     raise InputError(unknown("name", name, names))
-
-
-def _keys_seen(scores: Float[Tensor, "B H Q K"]) -> Int[Tensor, "Q 1"]:
-    return torch.arange(1, scores.shape[-1] + 1, device=scores.device).unsqueeze(-1)
-
-
-def _shared(parameter: Tensor) -> nn.Parameter:
-    """A parameter of its own with the storage of another."""
-    return nn.Parameter(parameter.detach())
-
-
-def _linear(layer: Linear) -> nn.Linear:
-    inputs, outputs = layer.weight.shape[1:]
-    plain = nn.Linear(inputs, outputs, device="meta")
-    plain.weight, plain.bias = _shared(layer.weight[0].mT), _shared(layer.bias[0, 0])
-    return plain
-
-
-def _norm(layer: nn.Module) -> nn.Module:
-    if not isinstance(layer, LayerNorm):
-        return nn.Identity()
-    norm = nn.LayerNorm(layer.scale.shape[-1])
-    norm.weight, norm.bias = _shared(layer.scale[0, 0]), _shared(layer.shift[0, 0])
-    return norm

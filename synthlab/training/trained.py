@@ -128,10 +128,8 @@ class TrainedModel(ABC):
 
     @property
     def hooked(self) -> HookedTransformer:
-        """The model as a plain ``torch.nn.Module`` without a dimension of models, with a hook point at each place of
-        ``docs/inside.md``. Its parameters are views of those of ``module``. It is the same each time, unless ``module``
-        has moved: after ``module.double()``, ``module.to(device)`` and in a copy it is made anew, without hooks of
-        yours.
+        """The model as a ``torch.nn.Module`` that takes tokens, with a hook point at each place of ``docs/inside.md``.
+        Its layers are those of ``module``. It is the same each time.
 
         Raises:
             InputError: The model is no decoder of the lab, such as that of the theory or one of your own.
@@ -147,10 +145,9 @@ class TrainedModel(ABC):
         if not isinstance(self.module, Decoder):
             kind = type(self.module).__name__
             raise InputError(f"model: {kind} has no layers with names to look into; a Transformer of the lab has")
-        made, embeddings = self._hooked, self.module.token_embeddings
-        if made is None or made.embed.weight.data_ptr() != embeddings.data_ptr():  # it shares no parameters any more
-            made = self._hooked = HookedTransformer(self.module)
-        return made
+        if self._hooked is None:
+            self._hooked = HookedTransformer(self.module)
+        return self._hooked
 
     @checked
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:

@@ -73,18 +73,17 @@ def test_hooks_change_answers():
     torch.testing.assert_close(model.predict(["0110"]).output, plain)
 
 
-def test_the_plain_module_follows_the_model_when_it_moves():
+def test_the_hooked_module_follows_the_model_when_it_moves():
     model = trained("task=sum")
-    plain = model.hooked
-    assert model.hooked is plain
+    hooked = model.hooked
     twin = copy.deepcopy(model)
     with torch.no_grad():
         twin.module.token_embeddings.zero_()
-    assert not twin.hooked.embed.weight.any()
-    assert model.hooked is plain
-    assert plain.embed.weight.any()
+    assert not twin.hooked.token_embeddings.any()
+    assert hooked.token_embeddings.any()
     model.module.double()
-    assert model.hooked.embed.weight.dtype == torch.double
+    assert model.hooked is hooked
+    assert hooked.token_embeddings.dtype == torch.double
     torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
 
 
