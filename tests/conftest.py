@@ -12,11 +12,7 @@ ROOT = Path(__file__).parents[1]
 # The modules whose signatures state shapes. The types in all others are checked without running them, by make lint.
 SHAPED = [
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for package in (
-        "synthlab",
-        "experiments/long_short_alignment",
-        "experiments/sequences",
-    )
+    for package in ("synthlab", "experiments/long_short_alignment", "experiments/sequences")
     for path in (ROOT / package).rglob("*.py")
     if "from jaxtyping" in path.read_text()
 ]

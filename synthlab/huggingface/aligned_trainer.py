@@ -28,7 +28,7 @@ except ImportError as error:
 
 
 def as_function(model: nn.Module) -> Model:
-    """A causal model as the function from tokens [B, T] to logits [B, T, V] that ``misalignment`` takes.
+    """Return a causal model as the function from tokens [B, T] to logits [B, T, V] that ``misalignment`` takes.
 
     Tokens may be on any device; logits are 32-bit and on the model's device. Dropout is off during the call; afterwards
     each module is in its previous mode. Gradients flow unless the caller disables them, as ``misalignment`` does.
@@ -53,7 +53,7 @@ def huggingface_loss(
     distance: Distance = "sce",
     position_ids: Int[Tensor, "B length"] | None = None,
 ) -> AlignedLoss:
-    """``regularizer.aligned_loss`` of a causal model, in its current mode, on texts of ``length`` + l_extra tokens.
+    """Return ``regularizer.aligned_loss`` of a causal model, in its current mode, on ``length`` + l_extra tokens.
 
     The training part is the model's own loss, in nats, over all tokens of both windows whose label is not -100; the
     labels, [B, T], are the tokens unless given, and the model shifts them. Both windows are rows of one call, so that a
@@ -131,7 +131,7 @@ class Alignment:
 
     @property
     def extras(self) -> tuple[int, int]:
-        """The minimal and maximal l_extra, in tokens."""
+        """Return the minimal and maximal l_extra, in tokens."""
         return extra_range(self.length, self.low, self.high)
 
 
@@ -164,7 +164,7 @@ class AlignedTrainer(Trainer):
         self._parts: Tensor | float = 0.0  # sums since the last log: steps, training, misalignment
 
     def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
-        """In training, the aligned loss, with the ``AlignedLoss`` as outputs; in evaluation, Trainer's loss."""
+        """Return the aligned loss in training, with the ``AlignedLoss`` as outputs; in evaluation, Trainer's loss."""
         if not model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         how = self.alignment
@@ -176,13 +176,14 @@ class AlignedTrainer(Trainer):
         return (loss.total, loss) if return_outputs else loss.total
 
     def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
-        """Trainer's prediction step; as in training, the labels default to the tokens."""
+        """Take Trainer's prediction step; as in training, the labels default to the tokens."""
         return super().prediction_step(
             model, {"labels": inputs["input_ids"], **inputs}, prediction_loss_only, ignore_keys=ignore_keys
         )
 
     def log(self, logs, start_time=None):
-        """Trainer's log, with both parts of the loss, averaged over the steps since the last log as the loss is."""
+        """Log as Trainer does, with both parts of the loss, averaged over the steps since the last log as the loss
+        is."""
         if "loss" in logs and torch.is_tensor(self._parts):
             steps, training, misalignment = self.accelerator.reduce(self._parts, reduction="sum").tolist()
             logs |= {"training": training / steps, "misalignment": misalignment / steps}
@@ -190,7 +191,7 @@ class AlignedTrainer(Trainer):
         super().log(logs, start_time)
 
     def _sample(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The part of a batch that a step trains on: ``length`` + l_extra tokens of each text."""
+        """Return the part of a batch that a step trains on: ``length`` + l_extra tokens of each text."""
         if unknown := sorted(set(inputs) - {"input_ids", "labels", "attention_mask", "position_ids"}):
             raise InputError(
                 f"batch: has {', '.join(unknown)}; may have labels, attention_mask and position_ids beside input_ids"

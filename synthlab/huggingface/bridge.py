@@ -70,7 +70,8 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         use_cache: bool | None = None,
         **others: Any,
     ) -> CausalLMOutputWithPast:
-        """Logits [B, T, V] of the next token after each of ``input_ids`` [B, T], which follow the tokens of the cache.
+        """Return logits [B, T, V] of the next token after each of ``input_ids`` [B, T], which follow the tokens of the
+        cache.
 
         Args:
             input_ids: Tokens. Those outside the mask may be any number.
@@ -110,7 +111,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 
     @classmethod
     def from_pretrained(cls, *args: Any, output_loading_info: bool = False, **kwargs: Any) -> Any:
-        """The model in a folder of ``save_pretrained``. Arguments as of Transformers.
+        """Open the model in a folder of ``save_pretrained``. Arguments as of Transformers.
 
         Raises:
             InputError: There is none, or it is damaged; the config is none of the lab's; or the weights are not those
@@ -170,7 +171,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
 
 
 def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
-    """A trained language model as a model of Transformers, with the same logits to the last bit.
+    """Return a trained language model as a model of Transformers, with the same logits to the last bit.
 
     Args:
         model: A language model, from ``synthlab.load_model`` or ``Record.model``.
@@ -209,7 +210,7 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
 
 
 def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None:
-    """Keeps keys and values [1, B, H, T, d] of a layer in the cache, and returns all that it has."""
+    """Keep keys and values [1, B, H, T, d] of a layer in the cache, and return all that it has."""
     if cache is None:
         return None
 
@@ -221,7 +222,7 @@ def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tu
 
 
 def _model(config: SynthlabConfig) -> LanguageModel:
-    """A model of the config's sizes, with weights of no run. Raises InputError."""
+    """Make a model of the config's sizes, with weights of no run. Raises InputError."""
     if type(config.vocab_size) is not int or not 0 < config.vocab_size <= 10**6:
         raise InputError(f"vocab_size={shown(config.vocab_size)}: must be a whole number from 1 to 1000000")
     sizes = {key: getattr(config, key) for key in SIZES}

@@ -60,7 +60,8 @@ class SynthlabConfig(PreTrainedConfig):
 
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
-        """The config that a folder's ``config.json`` says. Arguments as of Transformers, which are not checked here.
+        """Return the config that a folder's ``config.json`` holds. Arguments as of Transformers, which are not checked
+        here.
 
         Raises:
             InputError: It has a key that the lab does not write, or a value of another type. Some of Transformers' own

@@ -1,4 +1,4 @@
-"""Results that were computed, so that an interrupted call goes on where it was."""
+"""Results on disk, so that an interrupted call continues where it stopped."""
 
 import json
 import secrets

@@ -40,7 +40,7 @@ class CLEXRotaryEmbedding(nn.Module):
     def forward(
         self, x: Float[Tensor, "B T D"], position_ids: Int[Tensor, "#B T"]
     ) -> tuple[Float[Tensor, "#B T width"], Float[Tensor, "#B T width"]]:
-        """The cosine and the sine of each token's angles, as attention of Transformers takes them.
+        """Return the cosine and the sine of each token's angles, as attention of Transformers takes them.
 
         Args:
             x: What has the type that they are to have.

@@ -76,7 +76,7 @@ class PositionCollator(TrainerCallback):
         self.first = self.made = 0  # batches before this epoch, and of it
 
     def __call__(self, features: list[Any]) -> Mapping[str, Any]:
-        """A batch of texts with ``position_ids``; without them for a trainer, which adds them in training."""
+        """Make a batch of texts with ``position_ids``; without them for a trainer, which adds them in training."""
         return self.collator(features) if self.trainer else self._placed(self.collator, features)
 
     def _placed(self, collator: Collator, features: list[Any]) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def task(raw: dict[str, Any]) -> bool:
 
 
 def _prepared(settings: Any, opened: Any) -> AbstractContextManager[Any]:
-    """The tasks of the settings with their data, before texts are measured; None where there are none."""
+    """Open the tasks of the settings with their data, before texts are measured; None where there are none."""
     if not settings.tasks:
         return nullcontext()
     from synthlab.huggingface.benchmarks.harness import prepared

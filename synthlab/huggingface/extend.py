@@ -7,7 +7,7 @@ from synthlab.errors import require
 
 
 def task(raw: dict[str, Any]) -> bool:
-    """Train as the settings ``raw`` say."""
+    """Check the settings and extend the model."""
     adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora asks for bitsandbytes where it needs that
     require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
     from synthlab.huggingface.extension.extend_model import extend

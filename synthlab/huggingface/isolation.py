@@ -1,4 +1,4 @@
-"""What the harness leaves of a process: its logs and prints kept back, its random numbers taken back."""
+"""Shields of the process: logs and prints of other libraries held back, random numbers restored."""
 
 import io
 import logging
@@ -14,7 +14,7 @@ import torch
 
 @contextmanager
 def quiet() -> Generator[None]:
-    """Keeps back what the harness logs, warns of in its imports, and prints to standard output; its progress bars, too,
+    """Hold back what other libraries log, warn of in imports, and print to standard output; their progress bars, too,
     where standard error is no terminal."""
     loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
@@ -35,7 +35,7 @@ def quiet() -> Generator[None]:
 
 @contextmanager
 def own_random_numbers() -> Generator[None]:
-    """The harness seeds the generators that all code of a process shares; afterwards they go on as before."""
+    """Restore the generators that all code of a process shares, which the harness seeds."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that the harness seeds
     try:
         with torch.random.fork_rng():

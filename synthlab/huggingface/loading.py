@@ -41,7 +41,7 @@ def refusing(field: str, name: object) -> Generator[None]:
 
 
 def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> Any:
-    """A causal model of Transformers with all its weights. No code of its folder is run.
+    """Open a causal model of Transformers with all its weights. No code of its folder is run.
 
     Args:
         field: What errors call the setting that names it.

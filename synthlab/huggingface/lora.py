@@ -117,8 +117,8 @@ def with_lora(
 
 
 def merged(model: Any) -> Any:
-    """One plain model of a model and its adapters. A 4-bit base becomes ordinary weights first, of the values that it
-    has in training: peft itself would round the sum to 4 bits again.
+    """Make one plain model of a model and its adapters. A 4-bit base becomes ordinary weights first, of the values that
+    it has in training: peft itself would round the sum to 4 bits again.
 
     Args:
         model: What ``with_lora`` returned, in which its layers are replaced, or a saved one that peft opened.

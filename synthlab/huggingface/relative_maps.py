@@ -27,7 +27,7 @@ MOVING = ("dynamic", "longrope")  # kinds of RoPE whose frequencies depend on th
 
 
 def with_map(model: Any, name: str, **arguments: Any) -> Any:
-    """A causal model whose rotary embedding has a map of relative positions, as conf/encoding describes them.
+    """Return a causal model whose rotary embedding has a map of relative positions, as in conf/encoding.
 
     Args:
         model: A model of Transformers of type llama, mistral, qwen2 or gpt_neox. It is left as it is.
@@ -84,13 +84,14 @@ class _Unrotated(nn.Module):
         self.register_buffer("inv_freq", cast(Tensor, rotary.inv_freq).clone(), persistent=False)
 
     def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of angles of 0, [.., T, 2 pairs], times the scale that YaRN gives queries and keys."""
+        """Return cosines and sines of angles of 0, [.., T, 2 pairs], times the scale that YaRN gives queries and
+        keys."""
         cos = x.new_full((*position_ids.shape, 2 * len(self.inv_freq)), self.attention_scaling)
         return cos, torch.zeros_like(cos)
 
     def logits(self, q: Tensor, k: Tensor, position_ids: Tensor) -> Tensor:
-        """The products [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d]. Dimensions beyond the frequencies
-        are not rotated, as in GPT-NeoX."""
+        """Return the products [B, H, Q, K] of queries [B, H, Q, d] and keys [B, H, K, d]. Dimensions beyond the
+        frequencies are not rotated, as in GPT-NeoX."""
         keys = _key_positions(position_ids, k.shape[2])
         own, pairs = position_ids[None, ..., None], len(self.inv_freq)
         relative = cast(Tensor, self.encoding.relative(own, keys[None, :, None].expand(-1, -1, q.shape[2], -1)))
@@ -114,7 +115,7 @@ def _attention(
     position_ids: Tensor,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
-    """Attention as Transformers calls it: [B, T, H, d] and the weights, from [B, H, T, d]. Heads may share keys."""
+    """Attend, as Transformers calls it: [B, T, H, d] and the weights, from [B, H, T, d]. Heads may share keys."""
     shared = query.shape[1] // key.shape[1]
     key, value = (each.repeat_interleave(shared, 1) for each in (key, value))
     logits = cast(_Unrotated, module.rotary).logits(query, key, position_ids) * scaling
@@ -126,7 +127,7 @@ def _attention(
 
 
 def _key_positions(position_ids: Tensor, keys: int) -> Tensor:
-    """The positions of the keys [B, K], given those of the queries [B, Q], which are the last of them."""
+    """Return the positions of the keys [B, K], given those of the queries [B, Q], which are the last of them."""
     if position_ids.shape[1] == keys:
         return position_ids
     if (position_ids.diff() != 1).any():

@@ -59,7 +59,7 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
 
 
 def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped[Tensor, "B H T T"]:
-    """The mask of a pattern as the model's attention takes it.
+    """Return the mask of a pattern as the model's attention takes it.
 
     Args:
         model: A causal model of Transformers.

@@ -10,7 +10,7 @@ except ImportError as error:
 
 
 def byte_tokenizer() -> PreTrainedTokenizerFast:
-    """The tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is its token.
+    """Make the tokenizer of models of ``task=text``: each byte of a text, in UTF-8, is its token.
 
     Returns:
         A tokenizer of 256 tokens. Its padding, on the left, is a token beyond them, which the attention mask excludes.

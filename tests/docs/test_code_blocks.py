@@ -211,11 +211,11 @@ def check(command: str, arguments: list[str]) -> None:
     if HYDRA[command] == "study":
         check_study([*path, *strings], [word for word in arguments if "=" not in word and word[0] not in "-~"])
         return
+    if command in ("evaluate", "extend") and not overrides:  # only named: it could not run without a model and texts
+        return
     if command == "evaluate":  # its config has a folder of its own
         with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
-            config = hydra_compose("evaluate", strings)
-            if overrides:  # a command that is only named gives no texts
-                Settings.checked(OmegaConf.to_container(config, resolve=True))
+            Settings.checked(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
         return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":

@@ -199,7 +199,7 @@ def test_pickled_weights_are_not_read(lm, rope, folder, tmp_path):
     other = changed(folder, tmp_path / "other")
     (other / "model.safetensors").unlink()
     torch.save(lm.to_huggingface(rope).state_dict(), other / "pytorch_model.bin")
-    with pytest.raises(InputError, match="no file named model.safetensors"):
+    with pytest.raises(InputError, match=f"^model={other}: cannot be opened"):
         lm.load(other)
 
 

@@ -6,13 +6,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
 from synthlab.positions.samplers import ClexPositions
 
 pytestmark = pytest.mark.slow
-
-LENGTH, VOCABULARY = 16, 11
-KINDS = ("Llama", "Mistral", "Qwen2", "GPTNeoX")
 
 
 @pytest.fixture(scope="module")
@@ -24,36 +22,18 @@ def lm() -> SimpleNamespace:
     return SimpleNamespace(hf=transformers, with_clex=with_clex)
 
 
-def build(lm, kind: str, theta: float = 10_000.0, **parameters) -> torch.nn.Module:
-    torch.manual_seed(0)
-    # GPT-NeoX rotates the first half of each head.
-    partial = {"partial_rotary_factor": 0.5} if kind == "GPTNeoX" else {}
-    parameters = {"rope_type": "default", "rope_theta": theta} | partial | parameters
-    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-    sizes |= {} if kind == "GPTNeoX" else {"num_key_value_heads": 2}
-    config = getattr(lm.hf, f"{kind}Config")(
-        vocab_size=VOCABULARY, max_position_embeddings=LENGTH, rope_parameters=parameters, **sizes
-    )
-    model = getattr(lm.hf, f"{kind}ForCausalLM")(config).eval()
-    with torch.no_grad():  # as drawn, logits hardly depend on positions
-        for parameter in model.parameters():
-            if parameter.ndim > 1:
-                parameter.mul_(10)
-    return model
-
-
-def texts(rows: int, length: int) -> torch.Tensor:
-    return torch.randint(VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(1))
+def build(kind: str, **parameters) -> torch.nn.Module:
+    return tiny(kind, scale=5.0, **parameters).eval()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_untrained_it_is_the_model_with_the_base_of_ntk(lm, kind):
-    width = 8 if kind == "GPTNeoX" else 16
-    extended, plain = lm.with_clex(build(lm, kind), factor=4), build(lm, kind)
+    width = 16 if kind == "GPTNeoX" else 32
+    extended, plain = lm.with_clex(build(kind), factor=4), build(kind)
     with torch.no_grad():
         for length, t in ((LENGTH, 1), (LENGTH + 1, 2), (3 * LENGTH, 3), (5 * LENGTH, 4)):
             x = texts(2, length)
-            other = build(lm, kind, theta=10_000.0 * (2 * t - 1) ** (width / (width - 2)))
+            other = build(kind, rope_theta=10_000.0 * (2 * t - 1) ** (width / (width - 2)))
             torch.testing.assert_close(extended(x).logits, other(x).logits, rtol=1e-4, atol=1e-4)
             if t > 1:
                 assert not torch.allclose(extended(x).logits, plain(x).logits, rtol=1e-2, atol=1e-2)
@@ -64,7 +44,7 @@ def test_untrained_it_is_the_model_with_the_base_of_ntk(lm, kind):
 def test_a_trainer_trains_it_and_its_weights_come_back_from_a_folder(lm, kind, tmp_path):
     from synthlab.huggingface.collator import PositionCollator
 
-    model = lm.with_clex(build(lm, kind), factor=4)
+    model = lm.with_clex(build(kind), factor=4)
     before = {name: values.detach().clone() for name, values in model.named_parameters()}
     assert len([name for name in before if ".rotary_emb.clex." in name]) == 2
     x = texts(8, LENGTH)
@@ -87,18 +67,8 @@ def test_a_trainer_trains_it_and_its_weights_come_back_from_a_folder(lm, kind, t
         assert torch.equal(again(x).logits, model.eval()(x).logits)
 
 
-def test_what_has_no_weights_is_a_setting_of_transformers_own(lm, tmp_path):
-    build(lm, "Llama").save_pretrained(tmp_path)
-    dynamic = {"rope_type": "dynamic", "rope_theta": 10_000.0, "factor": 4.0}
-    extended = lm.hf.AutoModelForCausalLM.from_pretrained(tmp_path, rope_parameters=dynamic).eval()
-    x = texts(2, 3 * LENGTH)  # 4 * 3 - 3 = 9
-    with torch.no_grad():
-        expected = build(lm, "Llama", theta=10_000.0 * 9 ** (16 / 14))(x).logits
-        torch.testing.assert_close(extended(x).logits, expected, rtol=1e-4, atol=1e-4)
-
-
 def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
-    model, x = lm.with_clex(build(lm, "Llama"), factor=4), texts(2, LENGTH - 2)
+    model, x = lm.with_clex(build("Llama"), factor=4), texts(2, LENGTH - 2)
     expected = x
     with torch.no_grad():
         for _ in range(8):
@@ -115,7 +85,7 @@ def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
 @torch.no_grad()
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_makes_no_text_longer(lm, side):
-    model, x = lm.with_clex(build(lm, "Llama"), factor=4), texts(1, LENGTH)
+    model, x = lm.with_clex(build("Llama"), factor=4), texts(1, LENGTH)
     alone, padding = model(x).logits, torch.zeros(1, 2 * LENGTH, dtype=torch.long)
     order = (padding, x) if side == "left" else (x, padding)
     masked = (torch.zeros_like(padding), torch.ones_like(x)) if side == "left" else (torch.ones_like(x), padding)
@@ -129,10 +99,10 @@ def test_what_does_not_fit_is_refused_in_a_line(lm):
     with pytest.raises(InputError, match="^model=GPT2LMHeadModel: has rotary_emb=NoneType; must be of type default"):
         lm.with_clex(gpt2, factor=4)
     with pytest.raises(InputError, match="^model=LlamaForCausalLM: has rotary_emb=linear; must be of type default"):
-        lm.with_clex(build(lm, "Llama", rope_type="linear", factor=2.0), factor=4)
+        lm.with_clex(build("Llama", rope_type="linear", factor=2.0), factor=4)
     with pytest.raises(InputError, match="^model=LlamaForCausalLM: has rotary_emb=CLEXRotaryEmbedding; must be of"):
-        lm.with_clex(lm.with_clex(build(lm, "Llama"), factor=4), factor=4)
+        lm.with_clex(lm.with_clex(build("Llama"), factor=4), factor=4)
     with pytest.raises(InputError, match="^model=GPTNeoXForCausalLM: rotates 2 dimensions of a head; CLEX needs 4 or"):
-        lm.with_clex(build(lm, "GPTNeoX", partial_rotary_factor=0.125), factor=4)
+        lm.with_clex(build("GPTNeoX", partial_rotary_factor=0.0625), factor=4)
     with pytest.raises(InputError, match="^clex.factor=0: must be greater than or equal to 1"):
-        lm.with_clex(build(lm, "Llama"), factor=0)
+        lm.with_clex(build("Llama"), factor=0)

@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from support.language_models import texts, tiny
 from synthlab.errors import InputError
 from synthlab.positions.cream import Cream
 from synthlab.positions.samplers import PoSE, RandPos
 
 pytestmark = pytest.mark.slow
 
-VOCABULARY, LENGTH = 11, 8
+LENGTH = 8
 
 
 @pytest.fixture(scope="module")
@@ -32,18 +33,7 @@ def hf() -> SimpleNamespace:
 
 @pytest.fixture
 def model(hf) -> torch.nn.Module:
-    return llama(hf)
-
-
-def llama(hf) -> torch.nn.Module:
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-    made = hf.lib.LlamaForCausalLM(hf.lib.LlamaConfig(vocab_size=VOCABULARY, **sizes, max_position_embeddings=64))
-    with torch.no_grad():  # as drawn, all answers are nearly uniform, and hardly depend on positions
-        for parameter in made.parameters():
-            if parameter.ndim > 1:
-                parameter.mul_(10)
-    return made
+    return tiny(scale=5.0)
 
 
 def watched(model: torch.nn.Module) -> list[dict]:
@@ -59,10 +49,6 @@ def watched(model: torch.nn.Module) -> list[dict]:
 
 def in_training(seen: list[dict]) -> torch.Tensor:
     return torch.stack([each["position_ids"] for each in seen if each["training"]])
-
-
-def texts(rows: int, length: int, seed: int = 7) -> torch.Tensor:
-    return torch.randint(0, VOCABULARY, (rows, length), generator=torch.Generator().manual_seed(seed))
 
 
 def labelled(tokens: torch.Tensor) -> list[dict]:
@@ -171,7 +157,7 @@ def test_a_resumed_run_has_the_positions_of_an_uninterrupted_one(hf, trainer, tm
     settings = {"gradient_accumulation_steps": 2, "save_strategy": "steps", "save_steps": 2, "max_steps": 4}
     data, found = labelled(texts(24, LENGTH)), []
     for resume in (None, str(tmp_path / "checkpoint-2")):
-        model = llama(hf)
+        model = tiny(scale=5.0)
         seen = watched(model)
         trainer(model, data, hf.PositionCollator(RandPos(factor=4)), **settings).train(resume_from_checkpoint=resume)
         found.append(in_training(seen))

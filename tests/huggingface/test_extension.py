@@ -175,7 +175,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
         ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
         ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
         ("adapters=lora adapters.rank=100000", "adapters.rank=100000: must be at most "),
-        (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written (File name too long)"),
+        (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written ("),
         ("dtype=float16", "dtype=float16: needs a GPU; choose bfloat16 or float32"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Where the harness's tasks have their data from: Hugging Face's hub, or a folder of the same names."""
+"""The data of the harness's tasks: from Hugging Face's hub, or from a folder of the same names."""
 
 import os
 from collections.abc import Callable, Generator
@@ -21,13 +21,13 @@ class Source(NamedTuple):
 
     @classmethod
     def of(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "Source":
-        """The source that a user names. Raises InputError where there is no such folder."""
+        """Return the source that a user names. Raises InputError where there is no such folder."""
         if folder is not None and not os.path.isdir(folder):  # False for names that cannot be
             raise InputError(f"{field}={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
         return cls(None if folder is None else Path(folder), field)
 
     def lacking(self, what: str, place: str, reason: str = "") -> InputError:
-        """The error of something that cannot be had, which has its ``place`` below the folder."""
+        """Return the error for something missing, which has its ``place`` below the folder."""
         if self.folder is None:
             why = f"cannot be had ({reason})" if reason else "cannot be had"
             return InputError(
@@ -39,7 +39,7 @@ class Source(NamedTuple):
 
 @contextmanager
 def data_from(source: Source) -> Generator[None]:
-    """While it is open, ``datasets.load_dataset`` reads data sets from the source, or says in one line what lacks.
+    """Let ``datasets.load_dataset`` read from the source while the block runs, or say in one line what is missing.
 
     A data set OWNER/NAME of the hub is the folder OWNER/NAME: either a copy of the hub's, whose README.md names its
     files, or a folder for each config with a file for each split, such as ``qasper_e/test.jsonl``. Nothing of it is
@@ -69,7 +69,7 @@ def data_from(source: Source) -> Generator[None]:
 
 
 def _place(path: str, name: str | None, split: str | None) -> str:
-    """Where a data set is looked for below the folder, for people."""
+    """Return where below the folder a data set is looked for, for people."""
     file = "/".join(part for part in (path, name, split or "test") if part)
     return f"{file}.jsonl (named by the split; or {OTHERS})"
 

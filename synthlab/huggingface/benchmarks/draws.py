@@ -34,17 +34,17 @@ class Draws:
         self.generator = seeded(np.random.SeedSequence(entropy=seed, spawn_key=key))
 
     def below(self, end: int) -> int:
-        """A whole number from 0 to ``end`` - 1."""
+        """Draw a whole number from 0 to ``end`` - 1."""
         return int(torch.randint(end, (), generator=self.generator))
 
     def between(self, low: float, high: float) -> float:
-        """A number from ``low`` to ``high``."""
+        """Draw a number from ``low`` to ``high``."""
         return low + (high - low) * float(torch.rand((), generator=self.generator, dtype=torch.float64))
 
     def one(self, items: Sequence[Item]) -> Item:
-        """One of ``items``."""
+        """Draw one of ``items``."""
         return items[self.below(len(items))]
 
     def some(self, items: Sequence[Item], count: int) -> list[Item]:
-        """``count`` different ones of ``items``, in random order."""
+        """Draw ``count`` different ones of ``items``, in random order."""
         return [items[place] for place in torch.randperm(len(items), generator=self.generator)[:count].tolist()]

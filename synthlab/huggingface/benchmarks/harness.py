@@ -25,7 +25,7 @@ Scores = Callable[[], pd.DataFrame]
 
 @checked
 def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: Any) -> pd.DataFrame:
-    """Scores of a model on named tasks.
+    """Score a model on named tasks.
 
     Args:
         model: A causal model of Transformers. A run of the lab is one by
@@ -65,7 +65,7 @@ def prepared(
     field: str = "data",
     cache: ScoreCache | None = None,
 ) -> Generator[Scores]:
-    """Tasks with their data, so that what cannot be had is refused before anything is computed.
+    """Open tasks with their data, so that what is missing is refused before anything is computed.
 
     Args:
         model: As of ``evaluate_tasks``.
@@ -126,7 +126,7 @@ def prepared(
 
 
 def _scores(setting: Any, ready: Sequence[Any], cache: ScoreCache | None) -> pd.DataFrame:
-    """The table of tasks that are ready; those that are recorded are not run again. Raises OSError."""
+    """Return the table of opened tasks; run those that are not recorded. Raises OSError."""
     lm, found = setting.lm, dict[int, Scored]()
     keys = [
         None if cache is None else cache.identity(label, task, setting.limit, setting.seed, lm.max_length)

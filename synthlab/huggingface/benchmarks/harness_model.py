@@ -46,7 +46,7 @@ class HarnessModel(HFLM):
 
     @property
     def prefix_token_id(self) -> int:
-        """What stands before a text that has no context: a line break where there is no special token for it."""
+        """Return the token before a text without context: a line break where there is no special token for it."""
         given = [self.custom_prefix_token_id, self.tokenizer.bos_token_id, self.tokenizer.eos_token_id]
         return next((token for token in given if token is not None), self._line_break())
 
@@ -83,7 +83,7 @@ class HarnessModel(HFLM):
 
 
 def _check(model: Any, tokenizer: Any) -> None:
-    """Refuses a tokenizer of other tokens than the model's, and a model that has no numbers to give."""
+    """Refuse a tokenizer of other tokens than the model's, and a model that has no numbers to give."""
     tokens = tokenizer("The end.", return_tensors="pt")["input_ids"]
     size = model.get_input_embeddings().num_embeddings if _has_embeddings(model) else model.config.vocab_size
     if not tokens.numel():

@@ -47,7 +47,7 @@ class SyntheticTask(ConfigurableTask):
         super().__init__(config=config)
 
     def construct_requests(self, doc: Any, ctx: Any, **kwargs: Any) -> list[Any]:
-        """Two requests: to write on, as far as the answers reach, and the likelihood of the answers."""
+        """Make two requests: to write on, as far as the answers reach, and the likelihood of the answers."""
         kwargs.pop("apply_chat_template", None)
         kwargs.pop("chat_template", None)
         options = {"until": ["\n"], "do_sample": False, "max_gen_toks": doc["room"]}
@@ -59,7 +59,7 @@ class SyntheticTask(ConfigurableTask):
 
 
 def scores(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
-    """The metrics of one sample, from what was written and the answers' (log-likelihood, greedy)."""
+    """Return the metrics of one sample, from what the model wrote and the answers' (log-likelihood, greedy)."""
     text, (likelihood, greedy) = results
     return {"recall": share(doc["answers"], text), "loss": -likelihood / doc["room"], "exact": float(greedy)}
 
@@ -67,8 +67,8 @@ def scores(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
 def make_synthetic_tasks(
     names: Sequence[str], lengths: Sequence[int], depths: Sequence[float], count: int, encode: Encode, seed: int
 ) -> dict[str, tuple[SyntheticTask, str, str, int]]:
-    """Task objects by their names in the harness, each with its task, its group (``depth=0.5``, or ``made`` over all
-    depths) and length."""
+    """Make task objects, by their names in the harness, each with its task, its group (``depth=0.5``, or ``made`` over
+    all depths) and length."""
     tasks = {}
     for name in names:
         for length in lengths:

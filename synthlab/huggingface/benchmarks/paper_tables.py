@@ -12,7 +12,7 @@ Frames = Mapping[Any, pd.DataFrame]  # by names of rows, or (row, column)
 
 
 def longbench_table(frames: Frames) -> pd.DataFrame:
-    """The LongBench-E score of each model: tables 1 to 5, 9, 10.
+    """Return the LongBench-E score of each model: tables 1 to 5, 9, 10.
 
     Args:
         frames: Scores of ``evaluate_tasks`` by the row's name, or by (row, column), such as
@@ -28,12 +28,12 @@ def longbench_table(frames: Frames) -> pd.DataFrame:
 
 
 def longbench_bins(frames: Frames) -> pd.DataFrame:
-    """The same score in bins of the texts' lengths in words, 0-4k, 4-8k and 8k+, as LongBench reports it."""
+    """Return the same score in bins of the texts' lengths in words, 0-4k, 4-8k and 8k+, as LongBench reports it."""
     return pd.DataFrame({name: _overall(name, frame) for name, frame in frames.items()}).T[[*BINS, ALL]]
 
 
 def babilong_table(frames: Frames) -> pd.DataFrame:
-    """The mean accuracy over BABILong's tasks at each length: table 6."""
+    """Return the mean accuracy over BABILong's tasks at each length: table 6."""
     found = {}
     for name, frame in frames.items():
         own = frame[(frame.group == "babilong") & (frame.metric == "acc")]
@@ -45,7 +45,7 @@ def babilong_table(frames: Frames) -> pd.DataFrame:
 
 
 def depth_table(frames: Frames, task: str = "facts", metric: str = "recall") -> pd.DataFrame:
-    """A score at each depth of the asked fact, over all lengths: table 7, with a task made here."""
+    """Return a score at each depth of the asked fact, over all lengths: table 7, with a task made here."""
     found = {}
     for name, frame in frames.items():
         own = frame[(frame.task == task) & (frame.metric == metric) & frame.group.str.startswith("depth=")]

@@ -46,7 +46,7 @@ class Ready(NamedTuple):
 def load_published_tasks(
     names: Sequence[str], source: Source, tokenizer: Any, lengths: Sequence[int], seed: int
 ) -> list[Ready]:
-    """The harness's tasks with their data, while ``data_from`` of the source is open. BABILong takes one length a call,
+    """Open the harness's tasks with their data, inside ``data_from`` of the source. BABILong takes one length a call,
     and others none.
 
     Raises:
@@ -94,8 +94,9 @@ def _rows(task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any]) -
 
 
 def run(setting: Setting, task: Any) -> dict[str, Any]:
-    """The harness's results and samples of a task object. Does what its ``simple_evaluate`` does, without a list of all
-    tasks and an account of the machine, which take a minute. Raises InputError for data that it cannot evaluate."""
+    """Run a task object and return the harness's results and samples. Does what its ``simple_evaluate`` does, without a
+    list of all tasks and an account of the machine, which take a minute. Raises InputError for data that it cannot
+    evaluate."""
     import lm_eval  # pyright: ignore[reportMissingImports]
 
     seed_all(setting.seed)
@@ -121,7 +122,7 @@ def seed_all(seed: int) -> None:
 
 
 def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any]:
-    """The harness's task objects with their data. Raises InputError."""
+    """Open the harness's task objects with their data. Raises InputError."""
     manager = _manager(names, metadata)
     seed_all(seed)
     try:
@@ -141,7 +142,7 @@ def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any
 
 
 def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
-    """The harness's list of tasks, as small as has all the names. Raises InputError for a name that it lacks."""
+    """Open the harness's smallest list of tasks that has all names. Raises InputError for a name that it lacks."""
     from lm_eval import tasks  # pyright: ignore[reportMissingImports]
 
     folder = Path(tasks.__file__).parent
@@ -159,7 +160,7 @@ def _manager(names: Sequence[str], metadata: dict[str, Any]) -> Any:
 
 
 def thousands(length: int) -> str:
-    """A length as BABILong names it: ``4k``."""
+    """Write a length as BABILong names it: ``4k``."""
     for unit in (1000, 1024):
         times, rest = divmod(length, unit)
         if not rest and not times & (times - 1):  # 128,000 is 125 times 1,024, too

@@ -1,4 +1,4 @@
-"""What RULER's tasks of the harness need beside data sets: NLTK's sentences, two files of questions, and room.
+"""What the harness's RULER tasks need besides data sets: NLTK's sentences, two files of questions, and room.
 
 The harness makes RULER's texts itself. Some of its loops try for ever where a length leaves no room for a text, and
 catch whatever might end them; so that is checked before.
@@ -57,7 +57,7 @@ def ruler_files(source: Source) -> Generator[None]:
 
 
 def _file_of(get: Callable[..., Any], source: Source, url: str, **options: Any) -> Any:
-    """What ``requests.get`` gives for a file of questions."""
+    """Answer as ``requests.get`` does, for a file of questions."""
     name = url.rsplit("/", 1)[-1]
     if source.folder is None:
         try:
@@ -109,13 +109,13 @@ def check_room(names: Iterable[str], lengths: Sequence[int], encode: Encode) -> 
 
 
 def _common_words(encode: Encode, length: int) -> int:
-    """What is the shortest prompt of ``ruler_cwe``, with its example, and room for the answer: 10 words."""
+    """Count the tokens of the shortest prompt of ``ruler_cwe``, with its example, and room for the answer: 10 words."""
     example, text, answer = import_module(f"{TASKS}.cwe_utils").generate_input_output(10, length)
     return len(encode(f"{example}\n{text} {' '.join(f'{i}. {word}' for i, word in enumerate(answer))}")) + 120
 
 
 def _tracking(encode: Encode, _: int) -> int:
-    """What is the shortest prompt of ``ruler_vt``: an example of at most 500 tokens, and 10 sentences."""
+    """Count the tokens of the shortest prompt of ``ruler_vt``: an example of at most 500 tokens, and 10 sentences."""
     make = import_module(f"{TASKS}.vt_utils").generate_input_output
     example, names = make(5, 1, 4, is_icl=True)
     least = math.ceil(MARGIN * (len(encode(f"{example} {names}")) + 30))

@@ -31,11 +31,11 @@ class Sample:
 
     @property
     def target(self) -> str:
-        """The answers as they follow the prompt: `` 48213, 90210``."""
+        """Return the answers as they follow the prompt: `` 48213, 90210``."""
         return join_answers(self.answers)
 
     def encoded(self, encode: Encode) -> tuple[list[int], int]:
-        """The tokens of the prompt with its answers, and the place of the first of the answers' tokens."""
+        """Return the tokens of the prompt with its answers, and the place of the first of the answers' tokens."""
         return list(encode(self.prompt + self.target)), self.tokens - self.room
 
 
@@ -62,19 +62,19 @@ class Draft:
     fillers: tuple[Unit, ...] = ()
 
     def prompt(self, units: Sequence[Unit]) -> str:
-        """The prompt with these units."""
+        """Return the prompt with these units."""
         spread = [((i + 0.5) / len(units) if place is None else place, text) for i, (place, text) in enumerate(units)]
         items = sorted([*self.placed, *spread], key=lambda item: item[0])
         return f"{self.opening}{' '.join(text for _, text in items)}\n{self.question}"
 
 
 def join_answers(answers: Sequence[str]) -> str:
-    """Answers as they follow a prompt."""
+    """Write answers as they follow a prompt."""
     return " " + ", ".join(answers)
 
 
 def fit_to_length(draft: Draft, length: int, encode: Encode, task: str) -> Sample:
-    """A draft with as many units as ``length`` tokens hold.
+    """Return a draft with as many units as ``length`` tokens hold.
 
     Raises:
         InputError: It is longer without any unit, or there are no more units, or units have no tokens.

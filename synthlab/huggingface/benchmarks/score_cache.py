@@ -38,8 +38,8 @@ class ScoreCache(Cache[Scored]):
         self.model = model
 
     def identity(self, label: str, task: Any, limit: int | None, *setting: object) -> str:
-        """A checksum of all that decides a task's scores: its ``label``, its samples, the model, the harness's version,
-        and ``setting``."""
+        """Return a checksum of all that decides a task's scores: its ``label``, its samples, the model, the harness's
+        version, and ``setting``."""
         docs = hashlib.sha256()
         for doc in islice(task.eval_docs, limit):
             docs.update(json.dumps(doc, sort_keys=True, default=str).encode())
@@ -47,6 +47,6 @@ class ScoreCache(Cache[Scored]):
         return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:32]
 
     def read(self, identity: str) -> Scored | None:
-        """The scores of a task; None for those that are not recorded, or damaged."""
+        """Return the scores of a task; None for those that are not recorded, or damaged."""
         found = super().read(identity)
         return found if found and all([*row] == COLUMNS for row in found.rows) else None

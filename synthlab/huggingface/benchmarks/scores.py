@@ -30,8 +30,8 @@ Sample = Mapping[str, Any]
 def rows(
     task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any], group: str = "", length: str = ALL
 ) -> Rows:
-    """A row for each metric of a task: the harness's value, and the standard error over samples where that value is
-    their mean, else NaN.
+    """Return a row for each metric of a task: the harness's value, and the standard error over samples where that value
+    is their mean, else NaN.
 
     Args:
         task: The name in the table.
@@ -59,8 +59,8 @@ def rows(
 def by_length(
     task: str, samples: Sequence[Sample], group: str, length_of: Callable[[Sample], str], metric: str
 ) -> Rows:
-    """A row for each length of the samples, in order of first appearance. A metric that a sample lacks is its score of
-    that length, as RULER names them."""
+    """Return a row for each length of the samples, in order of first appearance. A metric that a sample lacks is its
+    score of that length, as RULER names them."""
     lengths: dict[str, list[float]] = {}
     for sample in samples:
         length = length_of(sample)
@@ -70,21 +70,21 @@ def by_length(
 
 
 def longbench_bin(sample: Sample) -> str:
-    """The bin of LongBench-E that a sample's text is in, by its length in words."""
+    """Return the bin of LongBench-E that a sample's text is in, by its length in words."""
     return next(name for name, (low, high) in BINS.items() if low <= sample["doc"]["length"] < high)
 
 
 def longbench_rows(task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any]) -> Rows:
-    """The rows of a task of LongBench-E: over all lengths, and each bin's score."""
+    """Return the rows of a task of LongBench-E: over all lengths, and each bin's score."""
     group = GROUP_OF[task]
     binned = by_length(task, samples, group, longbench_bin, "score")
     return rows(task, samples, aggregated, group) + sorted(binned, key=lambda row: [*BINS].index(row["length"]))
 
 
 def longbench_groups(frame: pd.DataFrame) -> Rows:
-    """Rows of the task ``longbench_e``: for each length, each group's mean over its tasks, and in the group ``all`` the
-    mean over groups, as the harness averages, whose standard errors are those of means of independent numbers. Only for
-    groups, and lengths, of which all tasks are there."""
+    """Return rows of the task ``longbench_e``: for each length, each group's mean over its tasks, and in the group
+    ``all`` the mean over groups, as the harness averages, whose standard errors are those of means of independent
+    numbers. Only for groups, and lengths, of which all tasks are there."""
     made: Rows = []
     scores = frame[(frame.metric == "score") & frame.task.isin(GROUP_OF)]
     for length in (ALL, *BINS):

@@ -1,4 +1,4 @@
-"""The tasks that are made here, by name, and their samples."""
+"""Synthetic tasks by name, and their samples."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence, Sized
@@ -35,8 +35,8 @@ WITHOUT_DEPTH = ("common_words", "frequent_words")
 def samples(
     task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
 ) -> Iterator[Sample]:
-    """Samples of a task, each of at most ``length`` tokens with its answers, and as long as whole sentences allow: a
-    further sentence of the shortest kind, or the next word, would be too much.
+    """Make samples of a task, each of at most ``length`` tokens with its answers, and as long as whole sentences allow:
+    a further sentence of the shortest kind, or the next word, would be too much.
 
     Sample i is the same whatever ``count`` is.
 
@@ -90,7 +90,7 @@ def samples(
 
 
 def share(answers: tuple[str, ...] | list[str], text: str) -> float:
-    """The share of the answers that a text has, as whole words.
+    """Return the share of the answers that a text has, as whole words.
 
     Example:
         >>> from synthlab.huggingface.benchmarks.synthetic import share

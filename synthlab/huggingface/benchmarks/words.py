@@ -23,18 +23,18 @@ LONGER = tuple(map("".join, product(SYLLABLES, repeat=3)))  # 175,616 of six let
 
 
 def names(draws: Draws) -> Iterator[str]:
-    """Invented names, each once: those of four letters, then those of six."""
+    """Draw invented names, each once: those of four letters, then those of six."""
     for each in (NAMES, LONGER):
         yield from draws.some(each, len(each))
 
 
 def number(draws: Draws) -> str:
-    """A number of five digits, in writing."""
+    """Draw a number of five digits, as text."""
     return str(10_000 + draws.below(90_000))
 
 
 def numbers(draws: Draws, count: int) -> list[str]:
-    """``count`` different numbers of five digits."""
+    """Draw ``count`` different numbers of five digits."""
     found: dict[str, None] = {}
     while len(found) < count:
         found[number(draws)] = None
@@ -42,6 +42,6 @@ def numbers(draws: Draws, count: int) -> list[str]:
 
 
 def background(draws: Draws) -> Iterator[str]:
-    """Sentences about nothing, without end."""
+    """Draw sentences about nothing, without end."""
     while True:
         yield f"The {draws.one(SORTS)} {draws.one(THINGS)} {draws.one(VERBS)} {draws.one(PLACES)}."

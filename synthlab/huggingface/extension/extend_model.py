@@ -107,7 +107,7 @@ def _check_rank(settings: Settings, width: int) -> None:
 
 
 def _plan_windows(settings: Settings, trained: int, heads: int) -> Plan:
-    """What depends on the length of the model's context and its heads. Raises InputError for what does not fit it."""
+    """Plan the windows, which depend on the model's context and heads. Raises InputError for what does not fit."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
     given = dict(settings.positions)
@@ -125,7 +125,7 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> Plan:
 
 
 def _read_losses(output: Path) -> Losses | None:
-    """The losses before the training, of an extension that is gone on with."""
+    """Return the losses before training, of an extension that is resumed."""
     try:
         return Losses(**parse_json(Folder(output).read(LOSSES))["before"])
     except (OSError, ValueError, KeyError, TypeError):

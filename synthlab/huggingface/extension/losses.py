@@ -23,7 +23,7 @@ class Losses(NamedTuple):
 
 @torch.no_grad()
 def measure_losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: torch.dtype) -> Losses:
-    """The losses of a model, which is left in training mode if it was, on texts of L = factor N tokens.
+    """Return the losses of a model, left in the mode it was in, on texts of L = factor N tokens.
 
     Args:
         model: A causal model of Transformers.
@@ -43,7 +43,7 @@ def measure_losses(model: Any, texts: Int[Tensor, "M L"], trained: int, dtype: t
 
 
 def _token_losses(model: Any, text: Int[Tensor, " T"], dtype: torch.dtype) -> Float[Tensor, " T-1"]:
-    """The loss of each token but the first, on the CPU."""
+    """Return the loss of each token but the first, on the CPU."""
     device = model.device
     with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
         logits = model(input_ids=text[None].to(device), use_cache=False).logits[0, :-1]

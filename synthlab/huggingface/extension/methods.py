@@ -19,7 +19,7 @@ class Method:
     """
 
     def parameters(self, plain: Mapping[str, Any], width: int, factor: int, trained: int) -> dict[str, Any]:
-        """The ``rope_parameters`` of the extended model.
+        """Return the ``rope_parameters`` of the extended model.
 
         Args:
             plain: Those of the model, with ``rope_theta``.
@@ -30,7 +30,8 @@ class Method:
         return dict(plain)
 
     def applied(self, model: Any, factor: int, trained: int, seed: int, weights: Path | None) -> Any:
-        """The model, with what no setting can give it. ``weights`` is a saved model to take trained ones from."""
+        """Return the model, with what no setting can give it. ``weights`` is a saved model to take trained ones
+        from."""
         return model
 
 

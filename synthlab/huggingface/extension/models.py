@@ -20,7 +20,8 @@ OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts we
 
 
 def load_config(settings: Settings) -> Any:
-    """The config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is none."""
+    """Open the config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is
+    none."""
     with refusing("pretrained", settings.pretrained):
         config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -31,18 +32,18 @@ def load_config(settings: Settings) -> Any:
 
 
 def load_tokenizer(settings: Settings) -> Any:
-    """Its tokenizer."""
+    """Open the tokenizer of the pretrained model."""
     with refusing("pretrained", settings.pretrained):
         return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
 
 
 def trained_length(settings: Settings, config: Any) -> int:
-    """N, the tokens of the context before."""
+    """Return N, the tokens of the context before."""
     return settings.trained or config.max_position_embeddings
 
 
 def extend_frequencies(settings: Settings) -> Any:
-    """The pretrained model with the method of the settings, without adapters."""
+    """Open the pretrained model with the method of the settings, without adapters."""
     config = load_config(settings)
     trained, method = trained_length(settings, config), METHODS.build(settings.method)
     plain = config.rope_parameters
@@ -59,7 +60,7 @@ def extend_frequencies(settings: Settings) -> Any:
 
 
 def with_adapters(model: Any, settings: Settings) -> Any:
-    """The model with its adapters, if the settings have any."""
+    """Return the model with its adapters, if the settings have any."""
     given = {key: value for key, value in settings.adapters.items() if key != "name"}
     if settings.adapters["name"] == "none":
         return model
@@ -83,7 +84,7 @@ def save(model: Any, tokenizer: Any, settings: Settings) -> Path:
 
 
 def load(output: str | Path) -> Any:
-    """The model that a finished extension has saved, in evaluation mode, on the CPU.
+    """Open the model that a finished extension has saved, in evaluation mode, on the CPU.
 
     Args:
         output: The folder ``output`` of ``synthlab extend``.
@@ -115,7 +116,7 @@ def load(output: str | Path) -> Any:
 
 
 def read_settings(output: Path) -> Settings | None:
-    """The settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
+    """Read the settings of the extension in a folder; None if there is none. Raises InputError for damaged ones."""
     path = output / SETTINGS
     try:
         raw = parse_json(Folder(output).read(SETTINGS))

@@ -78,5 +78,5 @@ BOOKKEEPING = ("resume", "output", "device", "merge")  # decide nothing that tra
 
 
 def checked(raw: Mapping[str, Any]) -> Settings:
-    """The settings of a composed config. Raises InputError with a line for each wrong key."""
+    """Check the settings of a composed config. Raises InputError with a line for each wrong key."""
     return validated(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")

@@ -72,7 +72,7 @@ def train(model: Any, rows: Windows, plan: Plan, settings: Settings, arguments: 
 
 
 def _last_whole(folder: Path) -> str | None:
-    """The last checkpoint that was written to its end: its state is written last. What follows it is taken away."""
+    """Return the last complete checkpoint, whose state is written last; delete incomplete ones after it."""
     while folder.is_dir() and (last := get_last_checkpoint(str(folder))):
         if Path(last, TRAINER_STATE_NAME).exists():
             return last
@@ -81,7 +81,8 @@ def _last_whole(folder: Path) -> str | None:
 
 
 def make_arguments(settings: Settings, device: str) -> TrainingArguments:
-    """The settings as Transformers has them. Raises InputError for what it refuses, before anything is written."""
+    """Return the settings as Transformers has them. Raises InputError for what it refuses, before anything is
+    written."""
     try:
         arguments = _arguments(settings, device)
         stand_in: Any = nn.Identity()  # some optimizers refuse to be looked up without a model

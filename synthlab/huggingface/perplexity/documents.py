@@ -35,13 +35,13 @@ class Document(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A checksum of the tokens and of what they stand for."""
+        """Return a checksum of the tokens and of the bytes that they stand for."""
         told = f"{self.bytes_per_token!r} ".encode() + self.tokens.numpy().tobytes()
         return hashlib.sha256(told).hexdigest()
 
 
 def read_texts(settings: Settings) -> Iterator[Text]:
-    """The documents of a file or a folder, in order of name. Raises InputError for one that cannot be read."""
+    """Read the documents of a file or a folder, in order of name. Raises InputError for one that cannot be read."""
     root = Path(settings.texts or "")
     try:
         if root.is_dir():
@@ -88,7 +88,7 @@ class Documents(NamedTuple):
 
 
 def tokenize_documents(settings: Settings, tokenizer: Any, vocabulary: int, begin: int | None) -> Documents:
-    """The documents as tokens, without those that are shorter than the longest length.
+    """Return the documents as tokens, without those that are shorter than the longest length.
 
     Args:
         settings: What is read, and how much of it.

@@ -22,7 +22,7 @@ BINS = 24  # points of a line of losses by position, equally far apart on its lo
 
 
 def draw(found: Tables, title: str) -> "Figure":
-    """The figure, of two panels; one that has nothing to show is left out. There must be one."""
+    """Draw the figure, of two panels; leave out one that has nothing to show. There must be one."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -65,13 +65,14 @@ def _by_position(axes: "Axes", found: Tables) -> None:
 
 
 def _place_legend(axes: "Axes") -> None:
-    """Above the panel: a place among the points takes long to find where there are many."""
+    """Put the legend above the panel: a place among the points takes long to find where there are many."""
     where = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "ncols": 2, "frameon": False}
     axes.legend(fontsize="small", handlelength=3.2, **where)
 
 
 def average_bins(rows: pd.DataFrame) -> pd.DataFrame:
-    """Losses by position as means over neighbouring contexts, at most ``BINS``; each stands at its mean context."""
+    """Return losses by position as means over neighbouring contexts, at most ``BINS``; each stands at its mean
+    context."""
     contexts = rows["context"].to_numpy()
     edges = np.unique(np.geomspace(1, contexts[-1] + 1, BINS + 1).round())
     return rows.groupby(np.searchsorted(edges, contexts, side="right"))[["context", "loss"]].mean()

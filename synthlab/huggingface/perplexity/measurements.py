@@ -1,4 +1,4 @@
-"""What an evaluation computes: a part for each document, length and measure, what it costs, and which are recorded."""
+"""The measurements of an evaluation: one for each document, length and measure, what it costs and computes."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ VERSION = 1  # raised when a part of the same document, model and settings gets 
 
 
 class Measurement(NamedTuple):
-    """A part that is asked for."""
+    """A measure of a document at a length."""
 
     document: Document
     measure: str
@@ -30,7 +30,7 @@ class Measurement(NamedTuple):
     seed: int
 
     def identity(self, model: str, bos: str) -> str:
-        """A checksum of all that decides its numbers; ``model`` is that of the model."""
+        """Return a checksum of all that decides its numbers; ``model`` is that of the model."""
         span: list[object] = [self.span.length]
         if self.measure == "strided":
             span.append(self.span.stride)
@@ -42,7 +42,7 @@ class Measurement(NamedTuple):
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
     def cost(self, batch: int) -> tuple[int, int]:
-        """The tokens that it computes and its calls of the model; of misalignment at most."""
+        """Return the tokens that it computes and its calls of the model; of misalignment at most."""
         size = len(self.document.tokens)
         if self.measure == "misalignment":
             return misalignment_cost(size, self.span.length), 2 * (size // self.span.length)
@@ -50,13 +50,13 @@ class Measurement(NamedTuple):
         return sum(window.read for window in windows), len(batches(windows, batch))
 
     def fits(self, part: Part) -> bool:
-        """Whether ``part`` has what a part of this task has."""
+        """Return True if ``part`` has what a result of this measurement has."""
         names = set(DISTANCES if self.measure == "misalignment" else ["loss"])
         contexts = self.span.length - 1 if self.measure == "disjoint" else 0
         return part.count > 0 and set(part.sums) == names and len(part.contexts) == contexts
 
     def compute(self, scorer: Scorer, tick: Tick) -> Part:
-        """The part; ``tick`` is called after each batch."""
+        """Compute the result; ``tick`` is called after each batch."""
         if self.measure == "misalignment":
             return misalignment_part(scorer, self.document, self.span, self.seed, tick)
         windows = DEFINITIONS[self.measure](len(self.document.tokens), self.span)
@@ -64,7 +64,7 @@ class Measurement(NamedTuple):
 
 
 def list_measurements(settings: Settings, documents: Iterable[Document]) -> list[Measurement]:
-    """All parts, the longest windows first: what does not fit into memory ends the command early."""
+    """List all measurements, the longest windows first: what does not fit into memory ends the command early."""
     lengths = sorted(set(settings.lengths), reverse=True)
     measures = dict.fromkeys(settings.measures)
     return [

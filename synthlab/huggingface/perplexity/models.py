@@ -43,7 +43,8 @@ class Opened(NamedTuple):
 
 
 def open_model(settings: Settings) -> Opened:
-    """The model and the tokenizer that the settings name. Raises InputError where there are none, or they disagree."""
+    """Open the model and the tokenizer that the settings name. Raises InputError where there are none, or they
+    disagree."""
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
     run = _run(settings)
     if run is None:
@@ -70,12 +71,12 @@ def open_model(settings: Settings) -> Opened:
 
 
 def place_bos(settings: Settings, opened: Opened) -> str:
-    """Where the beginning-of-text token goes: where it is asked for, else where the tokenizer puts it by itself."""
+    """Return where the beginning-of-text token goes: where asked for, else where the tokenizer puts it."""
     return settings.bos or ("document" if opened.begins_by_itself else "none")
 
 
 def fingerprint_model(model: nn.Module) -> str:
-    """A checksum of a model's config and of all its numbers."""
+    """Return a checksum of a model's config and of all its numbers."""
     told = cast(Any, model).config.to_dict()
     known = {key: value for key, value in told.items() if key not in ("_name_or_path", "transformers_version")}
     digest = hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode())
@@ -86,7 +87,7 @@ def fingerprint_model(model: nn.Module) -> str:
 
 
 def fingerprint_tokenizer(tokenizer: Any) -> str:
-    """A checksum of how a tokenizer cuts texts."""
+    """Return a checksum of how a tokenizer cuts texts."""
     inner = getattr(tokenizer, "backend_tokenizer", None)
     told = json.dumps(sorted(tokenizer.get_vocab().items())) if inner is None else inner.to_str()
     special = json.dumps(tokenizer.special_tokens_map, sort_keys=True, default=str)
@@ -98,7 +99,7 @@ def _bytes_of(values: Tensor) -> Any:
 
 
 def _run(settings: Settings) -> TrainedLanguage | None:
-    """The run of the lab that is named, by its identity or by the folder of its record; None where it is none."""
+    """Open the run of the lab that is named, by its identity or by the folder of its record; None where it is none."""
     path = Path(settings.model)
     is_pretrained = (path / "config.json").is_file() and not (path / "status.json").is_file()
     if is_pretrained or not IDENTITY.fullmatch(path.name):

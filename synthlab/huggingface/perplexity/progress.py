@@ -14,7 +14,7 @@ LOG = 30.0  # seconds between two lines where standard error is no terminal
 
 
 def describe_cost(settings: Settings, documents: Documents, missing: Sequence[Measurement], asked: int) -> list[str]:
-    """What is read, what is recorded and what is left to compute."""
+    """Say what is read, what is recorded and what is left to compute."""
     kept, longest = len(documents.kept), max(settings.lengths)
     short = documents.found - kept
     lines = [
@@ -44,7 +44,7 @@ class Clock:
         self.bar.close()
 
     def tick(self, tokens: int) -> None:
-        """``tokens`` more are computed."""
+        """Take note that ``tokens`` more are computed."""
         first, now = not self.done, time.monotonic()
         self.done += tokens
         self.bar.update(tokens)
@@ -57,7 +57,7 @@ class Clock:
 
 
 def format_seconds(seconds: float) -> str:
-    """A time as ``2 h 05 min``, ``3 min`` or ``20 s``."""
+    """Write a time as ``2 h 05 min``, ``3 min`` or ``20 s``."""
     minutes = round(seconds / 60)
     if seconds < 100:
         return f"{seconds:.0f} s"

@@ -54,7 +54,8 @@ class Scorer:
 
     @torch.no_grad()
     def logits(self, tokens: Int[Tensor, "B T"], kept: int = 1) -> Float[Tensor, "B kept V"]:
-        """The logits after the last ``kept`` tokens of each row. Raises InputError where the model cannot read them."""
+        """Return the logits after the last ``kept`` tokens of each row. Raises InputError where the model cannot read
+        them."""
         tokens = tokens.to(self.device)
         if self.begin is not None:
             tokens = tokens.clone()
@@ -71,7 +72,7 @@ class Scorer:
         return output.logits[:, -kept:]
 
     def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[Window]) -> Float[Tensor, "B counted"]:
-        """The loss of each token that counts, in nats, of windows that are alike; 64-bit, on the CPU."""
+        """Return the loss of each token that counts, in nats, of windows that are alike; 64-bit, on the CPU."""
         texts = torch.stack([tokens[window.start : window.end] for window in windows])
         kept = windows[0].counted
         logits, targets = self.logits(texts[:, :-1], kept), texts[:, -kept:].to(self.device)
@@ -86,7 +87,7 @@ def _precise(logits: Tensor) -> Tensor:
 
 
 def loss_part(scorer: Scorer, document: Document, windows: Sequence[Window], by_context: bool, tick: Tick) -> Part:
-    """The losses of the tokens of ``windows`` that count; ``by_context`` for windows that all count alike. Raises
+    """Sum the losses of the tokens of ``windows`` that count; ``by_context`` for windows that all count alike. Raises
     InputError for a loss that is no number."""
     total, count, contexts = 0.0, 0, []
     for batch in batches(windows, scorer.batch):
@@ -114,7 +115,7 @@ def misalignment_part(scorer: Scorer, document: Document, span: Span, seed: int,
 
 
 def misalignment_cost(tokens: int, length: int) -> int:
-    """The number of tokens that it computes, at most."""
+    """Return the number of tokens that it computes, at most."""
     return 2 * (tokens // length) * length
 
 

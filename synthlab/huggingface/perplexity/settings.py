@@ -44,7 +44,7 @@ class Settings(BaseModel):
 
     @classmethod
     def checked(cls, raw: Mapping[str, Any]) -> "Settings":
-        """The settings that a config has. Numbers are read as the names of folders, as a shell gives them."""
+        """Check the settings of a config. Numbers are read as the names of folders, as a shell gives them."""
         names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if isinstance(raw.get(key), int | float)}
         settings = validated(cls, {**raw, **names}, "")
         shortest = min(settings.lengths)
@@ -64,10 +64,10 @@ class Settings(BaseModel):
         return settings
 
     def span(self, length: int) -> Span:
-        """How documents are measured at ``length``; the stride is half of it unless it is given."""
+        """Return how documents are measured at ``length``; the stride is half of it unless it is given."""
         return Span(length, max(self.lengths), self.stride or length // 2)
 
     @property
     def folder(self) -> str:
-        """Where all is written that evaluations write."""
+        """Return the folder that evaluations write to."""
         return os.path.join(self.results, "evaluate")

@@ -32,7 +32,7 @@ class Tables(NamedTuple):
 
 
 def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The mean over all that is counted, and its standard error over documents, of shape [...].
+    """Return the mean over all that is counted, and its standard error over documents, of shape [...].
 
     Args:
         sums: The sum of each document, [D, ...].
@@ -51,7 +51,7 @@ def ratio(sums: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def tables(done: Done) -> Tables:
-    """All tables of the parts of an evaluation."""
+    """Make all tables of the results of an evaluation."""
     groups: dict[tuple[str, int], list[tuple[Measurement, Part]]] = {}
     for task, part in done:
         groups.setdefault((task.measure, task.span.length), []).append((task, part))
@@ -117,7 +117,7 @@ def _document_row(task: Measurement, part: Part) -> dict[str, object]:
 
 
 def format_tables(found: Tables) -> list[str]:
-    """One table for people: a row for each length, a column for each measure, with the standard errors."""
+    """Format one table for people: a row for each length, a column for each measure, with the standard errors."""
     rows: dict[int, dict[str, str]] = {}
     for row in found.perplexity.to_dict("records"):
         rows.setdefault(row["length"], {})[row["measure"]] = _with_error(row["perplexity"], row["perplexity_error"])

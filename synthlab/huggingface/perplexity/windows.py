@@ -17,7 +17,7 @@ class Window(NamedTuple):
 
     @property
     def read(self) -> int:
-        """The number of tokens that the model reads."""
+        """Return the number of tokens that the model reads."""
         return self.end - self.start - 1
 
 
@@ -31,14 +31,14 @@ class Span(NamedTuple):
 
 
 def disjoint(tokens: int, span: Span) -> list[Window]:
-    """Windows side by side, of which all tokens but the first count: contexts from 1 to L - 1, each equally often.
+    """Cut windows side by side, of which all tokens but the first count: contexts from 1 to L - 1, each equally often.
     Tokens behind the last whole window do not count."""
     length = span.length
     return [Window(start, start + length, length - 1) for start in range(0, tokens - length + 1, length)]
 
 
 def strided(tokens: int, span: Span) -> list[Window]:
-    """Windows that begin every S tokens. Of the first all tokens but the first count, of the others those that no
+    """Cut windows that begin every S tokens. Of the first all tokens but the first count, of the others those that no
     earlier window had: the last S, with contexts from L - S to L - 1. The last window may be shorter.
 
     Each token but a document's first counts once. It is the loop of Hugging Face's page on the perplexity of
@@ -53,7 +53,7 @@ def strided(tokens: int, span: Span) -> list[Window]:
 
 
 def sliding(tokens: int, span: Span) -> list[Window]:
-    """A window for each token, which alone counts: a full context of L - 1 tokens.
+    """Cut a window for each token, which alone counts: a full context of L - 1 tokens.
 
     The tokens that count are those with a full context at the longest length, so that all lengths have the same.
     """
@@ -61,7 +61,7 @@ def sliding(tokens: int, span: Span) -> list[Window]:
 
 
 def last(tokens: int, span: Span) -> list[Window]:
-    """Of each piece of ``longest`` tokens the last token alone, with a full context of L - 1 tokens: a sample of
+    """Count of each piece of ``longest`` tokens the last token alone, with a full context of L - 1 tokens: a sample of
     ``sliding``, which costs less. All lengths have the same tokens."""
     return [Window(end - span.length, end, 1) for end in range(span.longest, tokens + 1, span.longest)]
 
@@ -89,5 +89,5 @@ def batches(windows: Sequence[Window], tokens: int) -> list[list[Window]]:
 
 
 def rows(tokens: int, read: int) -> int:
-    """How many windows of which ``read`` tokens are read have at most ``tokens`` together; one at least."""
+    """Return how many windows that read ``read`` tokens have at most ``tokens`` together; one at least."""
     return max(1, tokens // max(1, read))

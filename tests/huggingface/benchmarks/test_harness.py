@@ -151,7 +151,7 @@ def test_what_cannot_be_had_ends_with_one_line(lm, data, monkeypatch):
     assert f"put it into {data}/RMT-team/babilong-1k-samples/1k/qa2.jsonl (named" in line
     (place / "qasper_e").mkdir()
     (place / "qasper_e/test.jsonl").write_text('{"context": "no question"}\n')
-    assert "longbench_qasper_e: cannot be made: UndefinedError" in refused("longbench_qasper_e", data=data)
+    assert "longbench_qasper_e: cannot be made: " in refused("longbench_qasper_e", data=data)
     assert "lengths=[]: must have a number" in refused("needle")
     assert "samples=null: must be how many samples of needle" in refused("needle", lengths=[64])
     assert "depths=[0.5]: must be left out" in refused("needle", "babilong_qa1", lengths=[64], depths=[0.5], limit=1)
@@ -173,7 +173,7 @@ def test_data_that_lacks_a_field_ends_with_one_line(lm, data, tmp_path):
     write(tmp_path / "Xnhyacinth/LongBench/passage_count_e/test.jsonl", [whole, whole | {"answers": None}])
     write(tmp_path / "Xnhyacinth/LongBench/lcc_e/test.jsonl", [{"context": "one", "answers": ["1"]}])
     for task, line in {
-        "passage_count": "tasks=longbench_passage_count_e: cannot be evaluated: TypeError",
+        "passage_count": "tasks=longbench_passage_count_e: cannot be evaluated: ",
         "lcc": "tasks=longbench_lcc_e: its data must have the field length, a number of words",
     }.items():
         with pytest.raises(InputError) as caught:
