@@ -10,9 +10,9 @@ import pytest
 from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
+from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import settings_of
-from experiments.long_short_alignment.predictor_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors, answer
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.figures import studies
