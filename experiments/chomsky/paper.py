@@ -1,18 +1,15 @@
 """Both papers as the machinery of studies takes them: their studies are the files of ``conf/study/chomsky/``."""
 
-from functools import cache
 from pathlib import Path
 
 import pandas as pd
 from omegaconf import OmegaConf
-from pydantic import BaseModel
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
 from experiments.sequences.alignment import with_alignment
 from experiments.sequences.comparison import number
 from experiments.sequences.reproduction import Reproduction, in_one, series_of
-from synthlab.config.registry import STRICT, validated
 from synthlab.studies.presentation.report import About, Numbers
 from synthlab.studies.study import Paper, Results, Rows
 
@@ -24,30 +21,6 @@ ABOUT = About(
     HERE / "deviations.yaml",
     "study chomsky",
 )
-
-
-class Number(BaseModel):
-    """A published number: of ``what``, ``where`` it stands, how ``sure`` it is."""
-
-    model_config = STRICT
-    what: str
-    value: float
-    where: str
-    sure: str
-
-
-class Stated(BaseModel):
-    """The published ``numbers``; ``says`` tells a reader what the table beside them has."""
-
-    model_config = STRICT
-    says: str
-    numbers: list[Number]
-
-
-@cache
-def stated(path: Path) -> Stated:
-    """What the file at ``path`` holds. Raises InputError for what is none."""
-    return validated(Stated, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
 
 
 class Chomsky(Reproduction):
@@ -68,7 +41,7 @@ class Chomsky(Reproduction):
             for key, cells in plan.cells.items()
             for cell, one in zip(cells, series[key], strict=True)
         }
-        runs, published = in_one(list(evidence.values())), stated(self.numbers)
+        runs, published = in_one(list(evidence.values())), OmegaConf.load(self.numbers)
         arms, tasks = by_arm(runs, trained), by_task(runs)
         told = shown(arms)
         lines = [f"{plan.name}: {self.title}", published.says, *_lines(told), *_lines(rounded(tasks))]
