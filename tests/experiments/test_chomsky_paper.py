@@ -4,6 +4,7 @@ from functools import cache
 
 import pandas as pd
 import pytest
+from omegaconf import OmegaConf
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.paper import PAPER, Chomsky, shown
