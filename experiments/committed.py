@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -17,16 +17,11 @@ UNJUDGED = ("not judged", "not tested")
 def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
     """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, how many runs ``fit``, and
     what the checks that do not hold, or ``rest``, measured."""
-    checks = _checks(folder / "claims.csv")
-    return {
-        str(claim): {
-            "verdict": _told(rows),
-            "others": _others(rows),
-            "fit": _fit(rows),
-            "rest": _rest(rows),
-        }
-        for claim, rows in checks.groupby("claim")
-    }
+    found = {}
+    for claim, rows in _checks(folder / "claims.csv").groupby("claim"):
+        rest: Any = rows[rows["answer"] != "holds"].to_dict("records")
+        found[str(claim)] = _judged(rows) | {"rest": [in_words(row) for row in rest]}
+    return found
 
 
 def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
@@ -34,15 +29,13 @@ def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
     thresholds, and how many runs ``fit``."""
     checks = pd.concat([_checks(path) for path in tables])
     return [
-        {
-            "id": claim,
-            "says": rows["says"].iloc[0],
-            "verdict": _told(rows),
-            "others": _others(rows),
-            "fit": _fit(rows),
-        }
+        {"id": claim, "says": rows["says"].iloc[0], **_judged(rows)}
         for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _in_order(str(each[0])))
     ]
+
+
+def _judged(rows: pd.DataFrame) -> dict[str, Any]:
+    return {"verdict": _told(rows), "others": _others(rows), "fit": _fit(rows)}
 
 
 def _in_order(id: str) -> list[str | int]:
@@ -90,9 +83,3 @@ def _fit(rows: pd.DataFrame) -> str:
         return ""
     other = "" if row["verdict_fit"] == row["verdict"] else f": {row['verdict_fit']}"
     return f"{row['fit']:.0f} of {row['runs']:.0f}{other}"
-
-
-def _rest(rows: pd.DataFrame) -> list[str]:
-    """Each check that does not hold, and each reason why there is none."""
-    records = cast(list[dict[str, Any]], rows.to_dict("records"))
-    return [in_words(row) for row in records if row["answer"] != "holds"]

@@ -7,7 +7,7 @@ beside them, and all of it goes to ``results/bench/bench.json``.
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -37,7 +37,6 @@ class Row(NamedTuple):
     value: str
     goal: str
     details: str
-    figures: dict[str, float]
 
 
 class Effort(NamedTuple):
@@ -81,7 +80,6 @@ def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
         f"{ratio:.1f}x",
         goal,
         f"{ours:,.0f} against {plain:,.0f} examples/s; {fair:.1f}x {CORES} such loops side by side",
-        {"ratio": ratio, "ratio_to_loops_on_all_cores": fair, "examples_per_second": ours, "x_transformers": plain},
     )
 
 
@@ -95,7 +93,6 @@ def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
         f"{together / single:.1f}x",
         goal,
         f"{together / length:,.0f} against {single / length:,.0f} sequences/s",
-        {"ratio": together / single, "stacked": together, "alone": single},
     )
 
 
@@ -108,7 +105,6 @@ def evaluation(effort: Effort) -> Row:
         f"{batches / packed:.1f}x",
         "25x",
         f"{packed:.2f} against {batches:.2f} s",
-        {"ratio": batches / packed, "seconds": packed, "batches": batches},
     )
 
 
@@ -120,7 +116,6 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
         f"{reached / peak:.2f}",
         goal,
         f"{reached / 1e9:.0f} of {peak / 1e9:.0f} GFLOP/s",
-        {"share": reached / peak, "reached": reached, "peak": peak},
     )
 
 
@@ -135,9 +130,8 @@ def figures(effort: Effort) -> Iterator[Row]:
         f"{cost.seconds:.0f} s",
         "300 s",
         f"{one * cost.runs / cost.seconds:.1f} times faster than as many runs of {one:.1f} s in turn; {command}",
-        {"seconds": cost.seconds, "runs": cost.runs, "one_run_seconds": one},
     )
-    yield Row("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes", {"mib": cost.memory})
+    yield Row("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes")
 
 
 def commands(effort: Effort) -> Iterator[Row]:
@@ -155,7 +149,6 @@ def commands(effort: Effort) -> Iterator[Row]:
             f"{cost.seconds:.1f} s",
             goal,
             f"{cost.memory:.0f} MiB; {what}",
-            {"seconds": cost.seconds, "mib": cost.memory},
         )
 
 
@@ -168,7 +161,6 @@ def sweep(effort: Effort) -> Row:
         f"{1 - cost.busy / (workers * cost.seconds):.1%}",
         "5%",
         f"{cost.runs} runs in {cost.seconds:.0f} s; {' '.join(['synthlab', *arguments])}",
-        {"share": 1 - cost.busy / (workers * cost.seconds), "seconds": cost.seconds, "runs": cost.runs},
     )
 
 
@@ -176,16 +168,16 @@ def classroom(effort: Effort) -> Iterator[Row]:
     """How soon the page for the class reacts, without the browser's part of it."""
     found = reaction(effort.seconds)
     one_core = "one core, RoPE, width 32; without the browser's part"
-    yield Row("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core, {"seconds": found.first})
-    yield Row("classroom: curves drawn anew", f"{found.looks:.1f} a second", "2", one_core, {"looks": found.looks})
-    yield Row("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core, {"seconds": found.stop})
+    yield Row("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core)
+    yield Row("classroom: curves drawn anew", f"{found.looks:.1f} a second", "2", one_core)
+    yield Row("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core)
 
 
 def gpu(effort: Effort) -> Row:
     """Default models trained in an hour on a GPU, stacked and one at a time."""
     name = "GPU: models trained an hour, stacked against one at a time"
     if not torch.cuda.is_available():
-        return Row(name, "not measured", "100x", "no GPU on this machine", {})
+        return Row(name, "not measured", "100x", "no GPU on this machine")
     [together] = apart(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
     [single] = apart(probes.examples_per_second, SMALL, effort.seconds, 1, "cuda")
     config = probes.config_of()
@@ -195,7 +187,6 @@ def gpu(effort: Effort) -> Row:
         f"{together / single:.0f}x",
         "100x",
         f"{together * hour:,.0f} against {single * hour:,.0f} models; {torch.cuda.get_device_name()}",
-        {"ratio": together / single, "stacked": together * hour, "alone": single * hour},
     )
 
 
@@ -208,14 +199,12 @@ def answers(effort: Effort) -> Iterator[Row]:
         f"{training.tokens / training.step:,.0f} tokens/s",
         "",
         f"{1 / training.step:.0f} steps a second of {training.tokens:,} tokens, padding included",
-        {"tokens_per_second": training.tokens / training.step},
     )
     yield Row(
         f"drawing their examples against training on them, the slowest of {len(times)} tasks",
         f"{times[slowest].share:.2f}",
         "at most 1",
         f"{slowest}; median {median(each.share for each in times.values()):.3f}",
-        {name: each.share for name, each in times.items()},
     )
     lengths = [f"train_length={effort.long}", f"test_length={effort.long}"]
     steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1"]
@@ -226,7 +215,6 @@ def answers(effort: Effort) -> Iterator[Row]:
         f"{cost.memory / 1024:.2f} GiB",
         "",
         f"one core; {' '.join(['synthlab', *arguments])}",
-        {"mib": cost.memory},
     )
 
 
@@ -241,32 +229,26 @@ def growth(effort: Effort) -> Row:
         f"power {packed:.1f} against {separate:.1f}",
         "one less",
         f"{short[0]:.2f} to {long[0]:.1f} s against {short[1]:.2f} to {long[1]:.1f} s for a run at each length",
-        {"packed": packed, "separate": separate},
     )
 
 
 def rows(effort: Effort) -> Iterator[Row]:
     """All measures, as they are taken."""
     small, large = "the default model", "width 64, 2 layers"
-    steps: list[Callable[[], Row | Iterator[Row]]] = [
-        lambda: training(small, SMALL, "12x", effort),
-        lambda: training(large, LARGE, "8x", effort),
-        lambda: alone(small, SMALL, "", effort),
-        lambda: alone(large, LARGE, "", effort),
-        lambda: evaluation(effort),
-        lambda: utilization(large, LARGE, "0.5", effort),
-        lambda: utilization(small, SMALL, "0.3", effort),
-        lambda: figures(effort),
-        lambda: answers(effort),
-        lambda: growth(effort),
-        lambda: gpu(effort),
-        lambda: sweep(effort),
-        lambda: commands(effort),
-        lambda: classroom(effort),
-    ]
-    for step in steps:
-        found = step()
-        yield from [found] if isinstance(found, Row) else found
+    yield training(small, SMALL, "12x", effort)
+    yield training(large, LARGE, "8x", effort)
+    yield alone(small, SMALL, "", effort)
+    yield alone(large, LARGE, "", effort)
+    yield evaluation(effort)
+    yield utilization(large, LARGE, "0.5", effort)
+    yield utilization(small, SMALL, "0.3", effort)
+    yield from figures(effort)
+    yield from answers(effort)
+    yield growth(effort)
+    yield gpu(effort)
+    yield sweep(effort)
+    yield from commands(effort)
+    yield from classroom(effort)
 
 
 def main() -> None:

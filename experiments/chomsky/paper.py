@@ -1,20 +1,17 @@
 """Both papers as the machinery of studies takes them: their studies are the files of ``conf/study/chomsky/``."""
 
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from omegaconf import OmegaConf
-from pydantic import BaseModel
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
-from experiments.sequences.alignment import with_alignment
 from experiments.sequences.comparison import number
-from experiments.sequences.reproduction import Reproduction, in_one, series_of
-from synthlab.config.registry import STRICT, validated
+from experiments.sequences.reproduction import Reproduction, printed
 from synthlab.studies.presentation.report import About, Numbers
-from synthlab.studies.study import Paper, Results, Rows
+from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
 ABOUT = About(
@@ -24,30 +21,6 @@ ABOUT = About(
     HERE / "deviations.yaml",
     "study chomsky",
 )
-
-
-class Number(BaseModel):
-    """A published number: of ``what``, ``where`` it stands, how ``sure`` it is."""
-
-    model_config = STRICT
-    what: str
-    value: float
-    where: str
-    sure: str
-
-
-class Stated(BaseModel):
-    """The published ``numbers``; ``says`` tells a reader what the table beside them has."""
-
-    model_config = STRICT
-    says: str
-    numbers: list[Number]
-
-
-@cache
-def stated(path: Path) -> Stated:
-    """What the file at ``path`` holds. Raises InputError for what is none."""
-    return validated(Stated, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
 
 
 class Chomsky(Reproduction):
@@ -61,21 +34,13 @@ class Chomsky(Reproduction):
     def own_lengths(self, task, train_length):
         return {}  # no number is published task by task
 
-    def results(self, plan, records, evidence):
-        series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
-        trained = {
-            (key, cell.arm): len(one.records)
-            for key, cells in plan.cells.items()
-            for cell, one in zip(cells, series[key], strict=True)
-        }
-        runs, published = in_one(list(evidence.values())), stated(self.numbers)
-        arms, tasks = by_arm(runs, trained), by_task(runs)
+    def tables(self, runs, records):
+        published: Any = OmegaConf.load(self.numbers)
+        arms, tasks = by_arm(runs, {key: len(every) for key, every in records.items()}), by_task(runs)
         told = shown(arms)
-        lines = [f"{plan.name}: {self.title}", published.says, *_lines(told), *_lines(rounded(tasks))]
-        lines += [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
-        panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        results = Results(panels, {"bins": runs, "table": arms, "gain": tasks}, lines, Numbers(published.says, told))
-        return with_alignment(results, runs, self.metric, plan.overrides)
+        lines = [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
+        lines = [*printed(told), *printed(rounded(tasks)), *lines]
+        return {"table": arms, "gain": tasks}, lines, Numbers(published.says, told)
 
 
 def shown(arms: pd.DataFrame) -> pd.DataFrame:
@@ -89,10 +54,6 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers with three decimals, and nothing where there is none."""
     parts = table.select_dtypes("number")
     return table.assign(**{str(name): parts[name].map(number) for name in parts})
-
-
-def _lines(table: pd.DataFrame) -> list[str]:
-    return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
 def results(folder: Path) -> Rows:

@@ -22,7 +22,7 @@ def differences(runs: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Each run's ``quantity`` less that of the baseline's run of the same variant and seed, where there is one. Raises
     NoEvidence where there is none at all."""
     keys = ["variant", "seed"]
-    compared = runs[["arm", *keys, quantity, *_fit(runs)]].assign(series=runs["variant"])
+    compared = runs.filter(["arm", *keys, quantity, "fit"]).assign(series=runs["variant"])
     return less_baseline(compared, keys, quantity, baseline(runs))
 
 
@@ -36,19 +36,14 @@ def less_baseline(rows: pd.DataFrame, keys: list[str], quantity: str, first: str
     return rows.assign(**changed).dropna(subset=[quantity])
 
 
-def _fit(runs: pd.DataFrame) -> list[str]:
-    """The column that says which runs fit, if it is there."""
-    return ["fit"] if "fit" in runs else []
-
-
 def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
     by_id, parts = {record.config.id: record for record in records}, []
+    names = [name for name in ("arm", "variant", "seed", "train_length", "fit") if name in runs]
     for row in runs.itertuples():
         losses = by_id[str(row.id)].metrics
         means = losses.groupby((losses["length"] - 1) // BIN).agg(length=("length", "mean"), loss=("loss", "mean"))
-        kept = {name: getattr(row, name) for name in ("arm", "variant", "seed", "train_length", *_fit(runs))}
-        parts.append(means.assign(**kept))
+        parts.append(means.assign(**{name: getattr(row, name) for name in names}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -57,7 +52,7 @@ def by_depth(runs: pd.DataFrame) -> pd.DataFrame:
     columns = [column.split("@") for column in runs.columns if column.startswith("accuracy@")]
     return pd.concat(
         [
-            runs[["arm", "baseline", "variant", "seed", "train_length", *_fit(runs)]].assign(
+            runs.filter(["arm", "baseline", "variant", "seed", "train_length", "fit"]).assign(
                 length=int(length),
                 depth=float(depth),
                 accuracy=runs[f"accuracy@{length}@{depth}"],

@@ -6,12 +6,11 @@ from experiments.long_short_alignment.arms import by_depth
 from experiments.long_short_alignment.checks import checks, effects, recall_checks
 from experiments.long_short_alignment.correlation_claims import CORRELATIONS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
-from experiments.long_short_alignment.predictor_claims import PREDICTORS
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
 # Those on what correlates with the loss or error, those on context extension, and those that follow.
-CLAIMS = Claims[pd.DataFrame](CORRELATIONS | PREDICTORS | EXTENSIONS)
+CLAIMS = Claims[pd.DataFrame](CORRELATIONS | EXTENSIONS)
 claim = CLAIMS.claim
 BEYOND = "change of the loss after 3 to 4 training lengths, nats"
 MODERATE, STRONG = ("alpha 0.1", "alpha 0.3"), ("alpha 0.5", "alpha 1")

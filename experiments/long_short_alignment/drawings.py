@@ -13,6 +13,7 @@ from synthlab.studies.presentation.drawing import Drawing
 
 LETTERS = 50  # that fit beside and below a panel
 FEW = 6  # series whose legend leaves room for the lines
+DARK = 0.6  # from here on the text of a cell is white
 ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
@@ -92,6 +93,49 @@ class Contexts(Drawing):
 
     def note(self, drawn: pd.DataFrame) -> str:
         return f"{band_note(drawn)}; training lengths are shaded"
+
+
+class Cells(Drawing):
+    """A row for each predictor, a column for each outcome. A cell has the column ``value``, its interval ``ends`` if it
+    is known, and the value's colour, which is darkest from 1 on; it is bold where the interval leaves out 0."""
+
+    def __init__(self, value: str, ends: tuple[str, str], note: str):
+        self.value, self.ends, self.told = value, ends, note
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+        rows, columns = (list(dict.fromkeys(drawn[name])) for name in ("predictor", "outcome"))
+        values = drawn.pivot(index="predictor", columns="outcome", values=self.value).loc[rows, columns]
+        axes.imshow(values.to_numpy(dtype=float), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+        for row in drawn.to_dict("records"):
+            self._write(axes, columns.index(row["outcome"]), rows.index(row["predictor"]), row)
+        axes.set_yticks(range(len(rows)), [name.replace("_", "\n", 1) for name in rows], fontsize="xx-small")
+        axes.set_xticks(range(len(columns)), [name.replace("_", "\n", 1) for name in columns], fontsize="xx-small")
+        axes.tick_params(which="both", length=0)
+        axes.set_ylabel("within the training length")
+        axes.set_xlabel("beyond it")
+        axes.grid(visible=False)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return self.told
+
+    def _write(self, axes: Axes, x: int, y: int, row: dict) -> None:
+        value, low, high = (row[name] for name in (self.value, *self.ends))
+        axes.text(
+            x,
+            y,
+            _in_cell(value, low, high),
+            ha="center",
+            va="center",
+            fontsize="xx-small",
+            color="white" if abs(value) > DARK else "black",
+            fontweight="bold" if low > 0 or high < 0 else "normal",
+        )
+
+
+def _in_cell(value: float, low: float, high: float) -> str:
+    if value != value:
+        return "not known"
+    return f"{value:.2f}\n[{low:.2f}, {high:.2f}]" if low <= high else f"{value:.2f}"
 
 
 def _make_room(axes: Axes) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.long_short_alignment.cells import Cells
+from experiments.long_short_alignment.drawings import Cells
 from experiments.long_short_alignment.predictions import Correlations
 from experiments.long_short_alignment.run_table import WITHIN
 from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead

@@ -5,15 +5,12 @@ import sys
 
 from experiments.papers import papers
 from synthlab.cli import studies
-from synthlab.cli.arguments import refuse
 
 
 def main() -> None:
     words, study = [], "output_alignment"
     for word in sys.argv[1:]:
         key, _, value = word.partition("=")
-        if key == "paper":
-            refuse(f"{word}: papers are studies now; give synthlab study {value}")
         if key == "figure":
             study = f"output_alignment/{value}"
         else:

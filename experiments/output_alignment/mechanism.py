@@ -7,8 +7,6 @@ while 1/sqrt(x) has infinite slope there, 1/log(x + 1) rises more steeply still,
 diverge, ever faster.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from experiments.output_alignment.inside import Measure, measured
@@ -29,42 +27,31 @@ def _checks(evidence: Evidence, what: str, measure: Measure, low: float = -np.in
     return [Check(f"{in_words(name)}: {what}", values[name], low, high, series=(name,)) for name in counting]
 
 
-def _rests_on_one(evidence: Evidence) -> list[Check]:
-    return [
-        *_checks(evidence, "lost without the main head", "lost", low=HALF),
-        *_checks(evidence, "unexplained with it alone", "alone", high=HALF),
-    ]
-
-
-def _counts_by_bos(evidence: Evidence) -> list[Check]:
-    return _checks(evidence, "error of a line through 1/w", "line_error", high=0.1)
-
-
-def _claim(id: str, encoding: str, statement: str, quantity: str, why: str, judge: Callable[[Evidence], list[Check]]):
-    """The claim ``id`` about models with one encoding."""
-    statement, where = f"{in_words(encoding)}: {statement}", "the lab's account: results, why 1/x wins"
-    register = CLAIMS.claim(
-        f"{id}_{encoding}", where=where, statement=statement, quantity=quantity, why=why, encoding=encoding
-    )
-    register(judge)
+def _register(id: str, encoding: str, statement: str, quantity: str, why: str):
+    """Register the claim ``id`` about models with one encoding."""
+    about, where = f"{in_words(encoding)}: {statement}", "the lab's account: results, why 1/x wins"
+    return CLAIMS.claim(f"{id}_{encoding}", where=where, statement=about, quantity=quantity, why=why, encoding=encoding)
 
 
 for _encoding in ("nope", "alibi", "rope"):
-    _claim(
+    _register(
         "one_head",
         _encoding,
         "the answer rests on one head: without it most is lost, and it alone is enough for most.",
         "fraction of the variance of the mapped targets, within training: lost when the main head is replaced by its "
         "mean; left unexplained when every other head is",
         "most is more than half of the variance, which is our choice; 1 is what the best constant answer leaves",
-        _rests_on_one,
+    )(
+        lambda evidence: [
+            *_checks(evidence, "lost without the main head", "lost", low=HALF),
+            *_checks(evidence, "unexplained with it alone", "alone", high=HALF),
+        ]
     )
 for _encoding in ("alibi", "rope"):  # without position encoding it is so, trained or not
-    _claim(
+    _register(
         "line",
         _encoding,
         "the main head gives BOS a weight of 1 / (a + b k) on k symbols, as without position encoding.",
         "relative error, at the longest test length, of a line fitted to 1 / weight at the training lengths",
         "a tenth is our choice; of five models before training it is 0.07 to 0.8 with ALiBi, 0.3 to 16 with RoPE",
-        _counts_by_bos,
-    )
+    )(lambda evidence: _checks(evidence, "error of a line through 1/w", "line_error", high=0.1))

@@ -90,20 +90,19 @@ def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Seq
     on_these = mean_by_seed(ours[ours["task"].isin(shared)]).median()
     means, is_fitted = mean_by_seed(ours), ours["task"].isin(fitted)
     published = pd.Series(numbers.ranks.mean if numbers.ranks else {}, dtype=float)
-    table = pd.DataFrame(
-        {
-            "published": published.reindex(arms),
-            "theirs": theirs.reindex(arms),
-            "ours_on_these": on_these.reindex(arms),
-            "ours": means.median().reindex(arms),
-            "least": means.min().reindex(arms),
-            "greatest": means.max().reindex(arms),
-            "fitted": mean_by_seed(ours[is_fitted]).median().reindex(arms),
-            "others": mean_by_seed(ours[~is_fitted]).median().reindex(arms),
-        }
-    )
+    columns = {
+        "published": published,
+        "theirs": theirs,
+        "ours_on_these": on_these,
+        "ours": means.median(),
+        "least": means.min(),
+        "greatest": means.max(),
+        "fitted": mean_by_seed(ours[is_fitted]).median(),
+        "others": mean_by_seed(ours[~is_fitted]).median(),
+    }
+    table = pd.DataFrame(columns, index=pd.Index(arms, name="arm"))
     about = {"shared": " ".join(shared), "tasks_fitted": " ".join(fitted), "seeds": len(means)}
-    return table.rename_axis("arm").reset_index().assign(**about)
+    return table.reset_index().assign(**about)
 
 
 def fitted_tasks(runs: pd.DataFrame, arms: list[str]) -> list[str]:

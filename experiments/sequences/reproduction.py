@@ -114,15 +114,22 @@ class Reproduction(Study):
     def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
         runs = in_one(list(evidence.values()))
-        numbers = published(self.numbers)
         every = {(key, one.label): one.records for key in series for one in series[key]}
-        found = compared(runs, every, numbers, self.level)
-        told = shown(found)
-        lines = [f"{plan.name}: {self.title}", numbers.says, *told.to_string(index=False, justify="left").splitlines()]
-        lines += by_theory(found, self.level)
+        tables, lines, numbers = self.tables(runs, every)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
-        results = Results(panels, {"bins": runs, "table": found}, lines, Numbers(numbers.says, told))
+        title = f"{plan.name}: {self.title}"
+        results = Results(panels, {"bins": runs, **tables}, [title, numbers.caption, *lines], numbers)
         return with_alignment(results, runs, self.metric, plan.overrides)
+
+    def tables(
+        self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
+    ) -> tuple[dict[str, pd.DataFrame], list[str], Numbers]:
+        """Return ours beside what was published: tables by name, lines for the terminal, and the report's numbers;
+        ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm."""
+        numbers = published(self.numbers)
+        found = compared(runs, records, numbers, self.level)
+        told = shown(found)
+        return {"table": found}, [*printed(told), *by_theory(found, self.level)], Numbers(numbers.says, told)
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
         """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""
@@ -135,6 +142,11 @@ class Reproduction(Study):
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:
     """The runs of a cell, called by its arm alone, which is an encoding."""
     return Series({"encoding": cell.arm}, cell.best(records)[1])
+
+
+def printed(table: pd.DataFrame) -> list[str]:
+    """A table as lines for a terminal; none where it is empty."""
+    return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
 def in_one(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

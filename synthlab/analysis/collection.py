@@ -1,7 +1,7 @@
 """All runs of a store as one table, in parts that fit into memory however many runs there are."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from synthlab.analysis.conditions import Condition, Where, check, conditions
 from synthlab.analysis.tables import horizon_of, joined, table
 from synthlab.config.base import config_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
-from synthlab.storage.records import Record, flat
+from synthlab.storage.records import flat
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
@@ -72,16 +72,11 @@ class Collection:
 
     def parts(self) -> Iterator[pd.DataFrame]:
         """The table in parts, all with the same columns of the same types; runs in order of their identity."""
-        records: list[Record] = []
-        for identity in self._recorded:
-            record = self._tried(identity, lambda identity=identity: self.store.read(identity))
-            if record is not None:
-                records.append(record)
-            if len(records) == PART:
-                yield from self._part(table(records))
-                records = []
-        yield from self._part(table(records))
-        yield from self._part(pd.DataFrame([row for identity in self._failed for row in self._failure(identity)]))
+        for start in range(0, len(self._recorded), PART):
+            identities = self._recorded[start : start + PART]
+            yield from self._part(table([record for i in identities if (record := self._tried(self.store.read, i))]))
+        failures = [row for i in self._failed if (row := self._tried(self._failure, i))]
+        yield from self._part(pd.DataFrame(failures))
 
     def table(self) -> pd.DataFrame:
         """The whole table; empty where no run is found. Columns that say nothing of any run are left out."""
@@ -98,7 +93,7 @@ class Collection:
 
     def _configs(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for identity in self.store.ids(folder):
-            config = self._tried(identity, lambda identity=identity: self._config(identity, folder))
+            config = self._tried(self._config, identity, folder)
             if config is not None:
                 yield identity, config
 
@@ -112,11 +107,12 @@ class Collection:
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
 
-    def _tried(self, identity: str, read: Any) -> Any:
+    def _tried(self, read: Callable[..., Any], identity: str, *more: str) -> Any:
+        """What ``read`` returns; None for what cannot be read, which is noted unless it is merely older."""
         try:
-            return read()
+            return read(identity, *more)
         except OlderRecord:
-            return None
+            pass
         except UnknownKind as error:
             self.unknown[str(error)] += 1
         except DamagedRecord as error:
@@ -127,19 +123,17 @@ class Collection:
         """What runs of one kind are measured by: pandas' type by name. The first of them that finished says so, or the
         kind where none has."""
         for identity in identities:
-            record = self._tried(identity, lambda identity=identity: self.store.read(identity))
+            record = self._tried(self.store.read, identity)
             if record is not None and record.diverged_at is None:
                 names = [name for name in record.metrics if name != "length"]
                 return dict.fromkeys(names, "float64") | dict.fromkeys(horizon_of(record), "Int64")
         return dict.fromkeys(kind_of({"kind": kind}).measures().metrics, "float64")
 
-    def _failure(self, identity: str) -> Iterable[dict[str, Any]]:
-        failure = self._tried(identity, lambda: self.store.read_failure(identity))
-        if failure is not None:
-            settings = flat(failure.config.model_dump())
-            about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
-            about["tag"] = joined(self.store.tags.get(identity, ()))
-            yield about | settings | {"error": failure.error}
+    def _failure(self, identity: str) -> dict[str, Any]:
+        failure = self.store.read_failure(identity)
+        about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
+        about["tag"] = joined(self.store.tags.get(identity, ()))
+        return about | flat(failure.config.model_dump()) | {"error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         if rows.empty:

@@ -9,13 +9,13 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from synthlab.config.base import BOOKKEEPING, Config, kind_of
 from synthlab.config.composition import as_overrides, settings_of
+from synthlab.config.families import families, groups_of
 from synthlab.config.registry import STRICT, unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
 from synthlab.studies.overrides import NOT_RUNS, Overrides
 
-GROUPS = ("task", "inputs", "encoding", "outrep", "model", "protocol")  # whose members name a series alone
 OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
 
 
@@ -35,7 +35,7 @@ NameOrMember = BeforeValidator(_as_member)  # the name of a registry's member, o
 def label(settings: Mapping[str, Any]) -> str:
     """What the series that ``settings`` set apart is called: the name where one group is chosen, else ``key=value`` for
     each."""
-    if len(settings) == 1 and set(settings) <= set(GROUPS):
+    if len(settings) == 1 and set(settings) <= {group for family in families() for group in groups_of(family)}:
         return str(next(iter(settings.values())))
     return " ".join(f"{key}={value}" for key, value in settings.items())
 

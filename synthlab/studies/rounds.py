@@ -8,7 +8,7 @@ the records alone, so the same records give the same rounds. The error rate of a
 rounds there were (``intervals``). Of a series that is tuned, it holds only while the same setting remains the best.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
@@ -52,20 +52,19 @@ class Round(NamedTuple):
 def undecided(plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]) -> list[Open]:
     """The undecided checks of those studies whose seeds are ``auto``. Raises InputError for a check about a series
     that is not there."""
-    return [found for plan in plans if plan.auto for found in _undecided(plan, records, claims)]
-
-
-def _undecided(plan: Plan, records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]) -> Iterator[Open]:
-    evidence = plan.study.evidence(plan, records)
-    for key, grid in plan.study.grids.items():
-        by_label = {cell.label: cell for cell in plan.cells[key]}
-        for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
-            for check in verdict.open_checks:
-                for name in check.series:
-                    if name not in by_label:
-                        raise InputError(unknown(f"claim {verdict.claim.name}: series", name, by_label))
-                about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
-                yield Open(verdict.claim.name, f"{plan.name}{key}", about)
+    found = []
+    for plan in (plan for plan in plans if plan.auto):
+        evidence = plan.study.evidence(plan, records)
+        for key, grid in plan.study.grids.items():
+            by_label = {cell.label: cell for cell in plan.cells[key]}
+            for verdict in judge(claims.values(), plan.figure, [Grounds(grid.claims, evidence[key])]):
+                for check in verdict.open_checks:
+                    for name in check.series:
+                        if name not in by_label:
+                            raise InputError(unknown(f"claim {verdict.claim.name}: series", name, by_label))
+                    about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
+                    found.append(Open(verdict.claim.name, f"{plan.name}{key}", about))
+    return found
 
 
 def next_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:

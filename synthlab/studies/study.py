@@ -2,7 +2,6 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -202,14 +201,14 @@ class Paper:
 
     def _check_names(self, studies: Mapping[str, Study]) -> None:
         """Refuse studies of which two files would have one name."""
-        files = Counter(file for name, study in studies.items() for file in self._files(name, study))
-        for file, number in files.items():
-            if number > 1:
-                raise InputError(f"study: two studies, panels or tables would be written to files named {file}")
-
-    def _files(self, name: str, study: Study) -> list[str]:
-        panels = [self.panel_file(name, key) for key in study.grids if key]
-        return [name, *panels, *(self.table_file(name, key) for key in ("claims", *study.further_names))]
+        files = set[str]()
+        for name, study in studies.items():
+            panels = [self.panel_file(name, key) for key in study.grids if key]
+            tables = [self.table_file(name, key) for key in ("claims", *study.further_names)]
+            for file in (name, *panels, *tables):
+                if file in files:
+                    raise InputError(f"study: two studies, panels or tables would be written to files named {file}")
+                files.add(file)
 
     def panel_file(self, study: str, key: str) -> str:
         """The name of a panel's files."""

@@ -61,7 +61,4 @@ def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path
         assert any(promised in measure for measure in measures), promised
     for row in report["rows"]:
         assert f"{row['measure']}: {row['value']}" in printed
-        assert row["value"] == "not measured" or all(
-            isinstance(value, float | int) for value in row["figures"].values()
-        )
         assert row["value"] != "not measured" or "no GPU" in row["details"]

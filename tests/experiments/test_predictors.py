@@ -9,7 +9,7 @@ import pytest
 from matplotlib.text import Text
 
 from experiments.long_short_alignment.claims import CLAIMS
-from experiments.long_short_alignment.predictor_claims import OUTCOMES
+from experiments.long_short_alignment.correlation_claims import OUTCOMES
 from experiments.long_short_alignment.predictors import Predictors
 from experiments.long_short_alignment.run_table import QUANTITIES, errors
 from support.small import small

@@ -144,18 +144,8 @@ class Powers(Plot):
         axes.set_ylabel(_metric(drawn).meaning)
 
 
-PLOTS = Registry(
-    "plot",
-    Plot,
-    {
-        "curves": Curves,
-        "training": Training,
-        "against": Against,
-        "powers": Powers,
-        "heat": Heat,
-        "spread": Spread,
-    },
-)
+OF_LINES = {"curves": Curves, "training": Training, "against": Against, "powers": Powers}
+PLOTS = Registry("plot", Plot, {**OF_LINES, "heat": Heat, "spread": Spread})
 
 
 def _losses(series: Series) -> list[pd.DataFrame]:

@@ -17,21 +17,11 @@ from synthlab.studies.presentation.forest import forest
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
 
-OF_A_CHECK = [
-    "median",
-    "least",
-    "greatest",
-    "needed",
-    "answer",
-    *Interval._fields,
-    "seeds",
-    "agree",
-    *Witnesses._fields,
-    "why_untested",
-]
+MEASURED = ["median", "least", "greatest", "needed", "answer", *Interval._fields]
+RESTING_ON = ["seeds", "agree", *Witnesses._fields, "why_untested"]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
-COLUMNS = ["claim", "figure", "verdict", "check", *OF_A_CHECK, *AT_OTHERS, *OF_RUNS]
+COLUMNS = ["claim", "figure", "verdict", "check", *MEASURED, *RESTING_ON, *AT_OTHERS, *OF_RUNS]
 MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions", "cores")  # of a record's environment
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
