@@ -23,7 +23,7 @@ HOOKS = {
     ("majority", "encoding", "UnsoundEncoding"): ENCODING,
     ("majority", "positions", "UnsoundSampler"): SAMPLER,
 }
-SOUND = {("longest", "huge"), ("alike_up_to", "huge"), ("text_length", "none"), ("symbols", "text")}
+SOUND = {("longest", "huge"), ("alike_up_to", "huge"), ("text_length", "none"), ("symbols", "text"), ("symbols", "list")}
 CASES = [
     (*where, hook, kind)
     for where, hooks in HOOKS.items()

@@ -5,8 +5,8 @@ from typing import Literal, cast
 
 import pandas as pd
 
+from experiments.output_alignment.heads import SEQUENCES, Heads, heads_of
 from synthlab.analysis.curves import seeds_note
-from synthlab.regression.heads import SEQUENCES, Heads, heads_of
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.heat import Table
@@ -26,7 +26,7 @@ _measured: dict[tuple[str, str], Heads] = {}
 
 
 class Inside(Table):
-    """What is measured inside each model (``regression.heads``), as a table of ``rows`` and ``columns``, two settings
+    """What is measured inside each model (``heads``), as a table of ``rows`` and ``columns``, two settings
     of the panel's grid. A model is opened from its record: with ``save=weights`` it is not trained again."""
 
     value = "value"

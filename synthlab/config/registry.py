@@ -91,6 +91,20 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
             return member(*args, **arguments)
 
 
+def complete_members(kinds: Mapping[str, Registry[Any]], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Complete the members of several groups, given by field. Raises InputError with the problems of all of them."""
+    members: dict[str, dict[str, Any]] = {}
+    problems: list[str] = []
+    for field, member in given.items():
+        try:
+            members[field] = kinds[field].complete(member, field)
+        except InputError as error:
+            problems += error.lines
+    if problems:
+        raise InputError(*problems)
+    return members
+
+
 @contextmanager
 def importing_nothing() -> Generator[None]:
     """Let ``package.module:Class`` find its class only where the module is imported already.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.alignment.windows import both_contexts, min_context
-from synthlab.config.registry import answer, asking, is_whole
+from synthlab.config.registry import Registry, answer, asking, complete_members, is_whole
 from synthlab.errors import InputError
 from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
@@ -27,6 +27,15 @@ from synthlab.rng import stream
 
 MOST = 10**6  # tokens of a vocabulary, beyond any use
 LONGEST = 20_000  # tokens of a text for recall
+KINDS: dict[str, Registry[Any]] = {
+    "task": LANGUAGES,
+    "encoding": ENCODINGS,
+    "extension": ENCODINGS,
+    "model": MODELS,
+    "positions": SAMPLERS,
+    "pattern": PATTERNS,
+    "lora": ADAPTERS,
+}
 
 
 def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
@@ -35,7 +44,6 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     Raises InputError for a run that could not be trained or tested.
     """
     config = LanguageConfig.checked(raw)
-    problems, members = [], {}
     parts = {"task": config.task, "encoding": config.encoding, "model": config.model}
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
@@ -54,24 +62,9 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
             parts[field] = member
     if "positions" in parts:
         parts["positions"] = _filled(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
-    kinds = {
-        "task": LANGUAGES,
-        "encoding": ENCODINGS,
-        "extension": ENCODINGS,
-        "model": MODELS,
-        "positions": SAMPLERS,
-        "pattern": PATTERNS,
-        "lora": ADAPTERS,
-    }
-    for field, member in parts.items():
-        try:
-            members[field] = kinds[field].complete(member, field)
-        except InputError as error:
-            problems += error.lines
-    if problems:
-        raise InputError(*problems)
+    members = complete_members(KINDS, parts)
     language = LANGUAGES.build(members["task"])
-    members["task"] = members["task"] | _completed(members["task"]["name"], language)
+    members["task"] = {**members["task"], **_completed(members["task"]["name"], language)}
     config = config.model_copy(update=dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
     _check_positions(config)
@@ -99,14 +92,9 @@ def _window(config: LanguageConfig) -> int:
 
 def _completed(name: str, language: Language) -> Mapping[str, Any]:
     """The arguments that a language fills in. Raises InputError for one that does not say its sizes."""
-    is_size = partial(is_whole, low=1, high=MOST)
-    answer("task", name, "vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
-    is_mapping = partial(_is_a, kind=Mapping)
-    return answer("task", name, "completed()", language.completed, is_mapping, "a mapping of arguments")
-
-
-def _is_a(value: object, kind: type[Any]) -> bool:
-    return isinstance(value, kind)
+    ask, is_size = partial(answer, "task", name), partial(is_whole, low=1, high=MOST)
+    ask("vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
+    return ask("completed()", language.completed, lambda given: isinstance(given, Mapping), "a mapping of arguments")
 
 
 def _check_alignment(config: LanguageConfig) -> None:
@@ -208,15 +196,9 @@ def _check_pattern(config: LanguageConfig) -> None:
     if config.model["name"] != "transformer":
         raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
     heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
-    shape = (heads, window, window)
-    answer(
-        "pattern",
-        config.pattern["name"],
-        f"mask({heads}, {window})",
-        lambda: pattern.mask(heads, window),
-        lambda given: isinstance(given, Tensor) and given.dtype == torch.bool and given.shape == shape,
-        f"a tensor of truth values of shape {shape}",
-    )
+    told, shape, make = f"mask({heads}, {window})", (heads, window, window), partial(pattern.mask, heads, window)
+    must = f"a tensor of truth values of shape {shape}"
+    answer("pattern", config.pattern["name"], told, make, lambda m: (m.dtype, m.shape) == (torch.bool, shape), must)
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
@@ -241,21 +223,15 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
     trained = max(config.alignment.windows * window, gathered or 0)
     tested = max(config.test_length + 1, 2 * config.train_length)
     for length, held_out in ((trained, False), (tested, True)):
-        answer(
-            "task",
-            config.task["name"],
-            f"draw(1, {length})",
-            partial(language.draw, 1, length, stream(0, "training"), held_out=held_out),
-            partial(_is_text, length=length, vocabulary=language.vocabulary),
-            f"a tensor of whole numbers of shape (1, {length}), from 0 to {language.vocabulary - 1}",
-        )
+        draw = partial(language.draw, 1, length, stream(0, "training"), held_out=held_out)
+        is_text = partial(_is_text, shape=(1, length), vocabulary=language.vocabulary)
+        must = f"a tensor of whole numbers of shape (1, {length}), from 0 to {language.vocabulary - 1}"
+        answer("task", config.task["name"], f"draw(1, {length})", draw, is_text, must)
 
 
-def _is_text(value: Any, length: int, vocabulary: int) -> bool:
-    """Whether ``value`` holds the tokens of one text."""
-    if not isinstance(value, Tensor) or value.dtype != torch.long or value.shape != (1, length):
-        return False
-    return 0 <= int(value.min()) <= int(value.max()) < vocabulary
+def _is_text(given: Tensor, shape: tuple[int, int], vocabulary: int) -> bool:
+    fits = given.dtype == torch.long and given.shape == shape
+    return fits and 0 <= int(given.min()) <= int(given.max()) < vocabulary
 
 
 def build_encoding(config: LanguageConfig, field: str) -> Encoding:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from synthlab.config.registry import Registry, asking
+from synthlab.config.registry import Registry, answer, asking, complete_members
 from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, checked_encoding
 from synthlab.models.encodings import ENCODINGS
@@ -21,7 +21,6 @@ from synthlab.regression.tasks import TASKS, Task
 from synthlab.rng import stream
 from synthlab.training.memory import check_buildable
 
-TRIED = 4  # sequences whose targets are looked at before training: one of zeros, one of ones, two random
 ROUNDING = 1e-4  # of the largest target: how far outside of the span one may lie
 MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
@@ -42,14 +41,7 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     Raises InputError for a run that could not be trained or tested.
     """
     config = RunConfig.checked(raw)
-    problems, members = [], {}
-    for name, kind in KINDS.items():
-        try:
-            members[name] = kind.complete(getattr(config, name))
-        except InputError as error:
-            problems += error.lines
-    if problems:
-        raise InputError(*problems)
+    members = complete_members(KINDS, {name: getattr(config, name) for name in KINDS})
     if "shift" not in members["outrep"]:
         raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift")
     shift = members["outrep"]["shift"]
@@ -93,19 +85,18 @@ def _check(config: RunConfig, parts: Parts) -> None:
             )
     low, high = _span(parts.task, config, max(config.train_length, config.test_length))
     outrep = _checked_map(parts.outrep, config)
-    shift, domain = outrep.shift, outrep.domain
+    name, shift, domain = config.outrep["name"], outrep.shift, outrep.domain
     if not domain.contains(torch.tensor([low + shift, high + shift])).all():
         raise InputError(
-            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to "
-            f"[{low + shift:g}, {high + shift:g}], which leaves the domain {domain} of outrep={config.outrep['name']}; "
-            f"null chooses a shift that fits"
+            f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to [{low + shift:g}, "
+            f"{high + shift:g}], which leaves the domain {domain} of outrep={name}; null chooses a shift that fits"
         )
-    with asking("outrep", config.outrep["name"], "map the task's targets"):
+    with asking("outrep", name, "map the task's targets"):
         least, most = outrep.forward(torch.tensor([low, high]))
         if low < high and least == most:
             raise InputError(
-                f"outrep.shift={shift:g}: outrep={config.outrep['name']} takes targets of {low:g} and of {high:g} to "
-                f"one number, {float(least):g}; null chooses a shift that fits"
+                f"outrep.shift={shift:g}: outrep={name} takes targets of {low:g} and of {high:g} to one number, "
+                f"{float(least):g}; null chooses a shift that fits"
             )
     _check_targets(config, parts, (low, high))
     if config.evaluation.largest < high:
@@ -115,31 +106,28 @@ def _check(config: RunConfig, parts: Parts) -> None:
 
 def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
     """The smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
-    name = config.task["name"]
-    with asking("task", name, f"say its span({length})"):
-        bounds = task.span(length)
-    try:
-        low, high = bounds
-        span = low + 0.0, high + 0.0
-    except (TypeError, ValueError):
-        span = math.nan, math.nan
-    if not -math.inf < span[0] <= span[1] < math.inf:
-        raise InputError(f"task={name}: span({length}) is {bounds!r}; must be two finite numbers, the smaller first")
-    return float(span[0]), float(span[1])
+    must = "two finite numbers, the smaller first"
+    low, high = answer("task", config.task["name"], f"span({length})", lambda: task.span(length), _is_span, must)
+    return float(low), float(high)
+
+
+def _is_span(bounds: Any) -> bool:
+    low, high = bounds
+    return -math.inf < low <= high < math.inf
 
 
 def _check_targets(config: RunConfig, parts: Parts, span: tuple[float, float]) -> None:
     """Refuse a task whose targets, of a few sequences, have another shape than the symbols or lie outside its span."""
     name, length, (low, high) = config.task["name"], max(config.train_length, config.test_length), span
-    drawn = torch.randint(2, (TRIED - 2, length), generator=torch.Generator().manual_seed(0))
-    x = torch.cat((torch.zeros(1, length, dtype=torch.long), torch.ones(1, length, dtype=torch.long), drawn))
+    drawn = torch.randint(2, (2, length), generator=torch.Generator().manual_seed(0))
+    x = torch.cat((torch.zeros_like(drawn[:1]), torch.ones_like(drawn[:1]), drawn))
     slack = ROUNDING * max(1.0, abs(low), abs(high))
     with asking("task", name, "say its targets"):
         targets = parts.task.targets(x)
-        is_tensor = isinstance(targets, torch.Tensor)
-        if not is_tensor or targets.shape != x.shape:
-            given = f"shape {tuple(targets.shape)}" if is_tensor else f"type {type(targets).__name__}"
-            raise InputError(f"task={name}: targets have {given}; must be a tensor of shape {tuple(x.shape)}, as x")
+        if targets.shape != x.shape:
+            raise InputError(
+                f"task={name}: targets have shape {tuple(targets.shape)}; must have {tuple(x.shape)}, as x"
+            )
         least, most = float(targets.min()), float(targets.max())
         if not low - slack <= least <= most <= high + slack:
             raise InputError(
@@ -149,10 +137,10 @@ def _check_targets(config: RunConfig, parts: Parts, span: tuple[float, float]) -
 
 def _checked_map(outrep: OutRep, config: RunConfig) -> OutRep:
     """The run's map. Raises InputError for a user's map without a required attribute."""
-    kinds = {"domain": Interval, "image": Interval, "shift": int | float}
-    for name, kind in kinds.items():
-        value = getattr(outrep, name, None)
+    interval = Interval, "a synthlab.regression.outrep.Interval"
+    required = {"domain": interval, "image": interval, "shift": (int | float, "a number, which OutRep.__init__ sets")}
+    for attribute, (kind, must) in required.items():
+        value = getattr(outrep, attribute, None)
         if not isinstance(value, kind):
-            must = "OutRep.__init__ must set it" if name == "shift" else "must be a synthlab.regression.outrep.Interval"
-            raise InputError(f"outrep={config.outrep['name']}: {name} is {value!r}; {must}")
+            raise InputError(f"outrep={config.outrep['name']}: {attribute} is {value!r}; must be {must}")
     return outrep

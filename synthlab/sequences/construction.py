@@ -1,14 +1,14 @@
 """Build the model of a config, and check the config before anything runs."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
 
 from torch import nn
 
-from synthlab.config.registry import Registry, answer, is_number, is_truth, is_whole
+from synthlab.config.registry import Registry, answer, asking, complete_members, is_number, is_truth, is_whole
 from synthlab.errors import InputError
 from synthlab.models.building import build_ensemble, checked_encoding
 from synthlab.models.encodings import ENCODINGS
@@ -30,19 +30,17 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     Raises InputError for a run that could not be trained or tested.
     """
     config = SequencesConfig.checked(raw)
-    sampler = config.positions
-    if "factor" in sampler and sampler["factor"] is None:
-        sampler = {**sampler, "factor": _factor(config)}
-    problems, members = [], {}
-    for field, kind in KINDS.items():
-        try:
-            members[field] = kind.complete(sampler if field == "positions" else getattr(config, field), field)
-        except InputError as error:
-            problems += error.lines
-    if problems:
-        raise InputError(*problems)
+    given = {field: getattr(config, field) for field in KINDS}
+    open_factor = "factor" in config.positions and config.positions["factor"] is None
+    members = complete_members(
+        KINDS, given | {"positions": {**config.positions, "factor": 1}} if open_factor else given
+    )
     problem = build_problem(members["task"])
     _check_problem(config, problem)
+    if open_factor:  # by how much the longest test sequences are longer than those of training, in tokens
+        members["positions"]["factor"] = math.ceil(
+            max(1, problem.width(config.test_length) / problem.width(config.train_length))
+        )
     filled: dict[str, Any] = {"train_from": int(problem.shortest) if config.train_from is None else config.train_from}
     if config.bins is None:
         filled["bins"] = [
@@ -74,64 +72,23 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
     return [[start, min(start + train_length - 1, test_length)] for start in starts]
 
 
-def _factor(config: SequencesConfig) -> int:
-    """By how much the longest test sequences are longer than those of training, in tokens, rounded up."""
-    try:
-        problem = build_problem(config.task)
-        trained, tested = (_width(config, problem, length) for length in (config.train_length, config.test_length))
-    except InputError:  # which the caller reports
-        return 1
-    return max(1, math.ceil(tested / trained))
-
-
-def _width(config: SequencesConfig, problem: Problem, length: int) -> int:
-    """The tokens of the task's examples of ``length``. Raises InputError for a task that does not say."""
-    return answer(
-        "task",
-        config.task["name"],
-        f"width({length})",
-        lambda: problem.width(length),
-        lambda given: is_whole(given, 1, MOST),
-        f"a whole number from 1 to {MOST}",
-    )
-
-
 def _check_problem(config: SequencesConfig, problem: Problem) -> None:
     """Refuse a task, perhaps a class of the user's own, that does not say its sizes."""
-    lengths = sorted({config.train_length, config.test_length})
-    last = lengths[-1]
-
-    def asked(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
-        return answer("task", config.task["name"], told, ask, fits, must)
-
-    are_words = partial(_are, kind=str)
-    asked("symbols", lambda: problem.symbols, are_words, "a sequence of words")
-    end = asked("end", lambda: problem.end, lambda given: is_whole(given, 1, MOST), "the number of a token")
-    is_size = partial(is_whole, low=end + 1, high=MOST)
-    asked("vocabulary", lambda: problem.vocabulary, is_size, f"a whole number from {end + 1} to {MOST}")
+    ask, last = partial(answer, "task", config.task["name"]), max(config.train_length, config.test_length)
+    is_size = partial(is_whole, low=1, high=MOST)
+    ask("vocabulary", lambda: problem.vocabulary, is_size, f"a whole number from 1 to {MOST}")
     is_first = partial(is_whole, low=0, high=MOST)
-    first = asked("shortest", lambda: problem.shortest, is_first, f"a whole number from 0 to {MOST}")
+    first = ask("shortest", lambda: problem.shortest, is_first, f"a whole number from 0 to {MOST}")
     is_last = partial(is_number, low=first, high=math.inf)
-    asked("longest", lambda: problem.longest, is_last, f"a number from shortest={first} on")
+    ask("longest", lambda: problem.longest, is_last, f"a number from shortest={first} on")
     for length in range(first, last + 1):
-        asked(f"has({length})", partial(problem.has, length), is_truth, "True or False")
-    told, numbers = f"lengths({first}, {last})", set(range(first, last + 1))
-    are_lengths = "whole numbers between the two, in order"
-    has = asked(
-        told,
-        lambda: problem.lengths(first, last),
-        lambda given: isinstance(given, list) and set(given) <= numbers and given == sorted(set(given)),
-        are_lengths,
-    )
-    for length in lengths:
-        _width(config, problem, length)
-    for length in has:
-        is_share = partial(is_number, low=0, high=1)
-        asked(f"chance({length})", partial(problem.chance, length), is_share, "a number from 0 to 1")
-
-
-def _are(values: Any, kind: type[Any]) -> bool:
-    return isinstance(values, Sequence) and all(isinstance(value, kind) for value in values)
+        ask(f"has({length})", partial(problem.has, length), is_truth, "True or False")
+    for length in (config.train_length, config.test_length):
+        ask(f"width({length})", partial(problem.width, length), is_size, f"a whole number from 1 to {MOST}")
+    with asking("task", config.task["name"], f"say its lengths({first}, {last})"):
+        for length in problem.lengths(first, last):
+            is_share = partial(is_number, low=0, high=1)
+            ask(f"chance({length})", partial(problem.chance, length), is_share, "a number from 0 to 1")
 
 
 def _check_lengths(config: SequencesConfig, problem: Problem) -> None:
@@ -170,13 +127,12 @@ def _check_bins(config: SequencesConfig, problem: Problem) -> None:
 def _check_training(config: SequencesConfig) -> None:
     """Refuse a curriculum that begins outside of the training lengths, and looks between points of the training
     curve."""
-    start, stop = config.curriculum.start, config.stop
-    if start is not None and not cast(int, config.train_from) <= start <= config.train_length:
+    start, stop, first = config.curriculum.start, config.stop, cast(int, config.train_from)
+    if start is not None and not first <= start <= config.train_length:
         raise InputError(
-            f"curriculum.start={start}: must be from train_from={config.train_from} to "
-            f"train_length={config.train_length}"
+            f"curriculum.start={start}: must be from train_from={first} to train_length={config.train_length}"
         )
-    if start is not None and not build_problem(config.task).lengths(cast(int, config.train_from), start):
+    if start is not None and not build_problem(config.task).lengths(first, start):
         raise InputError(f"curriculum.start={start}: task={config.task['name']} has no length up to it")
     if stop.exact is not None and stop.every % config.protocol.record_every:
         raise InputError(

@@ -10,6 +10,8 @@ from torch.nn import functional as F
 
 from synthlab.sequences.problem import Batch, Problem, places
 
+Strings = tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]
+
 
 class FormalLanguage(Problem):
     """A formal language. A row is begin and a string; the answer at each token is the set of symbols, or the end, that
@@ -20,9 +22,7 @@ class FormalLanguage(Problem):
     """
 
     @abstractmethod
-    def draw(
-        self, lengths: Int[Tensor, " B"], generator: torch.Generator
-    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
         """Draw a string of each of ``lengths``, padded behind; and the sets after the first 0, 1, ..., L of its
         symbols, K = L + 1, over C members: the symbols, then the end."""
 
@@ -40,7 +40,7 @@ class FormalLanguage(Problem):
         return Batch(tokens, lengths + 1, targets, places(lengths + 1, width))
 
     def losses(self, logits: Float[Tensor, "*E B T V"], batch: Batch) -> Float[Tensor, "*E B T"]:
-        # Over all tokens, and those that no set has taken out after: rows of other widths do not fill vectors of four.
+        # Over the whole vocabulary, then masked: rows of other widths do not fill vectors of four.
         losses = F.binary_cross_entropy_with_logits(logits, batch.targets.to(logits), reduction="none")
         asked = torch.zeros(self.vocabulary, device=logits.device)
         asked[self._members()] = 1.0

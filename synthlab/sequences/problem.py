@@ -43,11 +43,15 @@ class Problem(ABC):
         symbols: The task's own symbols in writing; token t is ``symbols[t]``. Begin, separator and end follow.
         source: The publication that the task follows.
         departs: In what it departs from that, if in anything.
+        shortest: The least length.
+        longest: The greatest length.
     """
 
     symbols: Sequence[str]
     source: ClassVar[str]
     departs: ClassVar[str] = ""
+    shortest: int = 1
+    longest: float = math.inf
 
     @property
     def begin(self) -> int:
@@ -73,16 +77,6 @@ class Problem(ABC):
         """A token in writing."""
         names = (*self.symbols, *SPECIAL)
         return names[token] if token < len(names) else "<unused>"
-
-    @property
-    def shortest(self) -> int:
-        """The least length."""
-        return 1
-
-    @property
-    def longest(self) -> int | float:
-        """The greatest length; infinite for most."""
-        return math.inf
 
     def has(self, length: int) -> bool:
         """Whether there are examples of this length."""

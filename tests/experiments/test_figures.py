@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment import inside
+from experiments.output_alignment.heads import Heads
 from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, loaded, studies
 from support.hasty import hastily
-from synthlab.regression.heads import Heads
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.figure_files import Drawn, Folder
 

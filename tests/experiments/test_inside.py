@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from experiments.output_alignment import inside
+from experiments.output_alignment.heads import heads_of
 from support.quick import QUICK
 from synthlab.config.composition import as_overrides
-from synthlab.regression.heads import heads_of
 from synthlab.storage.store import Store
 
 OWN = """

@@ -17,7 +17,7 @@ REFUSED = {
     "task:Undefined": r"cannot be made \(PydanticUserError: .*\)",
     "outrep:NoDomain": "domain is None; must be a synthlab.regression.outrep.Interval",
     "outrep:NoImage": "image is None; must be a synthlab.regression.outrep.Interval",
-    "outrep:Unshifted": "shift is None; OutRep.__init__ must set it",
+    "outrep:Unshifted": "shift is None; must be a number, which OutRep.__init__ sets",
     "outrep:TextShift": r"cannot choose a shift \(ValueError: .*\)",
     "encoding:Unmade": r"cannot be part of a model \(AttributeError: .*\)",
     "tracker:Offline": r"cannot be made \(ConnectionError: no network\)",

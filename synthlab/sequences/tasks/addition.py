@@ -41,12 +41,8 @@ class Addition(AnswerTask):
     def __init__(self, base: int, format: Format, hints: int):
         self.base, self.format = bounded("base", base, 2, 1000), format
         self.hints = bounded("hints", hints, 2, 10_000) if format == "hinted" else 0
-        self.plus = base
+        self.plus, self.longest = base, self.hints - 1 if self.hints else math.inf
         self.symbols = (*map(str, range(base)), "+", *(f"h{number}" for number in range(self.hints)))
-
-    @property
-    def longest(self) -> int | float:
-        return self.hints - 1 if self.hints else math.inf
 
     def sizes(self, length: int) -> tuple[int, int]:
         each = 2 if self.format == "hinted" else 1

@@ -33,14 +33,11 @@ class BinaryOperation(AnswerTask):
         "there are no lengths below 3, where the authors' code has a single number; the end follows the answer at "
         "once, without zeros behind"
     )
+    shortest = 3
 
     @abstractmethod
     def result(self, first: Whole, second: Whole) -> Whole:
         """What the numbers make."""
-
-    @property
-    def shortest(self) -> int:
-        return 3
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, length - 1

@@ -1,6 +1,7 @@
-"""Tasks that repeat what they read: copy, reverse, sort, selective copy, count."""
+"""Tasks that repeat what they read: copy and its variants, reverse, sort, selective copy, count."""
 
-from math import comb, perm
+from math import comb, factorial, perm, prod
+from typing import Literal
 
 import torch
 from jaxtyping import Int
@@ -8,8 +9,10 @@ from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import bounded, integers, places, ranks
+from synthlab.sequences.tasks.addition import pushed, shown
 
 MOST = 10_000  # symbols of a task
+Order = Literal["forwards", "backwards"]
 
 
 class Copy(AnswerTask):
@@ -54,9 +57,9 @@ class CopyDistinct(Copy):
 
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: copy, unique"
 
-    @property
-    def longest(self) -> int | float:
-        return len(self.symbols)
+    def __init__(self, symbols: int):
+        super().__init__(symbols)
+        self.longest = symbols
 
     def prompts(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
         return distinct(len(lengths), int(lengths.max()), len(self.symbols), generator)
@@ -85,11 +88,7 @@ class SelectiveCopy(AnswerTask):
 
     def __init__(self, symbols: int, items: int):
         self.count, self.items = bounded("symbols", symbols, 1, MOST), bounded("items", items, 1, MOST)
-        self.symbols = (*numbered(symbols), "_")
-
-    @property
-    def shortest(self) -> int:
-        return self.items
+        self.symbols, self.shortest = (*numbered(symbols), "_"), items
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.items
@@ -112,11 +111,7 @@ class Count(AnswerTask):
     departs = "the prompt of two numbers is as long for all; the length is that of the answer"
 
     def __init__(self, symbols: int):
-        self.symbols = numbered(bounded("symbols", symbols, 1, MOST))
-
-    @property
-    def longest(self) -> int | float:
-        return len(self.symbols)
+        self.symbols, self.longest = numbered(bounded("symbols", symbols, 1, MOST)), symbols
 
     def sizes(self, length: int) -> tuple[int, int]:
         return 2, length
@@ -129,6 +124,109 @@ class Count(AnswerTask):
 
     def chance(self, length: int) -> float:
         return 1 / (len(self.symbols) + 1 - length)
+
+
+class OddsFirst(Copy):
+    """The symbols at odd places, the first, third, fifth, ..., then those at even places. They are independent and
+    uniform."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: odds first"
+    departs = "as the authors write it; their code has the symbols at even places first"
+
+    def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
+        place, odds = torch.arange(prompt.shape[1]), (lengths[:, None] + 1) // 2
+        order = torch.where(place < odds, 2 * place, 2 * (place - odds) + 1)
+        return prompt.gather(1, order.clamp(max=prompt.shape[1] - 1))
+
+
+class BucketSort(Copy):
+    """The symbols in increasing order. They are independent and uniform, and so repeat."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: bucket sort"
+
+    def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
+        return in_order(prompt, lengths, len(self.symbols))
+
+    def chance(self, length: int) -> float:
+        """That of the answer in which all symbols are as often as each other, or nearly."""
+        count = len(self.symbols)
+        often = [length // count + (symbol < length % count) for symbol in range(count)]
+        return factorial(length) // prod(map(factorial, often)) / count**length
+
+
+class Repeat(AnswerTask):
+    """One symbol, uniform, ``length`` times; the answer has it ``times`` as often. The authors' rsc has ``times`` 1,
+    their rsc2x 2."""
+
+    source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variants rsc and rsc2x"
+    departs = "symbols are tokens; there the prompt is text"
+
+    def __init__(self, symbols: int, times: int):
+        self.symbols, self.times = numbered(bounded("symbols", symbols, 1, MOST)), bounded("times", times, 1, 100)
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, self.times * length
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        symbol = torch.randint(len(self.symbols), (len(lengths), 1), generator=generator)
+        prompt, answer = (symbol.expand(-1, size) for size in self.sizes(int(lengths.max())))
+        return Pairs(prompt, lengths, answer, self.times * lengths)
+
+    def chance(self, length: int) -> float:
+        return 1 / len(self.symbols)
+
+
+class Replace(AnswerTask):
+    """Two different symbols, uniform, and then the first of them ``length`` times; the answer has the second as often.
+    The authors' variant rdc."""
+
+    source = "Kazemnejad et al., 2023, arXiv 2305.19466, and the authors' code: copy, variant rdc"
+    departs = "symbols are tokens; there the prompt is text: replace a with b in a a a"
+
+    def __init__(self, symbols: int):
+        self.symbols = numbered(bounded("symbols", symbols, 2, MOST))
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length + 2, length
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        pair = distinct(len(lengths), 2, len(self.symbols), generator)
+        first, second = pair[:, :1], pair[:, 1:]
+        longest = int(lengths.max())
+        prompt = torch.cat((pair, first.expand(-1, longest)), 1)
+        return Pairs(prompt, lengths + 2, second.expand(-1, longest), lengths)
+
+    def chance(self, length: int) -> float:
+        return 1 / len(self.symbols)
+
+
+class CopyTwice(AnswerTask):
+    """The prompt twice, either time forwards or backwards; ``between`` puts a token next between the two. Symbols are
+    independent and uniform.
+
+    Duplicate string of Delétang et al. is twice forwards, without the token. Of Kazemnejad et al., with the token,
+    cmc2x is twice forwards, mc2x twice backwards, mcrv backwards and then forwards.
+    """
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: duplicate string; Kazemnejad et al., 2023, arXiv 2305.19466"
+    departs = "from Kazemnejad et al.: symbols are tokens; there the prompt is text"
+
+    def __init__(self, symbols: int, first: Order, second: Order, between: bool):
+        self.count, self.orders, self.between = bounded("symbols", symbols, 1, MOST), (first, second), between
+        self.symbols = (*numbered(symbols), *(["next"] if between else []))
+
+    def sizes(self, length: int) -> tuple[int, int]:
+        return length, 2 * length + self.between
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        prompt = torch.randint(self.count, (len(lengths), int(lengths.max())), generator=generator)
+        turned = {"forwards": prompt, "backwards": backwards(prompt, lengths)}
+        first, second = (shown(turned[order], lengths) for order in self.orders)
+        between = torch.full((len(lengths), int(self.between)), self.count)
+        return Pairs(prompt, lengths, *pushed(torch.cat((first, between, second), 1)))
+
+    def chance(self, length: int) -> float:
+        return float(self.count) ** -length
 
 
 def backwards(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:

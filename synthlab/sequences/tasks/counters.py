@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.next_sets import FormalLanguage
+from synthlab.sequences.next_sets import FormalLanguage, Strings
 from synthlab.sequences.problem import bounded, places, ranks
 
 BRACKETS = "()[]{}<>"
@@ -21,21 +21,16 @@ class Dyck(FormalLanguage):
 
     source = "Bhattamishra et al., 2020, arXiv 2009.11264; Huang et al., 2025, arXiv 2410.02140: Dyck-1, Shuffle-2"
     departs = "strings are uniform among those of a length"
+    shortest = 2
 
     def __init__(self, kinds: int):
         self.kinds = bounded("kinds", kinds, 1, len(BRACKETS) // 2)
         self.symbols = tuple(BRACKETS[: 2 * kinds])
 
-    @property
-    def shortest(self) -> int:
-        return 2
-
     def has(self, length: int) -> bool:
         return super().has(length) and length % 2 == 0
 
-    def draw(
-        self, lengths: Int[Tensor, " B"], generator: torch.Generator
-    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
         longest, left = int(lengths.max()), lengths // 2  # pairs that are still to be drawn
         symbols, order = torch.zeros(len(lengths), longest, dtype=torch.long), ranks(lengths, longest, generator)
         for kind in range(self.kinds):
@@ -63,17 +58,12 @@ class AnBn(FormalLanguage):
 
     def __init__(self, letters: int):
         self.symbols = tuple("abcdefghijklmnopqrstuvwxyz"[: bounded("letters", letters, 2, 26)])
-
-    @property
-    def shortest(self) -> int:
-        return len(self.symbols)
+        self.shortest = letters
 
     def has(self, length: int) -> bool:
         return super().has(length) and length % len(self.symbols) == 0
 
-    def draw(
-        self, lengths: Int[Tensor, " B"], generator: torch.Generator
-    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
         seen, count = torch.arange(int(lengths.max()) + 1), len(self.symbols)
         each = (lengths // count)[:, None]
         following = (seen // each).clamp(max=count)  # after so many symbols; after all of them the end

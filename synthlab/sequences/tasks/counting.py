@@ -1,4 +1,5 @@
-"""Tasks with one answer for a whole prompt, by counting or comparing: majority, mode, parity, sums, sorted or not."""
+"""Tasks with one answer for a whole prompt, by counting or comparing: majority, mode, parity, sums, sorted or not, even
+pairs, cycle navigation."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import bounded, integers, places, ranks
-from synthlab.sequences.tasks.copying import MOST, distinct, numbered
+from synthlab.sequences.tasks.copying import MOST, distinct, in_order, numbered
 
 BITS = ("0", "1")
 
@@ -70,11 +71,7 @@ class InterleavedMajority(AnswerTask):
     symbols = BITS
 
     def __init__(self, strands: int):
-        self.strands = bounded("strands", strands, 1, MOST)
-
-    @property
-    def shortest(self) -> int:
-        return self.strands
+        self.strands = self.shortest = bounded("strands", strands, 1, MOST)
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.strands
@@ -164,22 +161,15 @@ class SortedOrNot(OneAnswer):
     of the sorted numbers, at any two places, have changed places."""
 
     source = "a homework task of classes on Transformers"
+    shortest = 2
 
     def __init__(self, symbols: int):
-        self.symbols = numbered(bounded("symbols", symbols, 2, MOST))
-
-    @property
-    def shortest(self) -> int:
-        return 2
-
-    @property
-    def longest(self) -> int | float:
-        return len(self.symbols)
+        self.symbols, self.longest = numbered(bounded("symbols", symbols, 2, MOST)), symbols
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
         numbers = distinct(rows, longest, len(self.symbols), generator)
-        ordered = numbers.masked_fill(~places(lengths, longest), len(self.symbols)).sort(1).values
+        ordered = in_order(numbers, lengths, len(self.symbols))
         is_sorted: Bool[Tensor, " B"] = torch.rand(rows, generator=generator) < 0.5
         first = integers(lengths, generator)
         second = (first + 1 + integers(lengths - 1, generator)) % lengths
@@ -189,3 +179,38 @@ class SortedOrNot(OneAnswer):
 
     def chance(self, length: int) -> float:
         return 0.5
+
+
+class EvenPairs(OneAnswer):
+    """Whether the number of neighbours that differ, 01 or 10, is odd: whether the first bit differs from the last. Bits
+    are independent and uniform."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: even pairs"
+    symbols = BITS
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        prompt = torch.randint(2, (len(lengths), int(lengths.max())), generator=generator)
+        last = prompt.gather(1, lengths[:, None] - 1)[:, 0]
+        return self.answered(prompt, lengths, prompt[:, 0] != last)
+
+    def chance(self, length: int) -> float:
+        return 1.0 if length == 1 else 0.5
+
+
+class CycleNavigation(OneAnswer):
+    """Where a walk from 0 on a ring of ``positions`` ends. Each symbol is a step to the left (l), a stay (s) or a step
+    to the right (r), independent and uniform."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: cycle navigation"
+
+    def __init__(self, positions: int):
+        self.positions = bounded("positions", positions, 2, 100)
+        self.symbols = ("l", "s", "r", *numbered(positions))
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        prompt = torch.randint(3, (len(lengths), int(lengths.max())), generator=generator)
+        walked = (prompt - 1).where(places(lengths, prompt.shape[1]), 0).sum(1)
+        return self.answered(prompt, lengths, 3 + walked % self.positions)
+
+    def chance(self, length: int) -> float:
+        return likeliest_sum((-1, 0, 1), self.positions, length)

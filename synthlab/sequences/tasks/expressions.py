@@ -1,4 +1,4 @@
-"""Arithmetic with brackets: deterministic context-free tasks of the Chomsky hierarchy."""
+"""Modular arithmetic, with brackets and without: tasks of the Chomsky hierarchy."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from synthlab.sequences.tasks.copying import numbered
 from synthlab.sequences.tasks.counting import OneAnswer
 
 PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # after the digits; LAST is * or, in an equation, x
+TIMES = 2  # without brackets, after + and -
 SPLIT = 5  # the least length of an expression of two
 
 
@@ -99,14 +100,11 @@ class SolveEquation(ModularArithmeticBrackets):
 
     source = "Delétang et al., 2022, arXiv 2207.02098: solve equation"
     departs = "there are no lengths below 3, for which the authors' code has zeros"
+    shortest = 3
 
     def __init__(self, modulus: int):
         super().__init__(modulus, products=False)
         self.symbols = (*self.symbols, "x", "=")
-
-    @property
-    def shortest(self) -> int:
-        return 3
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         symbols, sizes, values = self._expressions(lengths - 2, generator)
@@ -121,6 +119,53 @@ class SolveEquation(ModularArithmeticBrackets):
 
     def chance(self, length: int) -> float:
         return 1 / self.modulus  # the digits are uniform, wherever they stand
+
+
+class ModularArithmetic(OneAnswer):
+    """The value of an expression such as 1 + 2 * 3, modulo ``modulus``; products come before sums and differences.
+    Numbers are independent and uniform on 0, ..., ``modulus`` - 1, operators on +, -, *. Lengths are odd."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic (simple)"
+    departs = "there are no even lengths, which the authors' code shortens by one"
+
+    def __init__(self, modulus: int):
+        self.modulus = bounded("modulus", modulus, 2, 100)
+        self.symbols = (*numbered(modulus), "+", "-", "*")
+
+    def has(self, length: int) -> bool:
+        return super().has(length) and length % 2 == 1
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        rows, longest = len(lengths), int(lengths.max())
+        prompt = torch.randint(self.modulus, (rows, longest), generator=generator)
+        operators = torch.randint(3, (rows, longest // 2), generator=generator)
+        held = places(lengths, longest)
+        # Behind the end, zeros are added.
+        value = self._value(prompt[:, ::2] * held[:, ::2], operators.where(held[:, 1::2], PLUS))
+        prompt[:, 1::2] = self.modulus + operators
+        return self.answered(prompt, lengths, value)
+
+    def _value(self, numbers: Int[Tensor, "B N"], operators: Int[Tensor, "B M"]) -> Int[Tensor, " B"]:
+        total, term = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
+        for number, operator in zip(numbers.T[1:], operators.T, strict=True):
+            grows = operator == TIMES  # the term; otherwise it is added, and another one begins
+            total = total + term.masked_fill(grows, 0)
+            term = torch.where(grows, term * number, torch.where(operator == MINUS, -number, number)) % self.modulus
+        return (total + term) % self.modulus
+
+    def chance(self, length: int) -> float:
+        every = torch.arange(self.modulus)
+        times = F.one_hot(every[:, None] * every % self.modulus).double().mean(1)  # from term to term
+        both = torch.zeros(self.modulus, self.modulus, dtype=torch.float64)  # shares of each total and term
+        both[0] = 1 / self.modulus
+        for _ in range(length // 2):
+            both = both @ times / 3 + 2 / 3 * self._summed(both)[:, None] / self.modulus
+        return self._summed(both).max().item()
+
+    def _summed(self, both: Tensor) -> Tensor:
+        every = torch.arange(self.modulus)
+        total = (every[:, None] + every) % self.modulus
+        return torch.zeros(self.modulus, dtype=torch.float64).index_add_(0, total.flatten(), both.flatten())
 
 
 @lru_cache(maxsize=16)

@@ -1,4 +1,4 @@
-"""Tasks of memory: flip-flop, and associative recall of several queries (MQAR)."""
+"""Tasks of memory: flip-flop, associative recall of several queries (MQAR), missing duplicate."""
 
 import torch
 from jaxtyping import Int
@@ -6,11 +6,13 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import bounded, ranks
+from synthlab.sequences.problem import bounded, integers, ranks
+from synthlab.sequences.tasks.addition import pushed, shown
 from synthlab.sequences.tasks.copying import MOST, distinct
 from synthlab.sequences.tasks.counting import OneAnswer
 
-WRITE, READ, IGNORE = 2, 3, 4  # after the bits
+WRITE, READ, IGNORE = 2, 3, 4  # of flip-flop, after the bits
+HOLE, BLANK = 2, 3  # of the missing duplicate, after the bits
 
 
 class FlipFlop(OneAnswer):
@@ -22,15 +24,12 @@ class FlipFlop(OneAnswer):
     source = "Liu et al., 2023, arXiv 2306.00946, section 3"
     departs = "asks for the last read alone; lengths vary, and each last instruction reads"
     symbols = ("0", "1", "w", "r", "i")
+    shortest = 2
 
     def __init__(self, ignore: float):
         if not 0 <= ignore <= 1:
             raise InputError(f"task.ignore={ignore:g}: must be 0 to 1")
         self.ignore = ignore
-
-    @property
-    def shortest(self) -> int:
-        return 2
 
     def sizes(self, length: int) -> tuple[int, int]:
         return 2 * length - 1, 1
@@ -63,15 +62,8 @@ class MQAR(AnswerTask):
     def __init__(self, keys: int, values: int, queries: int):
         self.keys, self.values = bounded("keys", keys, 1, MOST), bounded("values", values, 1, MOST)
         self.queries = bounded("queries", queries, 1, MOST)
+        self.shortest, self.longest = queries, keys
         self.symbols = (*(f"k{key}" for key in range(keys)), *(f"v{value}" for value in range(values)))
-
-    @property
-    def shortest(self) -> int:
-        return self.queries
-
-    @property
-    def longest(self) -> int | float:
-        return self.keys
 
     def sizes(self, length: int) -> tuple[int, int]:
         return 2 * length, 2 * self.queries
@@ -88,3 +80,24 @@ class MQAR(AnswerTask):
 
     def chance(self, length: int) -> float:
         return float(self.values) ** -self.queries
+
+
+class MissingDuplicate(OneAnswer):
+    """The bit that is missing in a string of uniform bits written twice. Its place, uniform, holds _; a prompt of odd
+    length ends with a blank, written #."""
+
+    source = "Delétang et al., 2022, arXiv 2207.02098: missing duplicate"
+    departs = "there is no length 1, for which the authors' code has a 1"
+    symbols = ("0", "1", "_", "#")
+    shortest = 2
+
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
+        half = lengths // 2
+        bits = shown(torch.randint(2, (len(lengths), int(half.max())), generator=generator), half)
+        blank = shown(torch.full((len(lengths), 1), BLANK), lengths % 2)
+        prompt, _ = pushed(torch.cat((bits, bits, blank), 1))
+        hole = integers(2 * half, generator)[:, None]
+        return self.answered(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])
+
+    def chance(self, length: int) -> float:
+        return 0.5

@@ -1,6 +1,5 @@
 """Regular languages, by finite automata."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -9,11 +8,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.sequences.next_sets import FormalLanguage
+from synthlab.sequences.next_sets import FormalLanguage, Strings
+from synthlab.sequences.problem import bounded
+
+Automaton = tuple[Sequence[Sequence[int]], frozenset[int]]
 
 # For each of Tomita's languages: the next state after 0 and after 1 of each state, and the accepting states. State 0 is
 # the first.
-TOMITA: Mapping[int, tuple[Sequence[tuple[int, int]], frozenset[int]]] = {
+TOMITA: Mapping[int, Automaton] = {
     1: ([(1, 0), (1, 1)], frozenset({0})),  # 1*
     2: ([(2, 1), (0, 2), (2, 2)], frozenset({0})),  # (10)*
     # No odd number of ones is ever followed by an odd number of zeros. 0: no ones, or an even number of them in the
@@ -24,27 +26,36 @@ TOMITA: Mapping[int, tuple[Sequence[tuple[int, int]], frozenset[int]]] = {
     6: ([(1, 2), (2, 0), (0, 1)], frozenset({0})),  # as many zeros as ones, modulo 3
     7: ([(0, 1), (2, 1), (2, 3), (4, 3), (4, 4)], frozenset({0, 1, 2, 3})),  # 0*1*0*1*
 }
+# Of each language its letters; for each state where each letter leads; the accepting states. State 0 is the first. A
+# letter that a state leaves out leads to a dead state.
+LANGUAGES: Mapping[str, tuple[str, Sequence[Mapping[str, int]], frozenset[int]]] = {
+    "aaaa_star": ("a", [{"a": 1}, {"a": 2}, {"a": 3}, {"a": 0}], frozenset({0})),  # (aaaa)*
+    "abab_star": ("ab", [{"a": 1}, {"b": 2}, {"a": 3}, {"b": 0}], frozenset({0})),  # (abab)*
+    "aa_star_bb_star_cc_star_dd_star_ee_star": (  # aa*bb*cc*dd*ee*
+        "abcde",
+        [{"a": 1}, {"a": 1, "b": 2}, {"b": 2, "c": 3}, {"c": 3, "d": 4}, {"d": 4, "e": 5}, {"e": 5}],
+        frozenset({5}),
+    ),
+    "ab_star_d_bc_star": ("abcd", [{"a": 0, "b": 0, "d": 1}, {"b": 1, "c": 1}], frozenset({1})),  # {a,b}*d{b,c}*
+    # {0,1,2}*02*. 1: of the symbols other than 2, the last is 0.
+    "012_star_0_2_star": ("012", [{"0": 1, "1": 0, "2": 0}, {"0": 1, "1": 0, "2": 1}], frozenset({1})),
+}
 
 
 class RegularLanguage(FormalLanguage):
     """A regular language. Strings are uniform among those of a length.
 
-    A subclass gives ``symbols``, and its automaton: a next state for each symbol of each state, the first being 0, and
-    the states in which a string may end.
+    A subclass gives ``symbols``, and its ``automaton``: a next state for each symbol of each state, the first being 0,
+    and the states in which a string may end.
     """
 
-    @property
-    @abstractmethod
-    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
-        """The next states and the accepting ones."""
+    automaton: Automaton
 
     def has(self, length: int) -> bool:
         # As many rows as for the lengths around it, so that all lengths need few tables.
         return bool(_completions(self._key(), 1 << length.bit_length())[length, 0] > 0)
 
-    def draw(
-        self, lengths: Int[Tensor, " B"], generator: torch.Generator
-    ) -> tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]:
+    def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:
         longest = int(lengths.max())
         following, completions = torch.tensor(self._key()[0]), _completions(self._key(), longest)
         states = torch.zeros(len(lengths), longest + 1, dtype=torch.long)
@@ -87,10 +98,7 @@ class AAStar(RegularLanguage):
 
     source = "Bhattamishra et al., 2020, arXiv 2009.11264, section 5; Huang et al., 2025, arXiv 2410.02140, appendix"
     symbols = ("a",)
-
-    @property
-    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
-        return [(1,), (0,)], frozenset({0})
+    automaton = ((1,), (0,)), frozenset({0})
 
 
 class Tomita(RegularLanguage):
@@ -102,13 +110,35 @@ class Tomita(RegularLanguage):
     symbols = ("0", "1")
 
     def __init__(self, number: int):
-        if number not in TOMITA:
-            raise InputError(f"task.number={number}: must be 1 to {len(TOMITA)}")
-        self.number = number
+        self.automaton = TOMITA[bounded("number", number, 1, len(TOMITA))]
 
-    @property
-    def automaton(self) -> tuple[Sequence[Sequence[int]], frozenset[int]]:
-        return TOMITA[self.number]
+
+class Pattern(RegularLanguage):
+    """A regular language: aaaa_star, (aaaa)*; abab_star, (abab)*; aa_star_bb_star_cc_star_dd_star_ee_star,
+    aa*bb*cc*dd*ee*; ab_star_d_bc_star, {a,b}*d{b,c}*; 012_star_0_2_star, {0,1,2}*02*."""
+
+    source = "Bhattamishra et al., 2020, arXiv 2009.11264; Huang et al., 2025, arXiv 2410.02140, and the authors' code"
+    departs = "strings are uniform among those of a length"
+
+    def __init__(self, language: str):
+        if language not in LANGUAGES:
+            raise InputError(f"task.language={language}: must be one of {', '.join(LANGUAGES)}")
+        letters, states, accepting = LANGUAGES[language]
+        self.symbols, dead = tuple(letters), len(states)
+        self.automaton = [[state.get(letter, dead) for letter in letters] for state in [*states, {}]], accepting
+
+
+class BoundedDyck(RegularLanguage):
+    """D_n, Dyck's language of depth at most n = ``depth``: D_0 is the empty string, D_n = (a D_(n-1) b)*."""
+
+    source = "Bhattamishra et al., 2020, arXiv 2009.11264; Huang et al., 2025, arXiv 2410.02140: D_2, D_3, D_4, D_12"
+    departs = "strings are uniform among those of a length, so that few of the short ones are deep"
+    symbols = ("a", "b")
+
+    def __init__(self, depth: int):
+        dead = bounded("depth", depth, 1, 1000) + 1  # a state is a height; above the greatest one is the dead state
+        table = [(height + 1, height - 1 if height else dead) for height in range(dead)]
+        self.automaton = [*table, (dead, dead)], frozenset({0})
 
 
 @lru_cache(maxsize=64)

@@ -34,15 +34,7 @@ class WithoutEnd(AnswerTask):
             drawn = task.draw(torch.full((DRAWS,), length), torch.Generator().manual_seed(0))
             if len(drawn.answer_sizes.unique()) > 1:
                 raise InputError(f"task.of={of['name']}: must have answers of one size to prompts of one length")
-        self.of, self.symbols = task, task.symbols
-
-    @property
-    def shortest(self) -> int:
-        return self.of.shortest
-
-    @property
-    def longest(self) -> int | float:
-        return self.of.longest
+        self.of, self.symbols, self.shortest, self.longest = task, task.symbols, task.shortest, task.longest
 
     def has(self, length: int) -> bool:
         return self.of.has(length)

@@ -5,11 +5,11 @@ import math
 import pytest
 import torch
 
+from experiments.output_alignment.heads import heads_of, line_error
 from support.configs import composed, config
 from support.records import opened
 from synthlab.inspection import replace_head
 from synthlab.regression.construction import resolve
-from synthlab.regression.heads import heads_of, line_error
 from synthlab.training.trained import TrainedModel
 
 TINY = ("model.width=8", "model.heads=2", "protocol.steps=2", "protocol.record_every=1", "task=length")
