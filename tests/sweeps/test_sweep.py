@@ -207,3 +207,12 @@ def test_a_damaged_failure_is_reported(invoke, quick, tmp_path, flag):
     assert collected.status == 1
     assert f"damaged: {status.parent}: damaged record (status.json does not have its checksum)" in collected.err
     assert "what is known of it is damaged" in invoke("synthlab", *quick, *bad).err
+
+
+@pytest.mark.slow
+def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
+    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e-3,1e30", "protocol.steps=30", "model.norm=none"]
+    outcome = invoke("synthlab", *quick, *explosive, "-m", "workers=1")
+    assert outcome.status == 1
+    assert re.search(r"^diverged: 1 of 2 runs, the first [0-9a-f]{16} at step \d+;", outcome.err, re.M)
+    assert "diverged" in outcome.out.splitlines()[1]
