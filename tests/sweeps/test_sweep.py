@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import synthlab
 from support.configs import config
 from support.records import record
 from synthlab.errors import RunsFailed, StoreError
@@ -216,3 +217,10 @@ def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
     assert outcome.status == 1
     assert re.search(r"^diverged: 1 of 2 runs, the first [0-9a-f]{16} at step \d+;", outcome.err, re.M)
     assert "diverged" in outcome.out.splitlines()[1]
+
+
+def test_a_failed_run_has_its_tag(tmp_path, flag):
+    store, bad = Store(tmp_path, tag="pilot"), config("task.name=support.user_classes:Broken")
+    with pytest.raises(RunsFailed):
+        ensure([bad], store, progress=False)
+    assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]
