@@ -184,3 +184,9 @@ def test_bad_input_is_refused_in_one_line(overrides, line):
         small(*overrides)
     assert len(error.value.lines) == 1
     assert error.value.lines[0].startswith(line)
+
+
+@pytest.mark.parametrize("bins", ["[[4,8]]", "[[6,9]]", "[[5,6],[6,8]]", "[[7,6]]"])
+def test_bins_that_overlap_training_or_each_other_are_refused(bins):
+    with pytest.raises(InputError, match=r"^bins=\["):
+        small(f"bins={bins}")

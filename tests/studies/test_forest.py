@@ -94,3 +94,8 @@ def test_any_checks_are_drawn_within_the_axes(made):
     assert len(svg.findall("g")) == len(checks)
     for circle in svg.iter("circle"):
         assert LEFT <= float(circle.get("cx", "")) <= LEFT + WIDTH
+
+
+def test_numbers_that_would_overlap_share_a_label():
+    assert "-0.01 to 0.01" in texts(picture(check("x", [-5, 5], low=-0.01, high=0.01)))
+    assert {"-0.01", "0.01"} <= set(texts(picture(check("x", [-0.02, 0.02], low=-0.01, high=0.01))))

@@ -169,3 +169,12 @@ def test_a_key_that_only_some_of_the_families_have_is_refused():
     line = r"^positions=offset: only tasks with .*; task=length answers with a number$"
     with pytest.raises(InputError, match=line):
         grid(["task=copy,length", "positions=offset", *FAST])
+
+
+def test_errors_of_classes_name_the_key_as_typed():
+    with pytest.raises(InputError, match=r"^encoding=support.user_classes:Nobody: cannot be imported"):
+        grid(["encoding=nope,support.user_classes:Nobody", *FAST])
+    with pytest.raises(
+        InputError, match=r"^task=support.user_classes:Backwards: must be a subclass of .*Task, .* or .*"
+    ):
+        grid(["task=mean,support.user_classes:Backwards", *FAST])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import synthlab
 from support.configs import config
 from support.records import record
 from synthlab.errors import RunsFailed, StoreError
@@ -207,3 +208,19 @@ def test_a_damaged_failure_is_reported(invoke, quick, tmp_path, flag):
     assert collected.status == 1
     assert f"damaged: {status.parent}: damaged record (status.json does not have its checksum)" in collected.err
     assert "what is known of it is damaged" in invoke("synthlab", *quick, *bad).err
+
+
+@pytest.mark.slow
+def test_a_sweep_with_diverged_runs_says_so(invoke, quick):
+    explosive = ["protocol.optimizer=sgd", "protocol.lr=1e-3,1e30", "protocol.steps=30", "model.norm=none"]
+    outcome = invoke("synthlab", *quick, *explosive, "-m", "workers=1")
+    assert outcome.status == 1
+    assert re.search(r"^diverged: 1 of 2 runs, the first [0-9a-f]{16} at step \d+;", outcome.err, re.M)
+    assert "diverged" in outcome.out.splitlines()[1]
+
+
+def test_a_failed_run_has_its_tag(tmp_path, flag):
+    store, bad = Store(tmp_path, tag="pilot"), config("task.name=support.user_classes:Broken")
+    with pytest.raises(RunsFailed):
+        ensure([bad], store, progress=False)
+    assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]
