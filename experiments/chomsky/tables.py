@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import pandas as pd
-
+from experiments.chomsky.scores import by_task
+from experiments.committed import RUNS, read_tables
 from experiments.sequences.page_cells import number
 from synthlab.studies.study import Rows
 
@@ -23,5 +23,5 @@ def results(folder: Path) -> Rows:
             "gain of the best": f"{row['gain_of_maxima']:+.3f}",
             "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
         }
-        for _, row in pd.read_csv(folder / "tasks_gain.csv").iterrows()
+        for _, row in by_task(read_tables(folder / RUNS)["tasks"]).iterrows()
     ]

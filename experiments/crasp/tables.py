@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.committed import TABLES, read_tables
 from experiments.sequences.page_cells import NONE, number, spread
 from synthlab.studies.study import Rows
 
@@ -16,7 +17,7 @@ def blocks(folder: Path) -> dict[str, Rows]:
 def results(folder: Path) -> Rows:
     """A row for each task and encoding: what the theory expects, what was published in the last range of lengths, ours
     at the same multiples of the training length, and ours in the last range of our own."""
-    table = pd.read_csv(folder / "tasks_table.csv")
+    table = read_tables(folder / TABLES)["tasks_table"]
     names, rows = {"learned": "learned, offsets", "nope": "none"}, []
     for (task, arm), of_arm in table[table["arm"].isin(names)].groupby(["task", "arm"], sort=False):
         of_arm = of_arm.sort_values(["published_range", "last"])

@@ -82,8 +82,8 @@ class AlignmentStudy(Grid, Study):
             return {"": None}
         return {"": found._replace(given=ANALYSES.build(self.analysis).alone(found.given))}
 
-    def reread(self, table):
-        return {"": table("runs")}
+    def reread(self, runs):
+        return {"": runs}
 
     def results(self, plan, records, evidence, kept):
         analysis: Analysis = ANALYSES.build(self.analysis)

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pandas as pd
-
+from experiments.committed import TABLES, read_tables
 from experiments.sequences.page_cells import number
 from synthlab.studies.study import Rows
 
@@ -15,7 +14,7 @@ def blocks(folder: Path) -> dict[str, Rows]:
 
 def results(folder: Path) -> Rows:
     """A row for each task: ours in the first range beyond training, with what was published in brackets."""
-    table = pd.read_csv(folder / "tasks_table.csv")
+    table = read_tables(folder / TABLES)["tasks_table"]
     rows = []
     for task, of_task in table[table["first"] > table["train_length"]].groupby("task", sort=False):
         near = of_task[of_task["first"] == of_task["first"].min()]

@@ -2,23 +2,26 @@
 
 from pathlib import Path
 
-from experiments.committed import verdicts
+import pandas as pd
+
+from experiments import committed
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from synthlab.studies.presentation.report import deviations
 from synthlab.studies.study import Rows
 
+RECIPE = "figure1_recipe"  # the study that judges the same claims by the paper's recipe
+
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    lab, recipe, inside = (verdicts(folder / name) for name in ("", "recipe", "mechanism"))
-    names = {id: f"output_alignment.{id}" for id in (*CLAIMS, *mechanism.CLAIMS)}
-    rows = [{"id": names[id], "says": claim.statement, **lab[names[id]]} for id, claim in CLAIMS.items()]
-    inside_rows = [
-        {"id": names[id], "says": claim.statement, **inside[names[id]]} for id, claim in mechanism.CLAIMS.items()
-    ]
+    checks = pd.read_csv(folder / committed.CLAIMS)
+    lab, recipe = (
+        {row["id"].removeprefix("output_alignment."): row for row in committed.verdicts(rows)}
+        for rows in (checks[checks["study"] != RECIPE], checks[checks["study"] == RECIPE])
+    )
     return {
-        "output_alignment": [row | {"recipe": recipe.get(row["id"])} for row in rows],
-        "mechanism": inside_rows,
+        "output_alignment": [lab[id] | {"recipe": recipe.get(id)} for id in CLAIMS],
+        "mechanism": [lab[id] for id in mechanism.CLAIMS],
         "deviations": [dict(row) for row in deviations(Path(__file__).parent / "deviations.yaml")],
     }

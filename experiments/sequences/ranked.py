@@ -58,8 +58,8 @@ class Ranked(Reproduction):
         of_all = cast(Fitting, fitting_of(runs, trained[RANKS]))
         return {**super().fitting(tasks, trained), RANKS: of_all._replace(given=self._ranks([of_all.given]))}
 
-    def reread(self, table):
-        tasks = super().reread(table)
+    def reread(self, runs):
+        tasks = super().reread(runs)
         return tasks | {RANKS: self._ranks(tasks.values())}
 
     def results(self, plan, records, evidence, kept):
