@@ -29,8 +29,7 @@ REFERENCE = ROOT / "docs" / "reference"
 FIRST = "output_alignment"  # the paper whose studies lie in three folders
 THE_LABS = (FIRST, "long_short_alignment")  # those whose claims the README lists
 OURS = "(Ours.)"  # how a claim begins that is not the paper's
-COLOURS = 64  # of a picture; with 32, colours of lines are lost
-WIDTH, WIDTH_OF_MANY = 896, 1152  # pixels, of a sheet with two panels in a row and with four
+WIDTH, WIDTH_OF_MANY = 896, 1056  # pixels, of a sheet with two panels in a row and with four
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -63,12 +62,13 @@ def _needs_records(name: str, table: pd.DataFrame) -> bool:
 
 
 def shrink(picture: Path, target: Path) -> None:
-    """Write a PNG as wide as a page shows it, with few colours."""
+    """Write a PNG as wide as a page shows it, with 256 colours."""
     with Image.open(picture) as opened:
         width = min(opened.width, WIDTH if opened.width <= 1.5 * WIDTH else WIDTH_OF_MANY)
         size = (width, round(opened.height * width / opened.width))
         small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
-    small.quantize(COLOURS, dither=Image.Dither.NONE).save(target, optimize=True)
+    # The default method weighs colours by how often they are, and so gives thin lines the colour of others.
+    small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
