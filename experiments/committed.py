@@ -1,52 +1,80 @@
-"""Verdicts of reference runs, read back from their tables, as rows of the tables of pages."""
+"""The committed tables of the reference run: files that several tables share, and their verdicts as rows of pages."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
 from synthlab.studies.checks import FACTORS, Witnesses
-from synthlab.studies.presentation.report import in_words, told
+from synthlab.studies.presentation.report import COLUMNS, in_words, told
 from synthlab.studies.verdicts import counts_in_words
 
+# The files of a paper, and what their first column is called, which tells the tables in one apart.
+RUNS, TABLES, CLAIMS = "runs.csv.xz", "tables.csv.xz", "claims.csv"
+FIRST_COLUMN = {RUNS: "study", TABLES: "table", CLAIMS: "study"}
 UNJUDGED = ("not judged", "not tested")
 
 
-def verdicts(folder: Path) -> dict[str, dict[str, Any]]:
-    """By claim: the ``verdict`` of a reference run, that at ``others`` of its thresholds, how many runs ``fit``, and
-    what the checks that do not hold, or ``rest``, measured."""
-    found = {}
-    for claim, rows in _checks(folder / "claims.csv").groupby("claim"):
-        rest: Any = rows[rows["answer"] != "holds"].to_dict("records")
-        found[str(claim)] = _judged(rows) | {"rest": [in_words(row) for row in rest]}
-    return found
+def read_text(source: Path | StringIO) -> pd.DataFrame:
+    """Read a CSV with all values as they are written, empty where there is none."""
+    return pd.read_csv(source, dtype=str, keep_default_na=False)
 
 
-def study_verdicts(tables: Iterable[Path]) -> list[dict[str, Any]]:
-    """Of each claim in the ``tables`` of studies: what the paper ``says``, the ``verdict``, that at ``others`` of its
-    thresholds, and how many runs ``fit``."""
-    checks = pd.concat([_checks(path) for path in tables])
+def read_tables(path: Path) -> dict[str, pd.DataFrame]:
+    """Return the tables in a file of ``write_tables``, by name, as each was before; none where there is no file."""
+    return {name: pd.read_csv(StringIO(table.to_csv(index=False))) for name, table in _split(path).items()}
+
+
+def write_tables(path: Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write ``tables`` into the file that they share, in place of those of the same name. Columns without any value
+    are left out. The same tables give the same bytes."""
+    texts = {name: read_text(StringIO(table.to_csv(index=False))) for name, table in tables.items()}
+    every = dict(sorted((_split(path) | texts).items()))
+    if every:
+        named = pd.concat(map(_with_values, every.values()), keys=every, names=[FIRST_COLUMN[path.name], None])
+        named.reset_index(level=0).to_csv(path, index=False)
+
+
+def _split(path: Path) -> dict[str, pd.DataFrame]:
+    if not path.exists():
+        return {}
+    name = FIRST_COLUMN[path.name]
+    parts = read_text(path).groupby(name, sort=False)
+    return {str(key): _with_values(rows.drop(columns=name)) for key, rows in parts}
+
+
+def _with_values(table: pd.DataFrame) -> pd.DataFrame:
+    """The columns of a table of texts that have any."""
+    return table.loc[:, (table != "").any()]
+
+
+def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return for each claim, in the order of their names, what it ``says``, its ``verdict``, that at ``others`` of its
+    thresholds, how many runs ``fit``, and what the checks that do not hold, or ``rest``, measured.
+
+    Args:
+        checks: A row for each check, in the columns of ``report.stated``.
+    """
+    checks = checks.reindex(columns=[*COLUMNS, "says"])
     return [
-        {"id": claim, "says": rows["says"].iloc[0], **_judged(rows)}
+        {
+            "id": claim,
+            "says": rows["says"].iloc[0],
+            "verdict": _told(rows),
+            "others": _others(rows),
+            "fit": _fit(rows),
+            "rest": _rest(rows),
+        }
         for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _in_order(str(each[0])))
     ]
-
-
-def _judged(rows: pd.DataFrame) -> dict[str, Any]:
-    return {"verdict": _told(rows), "others": _others(rows), "fit": _fit(rows)}
 
 
 def _in_order(id: str) -> list[str | int]:
     """C2 comes before C10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]
-
-
-def _checks(path: Path) -> pd.DataFrame:
-    """A row for each check. Older tables know of no witnesses but seeds."""
-    checks = pd.read_csv(path)
-    return checks if "of" in checks else checks.assign(number=checks["seeds"], of="seeds")
 
 
 def _told(rows: pd.DataFrame) -> str:
@@ -63,14 +91,14 @@ def _told(rows: pd.DataFrame) -> str:
 
 def _why(rows: pd.DataFrame) -> str:
     """Why a claim is not judged, or not tested."""
-    without = rows[~rows["answer"].isin(["holds", "fails", "undecided"])].reindex(columns=["why_untested", "check"])
+    without = rows.loc[~rows["answer"].isin(["holds", "fails", "undecided"]), ["why_untested", "check"]]
     reasons = without.astype(object).bfill(axis="columns").iloc[:, 0]
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
 
 def _others(rows: pd.DataFrame) -> dict[str, str]:
     """The verdict at half and at twice the thresholds; empty where they have no other."""
-    words = rows.reindex(columns=[f"verdict_{name}" for name in FACTORS]).iloc[0]  # older tables have none
+    words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
     if words.isna().any() or rows["verdict"].iloc[0] in UNJUDGED:
         return {}
     return dict(zip(FACTORS, words, strict=True))
@@ -78,8 +106,14 @@ def _others(rows: pd.DataFrame) -> dict[str, str]:
 
 def _fit(rows: pd.DataFrame) -> str:
     """How many of the runs fit, with the verdict over those where it is another; empty where nothing is asked for."""
-    row = rows.reindex(columns=["runs", "fit", "verdict", "verdict_fit"]).iloc[0]  # older tables do not say
+    row = rows.iloc[0]
     if pd.isna(row["fit"]):
         return ""
     other = "" if row["verdict_fit"] == row["verdict"] else f": {row['verdict_fit']}"
     return f"{row['fit']:.0f} of {row['runs']:.0f}{other}"
+
+
+def _rest(rows: pd.DataFrame) -> list[str]:
+    """Each check that does not hold, and each reason why there is none."""
+    records = cast(list[dict[str, Any]], rows.to_dict("records"))
+    return [in_words(row) for row in records if row["answer"] != "holds"]

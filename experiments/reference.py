@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from PIL import Image
 
-from experiments.committed import study_verdicts
+from experiments.committed import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
 from experiments.papers import papers
 from experiments.rejudging import rejudged
 from synthlab.output import tell
@@ -25,28 +26,49 @@ from synthlab.studies.presentation.pages import template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-FIRST = "output_alignment"  # the paper whose verdicts are those of one command for all its figures
+FIRST = "output_alignment"  # the paper whose studies lie in three folders
 THE_LABS = (FIRST, "long_short_alignment")  # those whose claims the README lists
 OURS = "(Ours.)"  # how a claim begins that is not the paper's
+WIDTH, WIDTH_OF_MANY = 896, 1056  # pixels, of a sheet with two panels in a row and with four
 
 
-def keep(results: Path, folder: Path, *beside: str) -> None:
-    """Copy the sheets (PNG) and all CSVs of a paper's ``results`` to ``folder``, with the files ``beside``."""
-    if not (results / "figures").exists():
+def keep(figures: Path, folder: Path) -> None:
+    """Keep in ``folder`` what a paper's ``figures`` show: tables of runs, verdicts, the tables that do not follow from
+    the runs, and the pictures that a page shows. A table that a page links to is a file of its own."""
+    if not figures.exists():
         return
+    linked = "".join(page.read_text() for page in pages())
+    shared: dict[str, dict[str, pd.DataFrame]] = {RUNS: {}, CLAIMS: {}, TABLES: {}}
     folder.mkdir(parents=True, exist_ok=True)
-    tables = sorted((results / "figures").glob("*.csv"))
-    panels = {table.stem for table in tables}
-    sheets = [path for path in sorted((results / "figures").glob("*.png")) if path.stem not in panels]
-    for path in (*sheets, *tables, *(results / name for name in beside)):
-        shutil.copyfile(path, folder / path.name)
+    for path in sorted(figures.glob("*.*")):
+        is_linked = f"reference/{folder.name}/{path.name}" in linked
+        if path.suffix == ".png" and is_linked:
+            shrink(path, folder / path.name)
+        elif path.suffix == ".csv" and is_linked:
+            shutil.copyfile(path, folder / path.name)
+        elif path.suffix == ".csv":
+            study, _, kind = path.stem.rpartition("_")
+            file = {"runs": RUNS, "bins": RUNS, "claims": CLAIMS}.get(kind, TABLES)
+            shared[file][path.stem if file == TABLES else study] = read_text(path)
+    if shared[RUNS]:
+        shared[TABLES] = {name: table for name, table in shared[TABLES].items() if _needs_records(name, table)}
+    for file, tables in shared.items():
+        write_tables(folder / file, tables)
 
 
-def keep_theory(theory: Path, folder: Path) -> None:
-    """Copy the tables and sheets (PNG) of ``theory`` over what is in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in (*theory.glob("*.csv"), *theory.glob("*.png")):
-        shutil.copyfile(path, folder / path.name)
+def _needs_records(name: str, table: pd.DataFrame) -> bool:
+    """Whether a table is made of more than the runs' table: curves over lengths, and counts of all runs."""
+    return name.endswith("_table") or {"length", "median"} <= set(table)
+
+
+def shrink(picture: Path, target: Path) -> None:
+    """Write a PNG as wide as a page shows it, with 256 colours."""
+    with Image.open(picture) as opened:
+        width = min(opened.width, WIDTH if opened.width <= 1.5 * WIDTH else WIDTH_OF_MANY)
+        size = (width, round(opened.height * width / opened.width))
+        small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
+    # The default method weighs colours by how often they are, and so gives thin lines the colour of others.
+    small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
@@ -56,17 +78,15 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
-            tables = sorted(folder.glob("*_claims.csv"))
-            found |= {name: study_verdicts(tables)} if tables else {}
+            found[name] = verdicts(pd.read_csv(folder / CLAIMS))
             found |= load().blocks(folder)
     rows = [row for block in THE_LABS for row in found[block]]
     return found | {"verdicts": [row for row in rows if not row["says"].startswith(OURS)]}
 
 
-def judged_anew() -> dict[Path, pd.DataFrame]:
-    """Return the verdicts on all claims that the committed tables alone decide, by the file that holds them."""
-    anew = [rejudged(load(), REFERENCE / name) for name, load in papers().items()]
-    return {path: claims for each in anew for path, claims in each.items()}
+def judged_anew() -> dict[str, dict[str, pd.DataFrame]]:
+    """Return, by paper and study, the verdicts on all claims that the committed tables alone decide."""
+    return {name: rejudged(load(), REFERENCE / name) for name, load in papers().items()}
 
 
 def renewed(page: str) -> str:
@@ -91,15 +111,15 @@ def main() -> None:
     folders = [Path(folder) for folder in sys.argv[1:]]
     if len(folders) > 2:
         sys.exit("error: give the folder of all results and that of the recipe, the former alone, or nothing")
-    if folders:
+    for results in folders[:1]:
         for name in papers():
-            keep(folders[0] / name, REFERENCE / name, *(["claims.csv"] if name == FIRST else []))
-        keep(folders[0] / "mechanism" / FIRST, REFERENCE / FIRST / "mechanism", "claims.csv")
-        keep_theory(folders[0] / "theory", REFERENCE / "theory")
-    if len(folders) == 2:
-        keep(folders[1] / FIRST, REFERENCE / FIRST / "recipe", "claims.csv")
-    for path, claims in judged_anew().items():
-        claims.to_csv(path, index=False)
+            keep(results / name / "figures", REFERENCE / name)
+        keep(results / "mechanism" / FIRST / "figures", REFERENCE / FIRST)
+        keep(results / "theory", REFERENCE / "theory")
+    for recipe in folders[1:]:
+        keep(recipe / FIRST / "figures", REFERENCE / FIRST)
+    for name, claims in judged_anew().items():
+        write_tables(REFERENCE / name / CLAIMS, claims)
     for page in pages():
         page.write_text(renewed(page.read_text()))
 

@@ -5,28 +5,28 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import OmegaConf
 
+from experiments.committed import CLAIMS, RUNS, read_tables
 from synthlab.config.families import conf_dir
 from synthlab.studies.presentation.report import stated
 from synthlab.studies.study import Paper
 
 
-def rejudged(paper: Paper, folder: Path) -> dict[Path, pd.DataFrame]:
-    """Return the table of claims of each study of a ``paper`` whose tables lie in ``folder``, by its file.
+def rejudged(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the table of claims of each study of a ``paper`` whose tables lie in ``folder``, by its name.
 
     Left out is a study that keeps no table of what its claims are judged on, and one of which a run diverged, since its
     tables do not have that run.
     """
-    found = {}
-    for path in sorted(folder.glob("*_claims.csv")):
-        name = path.stem.removesuffix("_claims")
+    found, claims = {}, read_tables(folder / CLAIMS)
+    for name, runs in read_tables(folder / RUNS).items():
         file = conf_dir() / "study" / paper.name / f"{name}.yaml"
-        if not file.exists() or pd.read_csv(path)["diverged"].fillna(0).any():
+        if not file.exists() or name not in claims or claims[name].get("diverged", pd.Series()).fillna(0).any():
             continue
         [study] = paper.studies(OmegaConf.to_container(OmegaConf.load(file))).values()
-        evidence = study.reread(lambda table, name=name: pd.read_csv(folder / f"{name}_{table}.csv"))
+        evidence = study.reread(runs)
         if evidence is not None:
-            trained = {key: len(runs.drop_duplicates(_run(runs))) for key, runs in evidence.items()}
-            found[path] = stated(study.judged(paper.claims, study.title.split(":")[0], evidence, trained))
+            trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}
+            found[name] = stated(study.judged(paper.claims, study.title.split(":")[0], evidence, trained))
     return found
 
 

@@ -52,12 +52,13 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_the_reference_holds_each_sheet_and_the_csvs_of_its_panels():
-    for folder in (REFERENCE / "output_alignment", REFERENCE / "output_alignment" / "recipe"):
-        tables = {path.stem for path in folder.glob("*.csv")} - {"claims"}
-        sheets = {path.stem for path in folder.glob("*.png")}
-        assert tables
-        assert all(any(table.startswith(sheet) for sheet in sheets) for table in tables)
+def test_the_reference_is_small_and_holds_no_picture_that_no_page_shows():
+    text = "".join(page.read_text() for page in pages())
+    pictures = list(REFERENCE.rglob("*.png"))
+    assert pictures
+    assert all(picture.relative_to(REFERENCE.parent).as_posix() in text for picture in pictures)
+    assert all(picture.stat().st_size < 150_000 for picture in pictures)
+    assert sum(path.stat().st_size for path in REFERENCE.rglob("*.*")) < 4_000_000
 
 
 def test_every_module_that_make_runs_exists():

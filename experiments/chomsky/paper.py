@@ -8,6 +8,7 @@ from omegaconf import OmegaConf
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
+from experiments.committed import RUNS, read_tables
 from experiments.sequences.comparison import number
 from experiments.sequences.reproduction import Reproduction, printed
 from synthlab.studies.presentation.report import About, Numbers
@@ -66,7 +67,7 @@ def results(folder: Path) -> Rows:
             "gain of the best": f"{row['gain_of_maxima']:+.3f}",
             "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
         }
-        for _, row in pd.read_csv(folder / "tasks_gain.csv").iterrows()
+        for _, row in by_task(read_tables(folder / RUNS)["tasks"]).iterrows()
     ]
 
 

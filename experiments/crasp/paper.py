@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.committed import TABLES, read_tables
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.sequences.comparison import number
 from experiments.sequences.reproduction import Reproduction
@@ -31,7 +32,7 @@ class Crasp(Reproduction):
 def results(folder: Path) -> Rows:
     """A row for each task and encoding: what the theory expects, what was published in the last range of lengths, ours
     at the same multiples of the training length, and ours in the last range of our own."""
-    table = pd.read_csv(folder / "tasks_table.csv")
+    table = read_tables(folder / TABLES)["tasks_table"]
     names, rows = {"learned": "learned, offsets", "nope": "none"}, []
     for (task, arm), of_arm in table[table["arm"].isin(names)].groupby(["task", "arm"], sort=False):
         of_arm = of_arm.sort_values(["published_range", "last"])

@@ -83,8 +83,8 @@ class AlignmentStudy(Grid, Study):
         alone = ANALYSES.build(self.analysis).alone(found.fitting.given)
         return [found._replace(fitting=found.fitting._replace(given=alone))]
 
-    def reread(self, table):
-        return {"": table("runs")}
+    def reread(self, runs):
+        return {"": runs}
 
     def results(self, plan, records, evidence):
         analysis: Analysis = ANALYSES.build(self.analysis)

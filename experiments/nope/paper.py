@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pandas as pd
-
+from experiments.committed import TABLES, read_tables
 from experiments.nope.claims import CLAIMS, LEVEL
 from experiments.sequences.comparison import number
 from experiments.sequences.ranked import Ranked
@@ -29,7 +28,7 @@ class Nope(Ranked):
 
 def results(folder: Path) -> Rows:
     """A row for each task: ours in the first range beyond training, with what was published in brackets."""
-    table = pd.read_csv(folder / "tasks_table.csv")
+    table = read_tables(folder / TABLES)["tasks_table"]
     pairs = zip(table["median"], table["published"], strict=True)
     shown = [f"{number(ours)} ({number(theirs, '-')})" for ours, theirs in pairs]
     table, rows = table.assign(shown=shown), []

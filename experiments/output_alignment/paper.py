@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
-from experiments.committed import verdicts
+import pandas as pd
+
+from experiments import committed
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.presentation.report import About, deviations
 from synthlab.studies.study import Paper, Rows
 
+RECIPE = "figure1_recipe"  # the study that judges the same claims by the paper's recipe
 ABOUT = About(
     "The synthetic experiments",
     "Output Alignment: A Top-down Approach to Length Generalization",
@@ -20,14 +23,14 @@ ABOUT = About(
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    lab, recipe, inside = (verdicts(folder / name) for name in ("", "recipe", "mechanism"))
-    claims = {f"output_alignment.{id}": claim.statement for id, claim in CLAIMS.items()}
-    accounts = {f"output_alignment.{id}": claim.statement for id, claim in mechanism.CLAIMS.items()}
+    checks = pd.read_csv(folder / committed.CLAIMS)
+    lab, recipe = (
+        {row["id"].removeprefix("output_alignment."): row for row in committed.verdicts(rows)}
+        for rows in (checks[checks["study"] != RECIPE], checks[checks["study"] == RECIPE])
+    )
     return {
-        "output_alignment": [
-            {"id": id, "says": says, **lab[id], "recipe": recipe.get(id)} for id, says in claims.items()
-        ],
-        "mechanism": [{"id": id, "says": says, **inside[id]} for id, says in accounts.items()],
+        "output_alignment": [lab[id] | {"recipe": recipe.get(id)} for id in CLAIMS],
+        "mechanism": [lab[id] for id in mechanism.CLAIMS],
         "deviations": [dict(row) for row in deviations(ABOUT.deviations)],
     }
 

@@ -59,8 +59,8 @@ class Ranked(Reproduction):
         found = super().grounds(evidence, trained)
         return [each._replace(fitting=fitting) if each.given is evidence[RANKS] else each for each in found]
 
-    def reread(self, table):
-        tasks = super().reread(table)
+    def reread(self, runs):
+        tasks = super().reread(runs)
         return tasks | {RANKS: self._ranks(tasks.values())}
 
     def results(self, plan, records, evidence):

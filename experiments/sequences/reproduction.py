@@ -102,9 +102,8 @@ class Reproduction(Study):
         """Return the ranges, by number, of which the paper's numbers were measured at lengths of their own."""
         return published(self.numbers).own_lengths(task, train_length)
 
-    def reread(self, table):
-        bins = table("bins")
-        return {key: bins[bins["task"] == key] for key in self.tasks}
+    def reread(self, runs):
+        return {key: runs[runs["task"] == key] for key in self.tasks}
 
     def grounds(self, evidence, trained):
         every = in_one([evidence[key] for key in self.tasks])

@@ -113,9 +113,9 @@ class Study(BaseModel, ABC):
             for key, grid in self.grids.items()
         ]
 
-    def reread(self, table: Callable[[str], pd.DataFrame]) -> dict[str, Any] | None:
-        """Return what ``evidence`` returned, from the tables that ``results`` made, which ``table`` reads by name; None
-        where these do not have it."""
+    def reread(self, runs: pd.DataFrame) -> dict[str, Any] | None:
+        """Return what ``evidence`` returned, from the table of ``runs`` that ``results`` made; None where that does not
+        have it."""
         return None
 
     @abstractmethod

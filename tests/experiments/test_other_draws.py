@@ -5,8 +5,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from experiments.committed import TABLES, read_tables
+
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWS = pd.read_csv(DOCS / "reference" / "long_short_alignment" / "other_draws.csv")
+DRAWS = read_tables(DOCS / "reference" / "long_short_alignment" / TABLES)["other_draws"]
 SHARED = 2025  # the draw of the studies
 ARMS = {"alpha 0.01": "alpha 0.01", "alpha 0.1, excess": "symmetric KL, alpha 0.1"}
 

@@ -1,13 +1,17 @@
-"""What the README's tables are made of: the verdicts of the reference runs, read back from their tables."""
+"""The reference run: what is kept of it, and the verdicts that the tables of pages are made of."""
+
+from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pytest
+from PIL import Image
 
 from experiments import reference
-from experiments.committed import verdicts
-from experiments.output_alignment.claims import CLAIMS
+from experiments.committed import CLAIMS, RUNS, TABLES, read_tables, verdicts
+from experiments.output_alignment.claims import CLAIMS as OF_NUMBERS
+from experiments.reference import keep
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.presentation.report import verdict_table
+from synthlab.studies.presentation.report import stated
 from synthlab.studies.verdicts import Fit, Verdict
 
 HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
@@ -16,46 +20,99 @@ OPEN = Check("u", np.array([2.0, 3.0, 4.0]), high=3.5)
 ONE = Check("o", np.array([2.0]), low=1.0)
 
 
-def table(*judged: Verdict) -> pd.DataFrame:
-    return verdict_table(judged)
+TABLE = "series,length,median\nnope,1,0.10\nrope,2,\n"
 
 
-def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_fit(tmp_path):
+@pytest.fixture
+def kept(tmp_path, monkeypatch) -> Path:
+    """A folder of the figures of two studies of a paper, and a site whose one page shows a picture and a table."""
+    monkeypatch.setattr(reference, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text("reference/paper/b.png reference/paper/b_cost.csv")
+    figures = tmp_path / "figures"
+    figures.mkdir()
+    tables = {"a_runs": "run,fit\nx,True\n", "b_runs": "run,seed\n0012,3\n", "b_claims": "claim,fit\nC1,\n"}
+    shown = {"b_cost": "step\n1\n", "a_curve": TABLE, "b_change": "series,median\nnope,1\n", "b_table": "fit\n1\n"}
+    for name, text in (tables | shown).items():
+        (figures / f"{name}.csv").write_text(text)
+    for name, width in {"a": 100, "b": 1344, "a_curve": 100}.items():
+        Image.linear_gradient("L").resize((width, 600)).save(figures / f"{name}.png")
+    return figures
+
+
+def test_what_follows_from_runs_and_what_no_page_shows_is_not_kept(kept, tmp_path):
+    folder = tmp_path / "paper"
+    keep(kept, folder)
+    assert {path.name for path in folder.iterdir()} == {RUNS, TABLES, CLAIMS, "b.png", "b_cost.csv"}
+    assert {name: list(table) for name, table in read_tables(folder / RUNS).items()} == {
+        "a": ["run", "fit"],
+        "b": ["run", "seed"],
+    }
+    assert list(read_tables(folder / TABLES)) == ["a_curve", "b_table"]
+    assert read_tables(folder / TABLES)["a_curve"].to_csv(index=False) == TABLE.replace("0.10", "0.1")
+    assert list(read_tables(folder / CLAIMS)["b"]) == ["claim"]
+    with Image.open(folder / "b.png") as picture:
+        assert (picture.size, picture.mode) == ((896, 400), "P")
+
+
+def test_keeping_the_same_again_gives_the_same_bytes_and_keeping_others_leaves_the_first(kept, tmp_path):
+    folder = tmp_path / "paper"
+    keep(kept, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    keep(kept, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    for path in kept.glob("b*"):
+        path.unlink()
+    (kept / "a_runs.csv").write_text("run,fit\ny,False\n")
+    keep(kept, folder)
+    runs = read_tables(folder / RUNS)
+    assert (runs["a"]["run"].tolist(), runs["b"]["seed"].tolist()) == (["y"], [3])
+    assert (folder / "b.png").exists()
+
+
+def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_fit():
     checks = {"1a": [HOLDS, OPEN], "1b": [HOLDS, OPEN, FAILS], "1c": [ONE], "q": []}
     missing = {"q": ["no runs of rope"]}
     fit = {"1a": Fit(3, 0, 2, "undecided", Witnesses(2)), "1b": Fit(4, 1, 2, "holds", Witnesses(2))}
     judged = [
-        Verdict(CLAIMS[claim], "Figure 1", made, missing.get(claim, []), fit.get(claim))
+        Verdict(OF_NUMBERS[claim], "Figure 1", made, missing.get(claim, []), fit.get(claim))
         for claim, made in checks.items()
     ]
-    table(*judged).to_csv(tmp_path / "claims.csv", index=False)
     open_check = "undecided: u: 3 [2, 4], needed under 3.5"
-    assert verdicts(tmp_path) == {
-        "1a": {
+    assert verdicts(stated(judged)) == [
+        {
+            "id": "1a",
+            "says": OF_NUMBERS["1a"].statement,
             "verdict": "undecided at 3 seeds (1 of 2 checks holds)",
             "others": {"half": "mixed", "twice": "holds"},
             "fit": "2 of 3",
             "rest": [open_check],
         },
-        "1b": {
+        {
+            "id": "1b",
+            "says": OF_NUMBERS["1b"].statement,
             "verdict": "mixed (3 seeds) (1 of 3 checks holds, 1 fails)",
             "others": {"half": "mixed", "twice": "mixed"},
             "fit": "2 of 4: holds",
             "rest": [open_check, "fails: f: 3 [2, 4], needed under 1"],
         },
-        "1c": {
+        {
+            "id": "1c",
+            "says": OF_NUMBERS["1c"].statement,
             "verdict": "holds (one run)",
             "others": {"half": "holds", "twice": "holds"},
             "fit": "",
             "rest": [],
         },
-        "q": {
+        {
+            "id": "q",
+            "says": OF_NUMBERS["q"].statement,
             "verdict": "not judged: no runs of rope",
             "others": {},
             "fit": "",
             "rest": ["no runs of rope"],
         },
-    }
+    ]
 
 
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):

@@ -7,44 +7,44 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from experiments.committed import CLAIMS, RUNS, read_tables, write_tables
 from experiments.long_short_alignment.paper import PAPER
 from experiments.papers import papers
 from experiments.reference import REFERENCE, judged_anew
 from experiments.rejudging import rejudged
 
-# Those of which no run diverged, and whose tables have all that their claims are judged on.
-JUDGED = [path for name in papers() for path in sorted((REFERENCE / name).glob("*_claims.csv"))]
+claims_of = cache(lambda name: read_tables(REFERENCE / name / CLAIMS))
 anew = cache(judged_anew)
+# Those of which no run diverged, and whose tables have all that their claims are judged on.
+JUDGED = [(name, study) for name in papers() if (REFERENCE / name / RUNS).exists() for study in claims_of(name)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", JUDGED, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_committed_claims_are_those_that_the_committed_tables_give(path: Path):
-    written = io.StringIO(anew()[path].to_csv(index=False))
-    pd.testing.assert_frame_equal(pd.read_csv(written), pd.read_csv(path))
+@pytest.mark.parametrize(("name", "study"), JUDGED)
+def test_committed_claims_are_those_that_the_committed_tables_give(name: str, study: str):
+    written = pd.read_csv(io.StringIO(anew()[name][study].to_csv(index=False))).dropna(axis="columns", how="all")
+    pd.testing.assert_frame_equal(written, claims_of(name)[study], check_like=True)
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
     """A folder with the tables of one small study, and those of one that no config names."""
-    for table in ("claims", "runs"):
-        content = (REFERENCE / "long_short_alignment" / f"within_{table}.csv").read_bytes()
-        for study in ("within", "elsewhere"):
-            (tmp_path / f"{study}_{table}.csv").write_bytes(content)
+    for file in (CLAIMS, RUNS):
+        table = read_tables(REFERENCE / "long_short_alignment" / file)["within"]
+        write_tables(tmp_path / file, {"within": table, "elsewhere": table})
     return tmp_path
 
 
 def test_studies_without_a_config_or_with_a_lost_run_are_left_out(copied):
-    claims = copied / "within_claims.csv"
-    assert list(rejudged(PAPER, copied)) == [claims]
-    pd.read_csv(claims).assign(diverged=1).to_csv(claims, index=False)
+    assert list(rejudged(PAPER, copied)) == ["within"]
+    write_tables(copied / CLAIMS, {"within": read_tables(copied / CLAIMS)["within"].assign(diverged=1)})
     assert rejudged(PAPER, copied) == {}
 
 
 def test_other_tables_give_other_verdicts(copied):
-    runs = pd.read_csv(copied / "within_runs.csv")
+    runs = read_tables(copied / RUNS)["within"]
     worse = runs.assign(loss_1x=runs["loss_1x"].where(runs["baseline"], runs["loss_1x"] + 1))
-    worse.to_csv(copied / "within_runs.csv", index=False)
+    write_tables(copied / RUNS, {"within": worse})
     (found,) = rejudged(PAPER, copied).values()
     assert set(found["verdict"]) == {"does not hold"}
     assert (found["median"] > 0.9).all()

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.committed import TABLES, read_tables
 from experiments.reference import REFERENCE
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
@@ -77,9 +78,8 @@ def test_each_map_with_bos_has_the_errors_of_both_shifts():
     }  # fmt: skip
     # Each with its better shift: the order of the softmax Transformer's maps, all of shift 0, in the reference run.
     better = found[found["better"]].reset_index()
-    softmax = (
-        pd.read_csv(REFERENCE / "output_alignment" / "figure1c_plus.csv").query("length == 50").sort_values("median")
-    )
+    softmax = read_tables(REFERENCE / "output_alignment" / TABLES)["figure1c_plus"]
+    softmax = softmax.query("length == 50").sort_values("median")
     assert better["outrep"].tolist() == softmax["series"].tolist()
     assert optimum("length", 10, 2, outrep="reciprocal", shift=0, bos=True).error(50) == 902_500
     assert optimum("length", 10, 2, outrep="reciprocal", shift=1, bos=True).error(50) == 0
