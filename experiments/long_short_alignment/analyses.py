@@ -10,13 +10,7 @@ from pydantic import Field
 
 from experiments.long_short_alignment.arms import baseline, binned, by_depth, differences, less_baseline
 from experiments.long_short_alignment.drawings import Contexts, Lines
-from experiments.long_short_alignment.run_table import (
-    FAR,
-    QUANTITIES,
-    Named,
-    fits,
-    table,
-)
+from experiments.long_short_alignment.run_table import FAR, QUANTITIES, Named, fits, table
 from experiments.long_short_alignment.scalar import ScalarConfig
 from experiments.long_short_alignment.step_costs import step_costs
 from synthlab.analysis.curves import in_words

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from textwrap import fill, wrap
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -26,15 +27,8 @@ class Scatter(Drawing):
     def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
         for name, style in style_of(list(dict.fromkeys(drawn["series"]))).items():
             rows = drawn[drawn["series"] == name]
-            axes.plot(
-                rows[self.x],
-                rows[self.y],
-                style.marker,
-                color=style.colour,
-                label=style.label,
-                mfc="none",
-                markersize=5,
-            )
+            look: dict[str, Any] = {"color": style.colour, "label": style.label, "mfc": "none", "markersize": 5}
+            axes.plot(rows[self.x], rows[self.y], style.marker, **look)
         axes.set_xlabel(fill(self.labels[self.x], LETTERS))
         axes.set_ylabel(fill(self.labels[self.y], LETTERS))
         left, right = axes.get_xlim()

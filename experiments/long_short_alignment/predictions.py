@@ -22,15 +22,7 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
-from synthlab.analysis.correlations import (
-    WITNESSES,
-    Correlation,
-    correlation,
-    lead,
-    pearson,
-    spearman,
-    without_one,
-)
+from synthlab.analysis.correlations import WITNESSES, Correlation, correlation, lead, pearson, spearman, without_one
 from synthlab.regression.baseline import constant_loss
 from synthlab.studies.fitting import fits
 from synthlab.studies.presentation.figure_files import Drawn

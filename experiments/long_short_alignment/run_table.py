@@ -40,19 +40,17 @@ MISALIGNMENTS = {
     "sce_overlap": "misalignment of overlapping windows",
     "excess_overlap": "misalignment of overlapping windows, beyond entropy",
 }
+CONTEXTS = {
+    "1x": "after 1 to $l$ tokens",
+    "2x": "after $l$ to $2l$ tokens",
+    "4x": "after $3l$ to $4l$ tokens",
+    "to_4x": "over $4l$ tokens",
+}
 QUANTITIES = MISALIGNMENTS | {
-    "loss_1x": "loss after 1 to $l$ tokens, nats",
-    "loss_2x": "loss after $l$ to $2l$ tokens, nats",
-    "loss_4x": "loss after $3l$ to $4l$ tokens, nats",
+    **{f"loss_{k}": f"loss {where}, nats" for k, where in CONTEXTS.items()},
     "loss_to_4x": "loss over $4l$ tokens (log perplexity), nats",
-    "calibrated_loss_1x": "calibrated loss after 1 to $l$ tokens, nats",
-    "calibrated_loss_2x": "calibrated loss after $l$ to $2l$ tokens, nats",
-    "calibrated_loss_4x": "calibrated loss after $3l$ to $4l$ tokens, nats",
-    "calibrated_loss_to_4x": "calibrated loss over $4l$ tokens, nats",
-    "accuracy_1x": "top-1 accuracy after 1 to $l$ tokens",
-    "accuracy_2x": "top-1 accuracy after $l$ to $2l$ tokens",
-    "accuracy_4x": "top-1 accuracy after $3l$ to $4l$ tokens",
-    "accuracy_to_4x": "top-1 accuracy over $4l$ tokens",
+    **{f"calibrated_loss_{k}": f"calibrated loss {where}, nats" for k, where in CONTEXTS.items()},
+    **{f"accuracy_{k}": f"top-1 accuracy {where}" for k, where in CONTEXTS.items()},
     "temperature": "temperature fitted within $l$",
     "recall_error_1x": "share of facts not recalled after $l$ tokens",
     "recall_error_4x": "share of facts not recalled after $4l$ tokens",

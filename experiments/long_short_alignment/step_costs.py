@@ -1,6 +1,7 @@
 """What a training step costs with the regularizer and without, measured here and now."""
 
 import time
+from collections.abc import Callable
 from statistics import median
 
 import pandas as pd
@@ -26,10 +27,9 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
         for name, (windows, alpha) in STEPS.items()
     }
     with one_thread():
-        steppers = {name: _stepper(run) for name, run in runs.items()}
-        for step in steppers.values():
-            step()
-        rounds = pd.DataFrame([{name: _seconds(step) for name, step in steppers.items()} for _ in range(ROUNDS)])
+        steps = {name: _timed_steps(run) for name, run in runs.items()}
+        every = [{name: seconds() for name, seconds in steps.items()} for _ in range(1 + ROUNDS)]
+    rounds = pd.DataFrame(every[1:])  # the first is a warm-up
     one, two, _ = STEPS
     return pd.DataFrame(
         {
@@ -42,14 +42,15 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
     )
 
 
-def _stepper(config: LanguageConfig):
+def _timed_steps(config: LanguageConfig) -> Callable[[], float]:
+    """Return what trains a new model for a few steps and returns their seconds."""
     stack = build_models([config])
     objective = WindowLoss(stack, [config], config.train_length)
     protocol = config.protocol.model_copy(update={"steps": EACH, "record_every": EACH})
-    return lambda: train(stack.parameters(), objective, [protocol])
 
+    def seconds() -> float:
+        started = time.perf_counter()
+        train(stack.parameters(), objective, [protocol])
+        return time.perf_counter() - started
 
-def _seconds(step) -> float:
-    started = time.perf_counter()
-    step()
-    return time.perf_counter() - started
+    return seconds

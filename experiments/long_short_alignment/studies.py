@@ -20,20 +20,9 @@ from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
 
-ANALYSES = Registry(
-    "analysis",
-    Analysis,
-    {
-        "correlations": Correlations,
-        "predictors": Predictors,
-        "scalar": Scalar,
-        "effect": Effect,
-        "compute": Compute,
-        "by_context": ByContext,
-        "by_depth": ByDepth,
-        "plain": Plain,
-    },
-)
+OF_MODELS = {"correlations": Correlations, "predictors": Predictors, "scalar": Scalar}
+OF_ARMS = {"effect": Effect, "compute": Compute, "by_context": ByContext, "by_depth": ByDepth, "plain": Plain}
+ANALYSES = Registry("analysis", Analysis, {**OF_MODELS, **OF_ARMS})
 
 
 class AlignmentStudy(Grid, Study):

@@ -32,18 +32,14 @@ class Condition(NamedTuple):
     def holds(self, value: Any) -> bool:
         """Whether one value fulfils it; a missing one is ``null``. Of several tags, any."""
         if self.column == "tag" and isinstance(value, str) and "," in value:
-            return self._any_tag(value.split(","))
+            tags = map(self.holds, value.split(","))
+            return all(tags) if self.operator == "!=" else any(tags)
         number = None if isinstance(value, str) else _number(value)  # an identity such as 12e45 is no number
         if self.operator in ("=", "!="):
             numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
             equal = as_text(value) in self.values or number in numbers
             return equal == (self.operator == "=")
         return number is not None and COMPARED[self.operator](number, float(self.values[0]))
-
-    def _any_tag(self, tags: list[str]) -> bool:
-        if self.operator == "!=":
-            return all(map(self.holds, tags))
-        return any(map(self.holds, tags))
 
     def mask(self, column: pd.Series) -> np.ndarray:
         """Where ``column`` fulfils it, a truth value for each row."""
@@ -83,13 +79,11 @@ def check(condition: Condition, columns: Collection[str]) -> None:
 
 
 def _condition(word: str) -> Condition:
-    match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(.*)", word)
+    match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(?!=)(.*)", word)
     if not match:
         raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
-    if text.startswith("="):
-        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     if sign in COMPARED and (len(values) > 1 or _number(text) is None):
         raise InputError(f"where={shown(word)}: {sign} takes one number")
     return Condition(column, sign, values)

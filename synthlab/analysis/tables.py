@@ -16,7 +16,12 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
     if not records:
         return pd.DataFrame()
     runs = pd.DataFrame([run_row(record) for record in records])
-    metrics = [record.metrics if record.diverged_at is None else _no_metrics(record) for record in records]
+    metrics = [
+        record.metrics
+        if record.diverged_at is None
+        else pd.DataFrame([dict.fromkeys(("length", *record.config.measures().metrics), float("nan"))])
+        for record in records
+    ]
     repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
     table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
     table["horizon"] = table.pop("horizon")  # to the end
@@ -131,8 +136,3 @@ def horizon_of(record: Record) -> dict[str, int]:
     """The ``horizon`` of a finished run; empty for kinds of runs that have none."""
     measures = record.config.measures()
     return {} if measures.horizon is None else {"horizon": measures.horizon(record.config, record.metrics)}
-
-
-def _no_metrics(record: Record) -> pd.DataFrame:
-    """The metrics of a diverged run."""
-    return pd.DataFrame([dict.fromkeys(("length", *record.config.measures().metrics), float("nan"))])
