@@ -4,7 +4,7 @@ Every kind of runs has one ``Measures`` (``Config.measures``). It is all that ta
 know of a family. Making one loads no torch, so that ``collect`` and ``compare`` start quickly.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -35,6 +35,22 @@ class Metric(NamedTuple):
     def text(self, value: float) -> str:
         """Return ``value`` as a record prints it."""
         return format(value, self.format or ".3g")
+
+
+def reach(lengths: Iterable[int], fits: Iterable[bool]) -> int:
+    """Return the greatest of ``lengths``, which increase, up to which all fit; 0 if the first does not.
+
+    Example:
+        >>> from synthlab.metrics import reach
+        >>> reach([2, 4, 6, 8], [True, True, False, True])
+        4
+    """
+    reached = 0
+    for length, fit in zip(lengths, fits, strict=True):
+        if not fit:
+            break
+        reached = int(length)
+    return reached
 
 
 @dataclass(frozen=True)

@@ -109,8 +109,6 @@ def combined(
 ) -> AlignedLoss:
     """The loss from the logits of the first and the second window of ``tokens``. ``context`` counts tokens."""
     length = first.shape[-2]
-    if tokens.shape[-1] <= length:
-        raise InputError(f"tokens: have {tokens.shape[-1]} each; must be more than the {length} of a window")
     training = (next_token_loss(first, tokens[..., :length]) + next_token_loss(second, tokens[..., -length:])) / 2
     early, late = both_contexts(length, tokens.shape[-1] - length, context)
     apart = DISTANCES[distance](first[..., early, :], second[..., late, :]).mean((-2, -1))

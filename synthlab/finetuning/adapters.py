@@ -63,7 +63,8 @@ class AdaptedModel:
                 quantized = settings.base == "nf4"
                 self.base[f"{name}.weight"] = nearest_normal_float(weight) if quantized else weight.clone()
                 self.factors[f"{name}.weight"] = _factors(weight, settings.rank, generators)
-        kinds = {"embeddings": [ensemble.token_embeddings], "norms": _norms(ensemble)}
+        norms = [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
+        kinds = {"embeddings": [ensemble.token_embeddings], "norms": nn.ModuleList(norms).parameters()}
         others = [parameter for kind in settings.train for parameter in kinds[kind]]
         # An extension's weights are new, and trained in any case.
         self.trained = {id(parameter) for parameter in (*others, *encoding_of(ensemble).parameters())}
@@ -91,11 +92,6 @@ class AdaptedModel:
         parameters = dict(self.ensemble.named_parameters())
         for name, weight in self.weights().items():
             parameters[name].copy_(weight)
-
-
-def _norms(ensemble: nn.Module) -> list[nn.Parameter]:
-    norms = [module for module in ensemble.modules() if isinstance(module, LayerNorm)]
-    return [parameter for norm in norms for parameter in norm.parameters()]
 
 
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:

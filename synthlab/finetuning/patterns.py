@@ -61,23 +61,18 @@ class Shifted(Pattern):
         self.groups = groups
 
     def mask(self, heads, length):
-        size, place = self._size(heads, length), torch.arange(length)
-        shifted = self.shifted(place, size, length)
-        plain, other = heads // 2, heads - heads // 2
-        return torch.cat((_causal(place // size, place).repeat(plain, 1, 1), shifted.repeat(other, 1, 1)))
+        if heads < 2:
+            raise InputError(f"model.heads={heads}: must be at least 2, as half of the heads of a pattern are shifted")
+        if length % (2 * self.groups):
+            must = f"must divide a window of {length} tokens into groups of an even size"
+            raise InputError(f"pattern.groups={self.groups}: {must}")
+        size, place, plain = length // self.groups, torch.arange(length), heads // 2
+        shifted = self.shifted(place, size, length).repeat(heads - plain, 1, 1)
+        return torch.cat((_causal(place // size, place).repeat(plain, 1, 1), shifted))
 
     def shifted(self, place: Int[Tensor, " T"], size: int, length: int) -> Bool[Tensor, "T T"]:
         """The mask of a shifted head, for groups of ``size`` tokens."""
         return _causal((place + size // 2) // size, place)
-
-    def _size(self, heads: int, length: int) -> int:
-        if heads < 2:
-            raise InputError(f"model.heads={heads}: must be at least 2, as half of the heads of a pattern are shifted")
-        if length % (2 * self.groups):
-            raise InputError(
-                f"pattern.groups={self.groups}: must divide a window of {length} tokens into groups of an even size"
-            )
-        return length // self.groups
 
 
 class Rolled(Shifted):

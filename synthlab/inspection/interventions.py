@@ -17,7 +17,6 @@ from synthlab.errors import InputError
 from synthlab.inspection.hooked import full_name
 
 Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
-MOST_LAYERS = 10**6
 HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
 
 
@@ -31,10 +30,11 @@ def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
         tokens: Where: an index of tokens, or a slice or list of such. Everywhere unless given.
 
     Returns:
-        A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a head or tokens that there are not.
+        A hook at ``blocks.{layer}.attn.hook_z``. Applied, it raises InputError for a layer, head or tokens that there
+        are not.
 
     Raises:
-        InputError: An argument is of another type, or ``layer`` is negative.
+        InputError: An argument is of another type.
 
     Example:
         >>> import synthlab
@@ -76,8 +76,6 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
         >>> activations["z", 0][0, -1, 1].unique().tolist(), 0.5 in activations["z", 0][0, :-1, 1]
         ([0.5], False)
     """
-    if not 0 <= layer < MOST_LAYERS:
-        raise InputError(f"layer={in_short(layer)}: must be 0 or more, and one of the model's")
 
     def replace(z: Tensor, point: Any) -> Tensor:
         if not isinstance(head, Integral) or isinstance(head, bool) or not 0 <= head < z.shape[2]:

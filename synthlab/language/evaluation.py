@@ -36,7 +36,7 @@ def by_context(
     length, ``Encoding.alike_up_to`` gives windows in which each context is encoded as a text of its own. Random
     positions have windows that are ``doubled``.
     """
-    texts = test_texts(language, config, config.test_length + 1)
+    texts = held_out(language, config, config.test_length + 1)
     parts, done = [], 0
     while done < config.test_length:
         end = int(min(window(done + 1), config.test_length))
@@ -90,7 +90,7 @@ def suffixes(
     needed: dict[Form, int] = {"last": high}
     if low < high:
         needed["overlap"] = 2 * high - low
-    texts = test_texts(language, config, 2 * high - low)
+    texts = held_out(language, config, 2 * high - low)
     predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
     if language.predict(texts[:1, :1]) is not None:  # known for these tokens, and so for all
         predictors["perfect_"] = (cast(Model, language.predict), None)
@@ -124,11 +124,8 @@ def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
     return values
 
 
-def test_texts(language: Language, config: LanguageConfig, length: int) -> Int[Tensor, "N T"]:
-    """The test texts, the same for every model."""
-    return held_out(language, config, length, "evaluation")
-
-
-def held_out(language: Language, config: LanguageConfig, length: int, purpose: str) -> Int[Tensor, "N T"]:
-    """``evaluation.sequences`` held-out texts, sampled from the RNG stream named ``purpose``."""
+def held_out(
+    language: Language, config: LanguageConfig, length: int, purpose: str = "evaluation"
+) -> Int[Tensor, "N T"]:
+    """``evaluation.sequences`` held-out texts, from the RNG stream ``purpose``: the test texts unless given."""
     return language.draw(config.evaluation.sequences, length, stream(config.test_seed, purpose), held_out=True)

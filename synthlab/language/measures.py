@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from synthlab.config.registry import importing_nothing
 from synthlab.errors import InputError
-from synthlab.metrics import Measures, Metric
+from synthlab.metrics import Measures, Metric, reach
 
 if TYPE_CHECKING:
     from synthlab.language.config import LanguageConfig
@@ -54,11 +53,7 @@ def horizon(config: "LanguageConfig", metrics: pd.DataFrame) -> int:
     trained = lengths >= min(config.train_length, lengths[-1])
     lengths, losses = lengths[trained], losses[trained]
     guess = chance(config, metrics)
-    most = min(losses[0] + MARGIN, np.inf if guess is None else guess[0])
-    above = np.flatnonzero(~(losses <= most))
-    if not len(above):
-        return int(lengths[-1])
-    return int(lengths[above[0] - 1]) if above[0] else 0
+    return reach(lengths, losses <= min(losses[0] + MARGIN, math.inf if guess is None else guess[0]))
 
 
 MEASURES = Measures(

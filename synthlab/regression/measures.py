@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from synthlab.metrics import Measures, Metric
+from synthlab.metrics import Measures, Metric, reach
 
 if TYPE_CHECKING:
     from synthlab.regression.config import RunConfig
@@ -28,8 +28,7 @@ METRICS = {
 
 def horizon(relative_error: Float[np.ndarray, " L"], threshold: float = 0.05) -> int:
     """Return the largest length up to which the relative error stays under ``threshold``; 0 if it never does."""
-    above = np.flatnonzero(~(np.asarray(relative_error) < threshold))
-    return int(above[0]) if len(above) else len(relative_error)
+    return reach(range(1, len(relative_error) + 1), np.asarray(relative_error) < threshold)
 
 
 def chance(config: "RunConfig", metrics: pd.DataFrame) -> Sequence[float] | None:

@@ -55,15 +55,13 @@ class Scorer:
         positions = self.encoding.positions(batch.sizes, batch.tokens.shape[1], self.places)
         logits = self.model(batch.tokens, positions)
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
+        asked = batch.scored.double()
+        said, wanted = (
+            torch.einsum("btv,bt->bv", each.double(), asked) / asked.sum(1, keepdim=True)
+            for each in (self.problem.said(logits), self.problem.wanted(batch))
+        )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
-        said, wanted = (_mean(each, batch) for each in (self.problem.said(logits), self.problem.wanted(batch)))
         return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss, said, wanted)
-
-
-def _mean(rows: Float[Tensor, "B T V"], batch: Batch) -> Float[Tensor, "B V"]:
-    """The mean over each row's scored tokens."""
-    asked = batch.scored.double()
-    return torch.einsum("btv,bt->bv", rows.double(), asked) / asked.sum(1, keepdim=True)
 
 
 def by_length(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
@@ -103,10 +101,7 @@ def by_bin(metrics: pd.DataFrame, outputs: Outputs, config: SequencesConfig) -> 
 
 def _row(right: float, tokens: float, count: int, loss: float) -> dict[str, float]:
     # A mean of ones may be rounded to just above.
-    parts = {"exact": wilson(min(right, 1.0), count), "tokens": wilson(min(tokens, 1.0), count)}
-    intervals = {
-        f"{name}{end}": number
-        for name, part in parts.items()
-        for end, number in zip(("", "_low", "_high"), part, strict=True)
-    }
-    return {**intervals, "loss": loss}
+    row = {}
+    for name, value in (("exact", right), ("tokens", tokens)):
+        row[name], row[f"{name}_low"], row[f"{name}_high"] = wilson(min(value, 1.0), count)
+    return {**row, "loss": loss}

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.metrics import Measures, Metric
-from synthlab.sequences.proportions import horizon
+from synthlab.metrics import Measures, Metric, reach
 
 if TYPE_CHECKING:
     from synthlab.sequences.config import SequencesConfig
@@ -28,7 +27,7 @@ def horizon_of(config: "SequencesConfig", metrics: pd.DataFrame) -> int:
     """Return the greatest length up to which, from ``train_from`` on, exact match is at least
     ``evaluation.horizon``."""
     asked = metrics[metrics["length"] >= (config.train_from or 1)]  # shorter ones are tested, too
-    return horizon(asked["length"].tolist(), asked["exact"].tolist(), config.evaluation.horizon)
+    return reach(asked["length"], asked["exact"] >= config.evaluation.horizon)
 
 
 MEASURES = Measures(

@@ -1,9 +1,6 @@
-"""The distribution of outputs over lengths: how far it moves from that at training lengths.
+"""How far the mean distribution of output tokens moves with length (alignment view: Du et al., 2025, section 3)."""
 
-The alignment view of length generalization (Du et al., 2025, section 3) asks whether outputs are distributed alike at
-all lengths. Of answers of tokens an output is the distribution of one token, and what moves is its mean over answers.
-"""
-
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,17 +22,9 @@ class Outputs(NamedTuple):
         """The total variation distance between lengths from ``first`` to ``last`` and the longest quarter of training
         lengths, 0 to 1: ``shift`` of what was said, ``target_shift`` of what was wanted. NaN without such lengths."""
         trained = self._within(config.train_from or 1, config.train_length)
-        here, there = self._within(first, last), trained[-_quarter(len(trained)) :]
+        here, there = self._within(first, last), trained[-math.ceil(len(trained) / 4) :]
         pairs = {"shift": self.said, "target_shift": self.wanted}
-        return {name: _total_variation(rows[here].mean(0), rows[there].mean(0)) for name, rows in pairs.items()}
+        return {name: (rows[here].mean(0) - rows[there].mean(0)).abs().sum().item() / 2 for name, rows in pairs.items()}
 
     def _within(self, first: int, last: int) -> list[int]:
         return [index for index, length in enumerate(self.lengths) if first <= length <= last]
-
-
-def _quarter(number: int) -> int:
-    return -(-number // 4)
-
-
-def _total_variation(one: Float[Tensor, " V"], other: Float[Tensor, " V"]) -> float:
-    return (one - other).abs().sum().item() / 2

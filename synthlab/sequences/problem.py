@@ -1,9 +1,5 @@
-"""The interface of tasks whose answers are tokens, and what they make of drawn examples.
-
-The config group is called ``problem``, since ``task`` holds the tasks whose answers are numbers. Its members are of two
-kinds: tasks with a prompt and an answer (``answers.AnswerTask``), and formal languages, where the model says after each
-symbol which may follow (``next_sets.FormalLanguage``).
-"""
+"""The interface of sequence tasks: those with a prompt and an answer (``answers.AnswerTask``), and formal languages,
+where the model says after each symbol which may follow (``next_sets.FormalLanguage``)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -37,7 +33,7 @@ class Batch(NamedTuple):
 
 
 class Problem(ABC):
-    """A task whose answer is tokens. The constructor's keyword arguments are the keys of the config group ``problem``.
+    """A sequence task. The constructor's keyword arguments are the keys of the config group ``task``.
 
     Attributes:
         symbols: The task's own symbols in writing; token t is ``symbols[t]``. Begin, separator and end follow.

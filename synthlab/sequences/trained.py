@@ -82,7 +82,8 @@ class TrainedSequences(TrainedModel):
             row, said = self._asked(each[None, :size]), []
             while len(said) < most:
                 if row.shape[1] > encoding_of(self.module).longest():
-                    raise InputError(f"sequences: an answer goes beyond the positions of {self._encoding_name()}")
+                    encoding = self.record.config.encoding["name"]
+                    raise InputError(f"sequences: an answer goes beyond the positions of encoding={encoding}")
                 token = int(self._logits(row)[0, -1].argmax())
                 if token == problem.end:
                     break
@@ -107,6 +108,3 @@ class TrainedSequences(TrainedModel):
     def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
         logits = output.double()
         return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
-
-    def _encoding_name(self) -> str:
-        return f"encoding={self.record.config.encoding['name']}"

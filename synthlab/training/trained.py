@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from synthlab.config.arguments import checked
+from synthlab.config.arguments import checked, in_short, listed
 from synthlab.config.registry import importing_nothing, shown, unknown
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
@@ -20,11 +20,12 @@ from synthlab.storage.checkpoints import checked_step
 from synthlab.storage.records import Record
 from synthlab.training.memory import check_answerable
 from synthlab.training.retraining import train_again
-from synthlab.training.sequences import listed_texts, rows_of_symbols
 from synthlab.training.weights import load_weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"  # sequences of one call; what errors say
 
 
 class Prediction(NamedTuple):
@@ -276,7 +277,7 @@ class TrainedModel(ABC):
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
-        x, lengths = rows_of_symbols(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
+        x, lengths = self._rows(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
             raise InputError(f"sequences: have symbols from {x.min()} to {x.max()}; must be 0 to {symbols - 1}")
@@ -286,9 +287,18 @@ class TrainedModel(ABC):
         check_answerable(self.record.config, x.shape[1])
         return x, lengths
 
-    def _padded(self, texts: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+    def _rows(self, x: Tensor) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+        """Sequences given as a tensor, and their lengths."""
+        if x.dim() != 2 or not x.numel() or x.is_floating_point() or x.is_complex() or x.dtype == torch.bool:
+            raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
+        return x.long(), torch.full((len(x),), x.shape[1])
+
+    def _padded(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
-        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in listed_texts(texts)]
+        texts: list[Any] = [None] if isinstance(sequences, str) else listed("sequences", sequences, MOST, ALLOWED)
+        if not all(isinstance(text, str) for text in texts):
+            raise InputError(f"sequences={in_short(sequences)}: must be {ALLOWED}")
+        rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
             raise InputError("sequences: there must be one or more, of one symbol or more")

@@ -7,6 +7,7 @@ import torch
 
 from support.small import small_sequences as small
 from synthlab.errors import InputError
+from synthlab.metrics import reach
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences import family
@@ -15,7 +16,7 @@ from synthlab.sequences.construction import build_models, build_problem, default
 from synthlab.sequences.evaluation import Scorer, by_bin, by_length
 from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
-from synthlab.sequences.proportions import horizon, wilson
+from synthlab.sequences.proportions import wilson
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.sequences.trained import TrainedSequences
 from synthlab.training.exactness import is_exact
@@ -158,10 +159,10 @@ def test_bins_are_as_wide_as_the_training_lengths():
 def test_intervals_and_horizon_by_hand():
     # Of 10 of 20 Wilson's interval is symmetric: 1/2 -+ sqrt(z^2 / 80 + z^4 / 1600) / (1 + z^2 / 20).
     assert [round(number, 4) for number in wilson(0.5, 20)] == [0.5, 0.2993, 0.7007]
-    assert wilson(0.0, 5).low == 0
-    assert wilson(1.0, 5).high == 1
-    assert horizon([1, 2, 3], [1.0, 0.5, 1.0], 0.9) == 1
-    assert horizon([1, 2], [0.5, 1.0], 0.9) == 0
+    assert wilson(0.0, 5)[1] == 0
+    assert wilson(1.0, 5)[2] == 1
+    assert reach([1, 2, 3], [True, False, True]) == 1
+    assert reach([1, 2], [False, True]) == 0
 
 
 @pytest.mark.parametrize(
