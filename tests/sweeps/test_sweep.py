@@ -13,6 +13,7 @@ import pytest
 import synthlab
 from support.configs import config
 from support.records import record
+from synthlab.config.composition import composed
 from synthlab.errors import RunsFailed, StoreError
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Leases
@@ -224,3 +225,15 @@ def test_a_failed_run_has_its_tag(tmp_path, flag):
     with pytest.raises(RunsFailed):
         ensure([bad], store, progress=False)
     assert synthlab.load_records(tmp_path, "tag=pilot")["status"].tolist() == ["failed"]
+
+
+def test_threads_may_compose_at_once():
+    made: list[int] = []
+    threads = [
+        threading.Thread(target=lambda seed=seed: made.append(composed([f"seed={seed}"]).seed)) for seed in range(4)
+    ]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert sorted(made) == [0, 1, 2, 3]
