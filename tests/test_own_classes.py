@@ -23,7 +23,13 @@ HOOKS = {
     ("majority", "encoding", "UnsoundEncoding"): ENCODING,
     ("majority", "positions", "UnsoundSampler"): SAMPLER,
 }
-SOUND = {("longest", "huge"), ("alike_up_to", "huge"), ("text_length", "none"), ("symbols", "text"), ("symbols", "list")}
+SOUND = {
+    ("longest", "huge"),
+    ("alike_up_to", "huge"),
+    ("text_length", "none"),
+    ("symbols", "text"),
+    ("symbols", "list"),
+}
 CASES = [
     (*where, hook, kind)
     for where, hooks in HOOKS.items()

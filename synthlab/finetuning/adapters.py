@@ -1,8 +1,6 @@
 """Adapters of low rank (LoRA): a trained model is trained on with few parameters, and all others frozen.
 
-A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1). B is 0 at first, so training
-begins at the model as it is. Modules are left alone: the sum takes the place of W in a call, and is written into the
-model when ``merge`` is called.
+A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1), with B = 0 at first.
 """
 
 import math
@@ -39,18 +37,10 @@ class LoRA:
 
 
 class AdaptedModel:
-    """An ensemble of E models with adapters, called as the ensemble is.
+    """An ensemble of E models with adapters, called as the ensemble is, whose own weights change only in ``merge``.
 
     Each model's A [inputs, rank] is drawn with its own generator, uniformly within +-1 / sqrt(inputs), as in the
-    library PEFT; B [rank, outputs] is 0.
-
-    Args:
-        ensemble: The models. Their parameters change only in ``merge``, and those of ``settings.train`` in training.
-        settings: The settings of the adapters.
-        generators: A generator for each model.
-
-    Raises:
-        InputError: The rank exceeds the smaller dimension of a weight, beyond which it adds nothing.
+    library PEFT; B [rank, outputs] is 0. Raises InputError for a rank above the smaller dimension of a weight.
     """
 
     def __init__(self, ensemble: nn.Module, settings: LoRA, generators: Generators):

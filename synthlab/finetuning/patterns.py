@@ -17,9 +17,7 @@ from synthlab.errors import InputError
 
 
 class Pattern(ABC):
-    """Which keys the queries of each head see.
-
-    The constructor's keyword arguments are the keys of the config group ``pattern``; their types are checked.
+    """Which keys the queries of each head see. The constructor's arguments are the keys of the group ``pattern``.
 
     Example:
         >>> Shifted(groups=2).mask(heads=2, length=4)[1].int().tolist()  # the shifted head: groups 0, 1 2, 3
@@ -28,18 +26,8 @@ class Pattern(ABC):
 
     @abstractmethod
     def mask(self, heads: int, length: int) -> Bool[Tensor, "H T T"]:
-        """The attention mask of texts.
-
-        Args:
-            heads: H, the attention heads.
-            length: T, the tokens of a text.
-
-        Returns:
-            True where a query (row) of a head sees a key (column).
-
-        Raises:
-            InputError: The pattern does not fit so many heads or tokens.
-        """
+        """Return the attention mask of texts: True where a query (row) of a head sees a key (column). Raises InputError
+        if the pattern does not fit so many heads or tokens."""
 
 
 class Full(Pattern):

@@ -18,10 +18,11 @@ from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+
+open_model = TrainedLanguage
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
@@ -72,11 +73,6 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     losses = by_context(model, language, config, doubled(config) if draws else encoding.alike_up_to, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
-
-
-def open_model(record: Record, step: int | None = None) -> TrainedLanguage:
-    """The trained model of a run on a language, under its extension if it has one; or what it was after ``step``."""
-    return TrainedLanguage(record, step)
 
 
 def _later(observe: Observer | None, config: LanguageConfig, adapted: AdaptedModel | None) -> Observer | None:

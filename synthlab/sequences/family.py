@@ -23,9 +23,7 @@ from synthlab.training.loop import Observer, Training, train
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
-def make_objective(ensemble: nn.Module, configs: Sequence[SequencesConfig], device: str = "cpu") -> AnswerLoss:
-    """The objective of training."""
-    return AnswerLoss(ensemble, configs, device)
+make_objective = AnswerLoss
 
 
 def train_models(

@@ -18,12 +18,9 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 
 class TrainedSequences(TrainedModel):
-    """A trained model of a task whose answer is tokens.
-
-    Given prompts, ``predict`` says the probability of each token of being the answer's first; given the beginnings of
-    strings of a formal language, of each symbol, and the end, that it may follow. ``answers`` decodes whole answers.
-    Texts are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter.
-    """
+    """A trained model of a sequence task. ``predict`` returns the probability of each token to be the first of the
+    answer to a prompt, or to follow the beginning of a string of a language; ``answers`` decodes whole answers. Texts
+    are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter."""
 
     @property
     def problem(self) -> Problem:
@@ -60,14 +57,7 @@ class TrainedSequences(TrainedModel):
 
     @torch.no_grad()
     def answers(self, sequences: Any, most: int = 1000) -> list[str]:
-        """The answer to each prompt, decoded greedily: the likeliest token at each step, until the end.
-
-        Args:
-            sequences: Prompts, as for ``predict``.
-            most: The most tokens of an answer; one that has not ended by then ends there.
-
-        Returns:
-            The symbols of each answer, with spaces between.
+        """Decode the answer to each prompt greedily, of at most ``most`` tokens: its symbols with spaces between.
 
         Raises:
             InputError: As of ``predict``; or the task is a formal language, which has no answers, or an answer is too

@@ -29,9 +29,9 @@ class Need(NamedTuple):
 def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
     """Raises InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
     limit = available(device)
-    lines = {line: None for config in configs if (line := excess(config, limit))}
+    lines = [line for config in configs if (line := excess(config, limit))]
     if lines:
-        raise InputError(*lines)
+        raise InputError(*dict.fromkeys(lines))
 
 
 def check_buildable(config: Config) -> None:
@@ -58,13 +58,8 @@ def excess(config: Config, limit: float) -> str | None:
 
 
 def check_answerable(config: Config, length: int, kept: int = 1) -> None:
-    """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory.
-
-    Args:
-        config: The run whose model is asked.
-        length: The symbols of the longest sequence.
-        kept: How many layers and sequences keep their attention logits and weights at once.
-    """
+    """Raises InputError for sequences of ``length`` symbols whose attention, of ``kept`` layers and sequences at once,
+    exceeds this machine's memory."""
     needed, limit = kept * attended_bytes(config, length), available()
     if needed > limit:
         raise InputError(_line(f"sequences: {kept} x {length:,} symbols", needed, limit))
@@ -79,10 +74,8 @@ def attended_bytes(config: Config, length: int) -> int:
 def need(config: Config) -> Need:
     """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
     for a user's model, from its examples alone."""
-    length = config.longest_window[1]
+    length, tested, model = config.longest_window[1], config.symbols_tested, config.model
     symbols = config.protocol.batch * length
-    tested = config.symbols_tested
-    model = config.model
     if ":" in model["name"]:
         return Need(0, DATA * symbols, DATA * tested)
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))

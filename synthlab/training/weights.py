@@ -1,8 +1,7 @@
 """The weights of one model as a file, in the format of safetensors: numbers and text, never code.
 
-The file holds the parameters of one model, an ensemble of one, under the names that its ``nn.Module`` has for them. Its
-metadata says which run they are of: ``run`` is JSON with the ``config`` and its ``results_version``, and, for weights
-after another step than the last, with the ``step``.
+The file holds the parameters of an ensemble of one by name. Its metadata ``run`` is JSON: the ``config``, its
+``results_version``, and, for weights after another step than the last, the ``step``.
 """
 
 import json

@@ -4,7 +4,9 @@ Results are those of Python's whole numbers, of any size, which NumPy holds in a
 """
 
 import math
-from abc import abstractmethod
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,10 +36,7 @@ class BinaryOperation(AnswerTask):
         "once, without zeros behind"
     )
     shortest = 3
-
-    @abstractmethod
-    def result(self, first: Whole, second: Whole) -> Whole:
-        """What the numbers make."""
+    result: Callable[[Any, Any], Any]  # what the numbers make
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, length - 1
@@ -61,19 +60,13 @@ class BinaryOperation(AnswerTask):
 class BinaryAddition(BinaryOperation):
     """The sum of two binary numbers."""
 
-    symbols = (*BITS, "+")
-
-    def result(self, first: Whole, second: Whole) -> Whole:
-        return first + second
+    symbols, result = (*BITS, "+"), staticmethod(operator.add)
 
 
 class BinaryMultiplication(BinaryOperation):
     """The product of two binary numbers."""
 
-    symbols = (*BITS, "*")
-
-    def result(self, first: Whole, second: Whole) -> Whole:
-        return first * second
+    symbols, result = (*BITS, "*"), staticmethod(operator.mul)
 
 
 class ComputeSqrt(AnswerTask):
