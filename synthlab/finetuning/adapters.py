@@ -15,7 +15,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.models.encodings.base import encoding_of
-from synthlab.models.layers import Generators, LayerNorm, Linear, ensemble_parameter
+from synthlab.models.layers import Generators, LayerNorm, Linear
 
 Layer = Literal["queries", "keys_values", "output", "mlp", "head"]
 Others = Literal["embeddings", "norms"]
@@ -87,14 +87,11 @@ class AdaptedModel:
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:
     models, inputs, outputs = weight.shape
     if rank > min(inputs, outputs):
-        raise InputError(
-            f"lora.rank={rank}: must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
-        )
-    a, b = ensemble_parameter(models, inputs, rank), ensemble_parameter(models, rank, outputs)
-    for values, generator in zip(a.data, generators, strict=True):
-        values.copy_(torch.empty(inputs, rank).uniform_(-1, 1, generator=generator) / math.sqrt(inputs))
-    nn.init.zeros_(b)
-    return nn.Parameter(a.data.to(weight.device)), nn.Parameter(b.data.to(weight.device))
+        must = f"must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
+        raise InputError(f"lora.rank={rank}: {must}")
+    drawn = [torch.empty(inputs, rank).uniform_(-1, 1, generator=each) / math.sqrt(inputs) for each in generators]
+    a, b = torch.stack(drawn).to(weight.device), weight.new_zeros(models, rank, outputs)
+    return nn.Parameter(a), nn.Parameter(b)
 
 
 ADAPTERS = Registry("lora", LoRA, {"lora": LoRA})

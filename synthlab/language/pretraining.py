@@ -41,7 +41,8 @@ def pretrain(
                 parameter[index] = value
     trainings = [pretrained[key][1] for key in keys]
     if observe is not None and watched is None:
-        _observe_again(trainings, observe)
+        for point, step in enumerate(min((training.steps for training in trainings), key=len)):
+            observe(step, [training.losses[point] for training in trainings])
     return trainings
 
 
@@ -62,9 +63,3 @@ def _trained(
     while len(_cache) > CACHED:
         _cache.popitem(last=False)
     return pretrained
-
-
-def _observe_again(trainings: Sequence[Training], observe: Observer) -> None:
-    """Call ``observe`` for finished trainings, at the points that all curves have."""
-    for point, step in enumerate(min((training.steps for training in trainings), key=len)):
-        observe(step, [training.losses[point] for training in trainings])

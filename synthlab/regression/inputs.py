@@ -1,8 +1,5 @@
-"""Input distributions over binary sequences.
-
-Every distribution here is exchangeable, so that a prefix of a sample is a sample at the shorter length. The packed
-layout relies on that (see ``models.packing``).
-"""
+"""Input distributions over binary sequences. All are exchangeable, so that a prefix of a sample is a sample at the
+shorter length, on which the packed layout relies (see ``models.packing``)."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated

@@ -36,9 +36,9 @@ def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
 
 def check_buildable(config: Config) -> None:
     """Raises InputError for a model whose weights alone exceed this machine's memory."""
-    limit = available()
-    if need(config).weights > limit:
-        raise InputError(_line(_weights(config), need(config).weights, limit))
+    weights, limit = need(config).weights, available()
+    if weights > limit:
+        raise InputError(_line(_weights(config), weights, limit))
 
 
 def excess(config: Config, limit: float) -> str | None:
@@ -72,8 +72,7 @@ def attended_bytes(config: Config, length: int) -> int:
 
 
 def need(config: Config) -> Need:
-    """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients;
-    for a user's model, from its examples alone."""
+    """Lower bounds for a run: of the lab's models from activations kept for gradients, of a user's from examples."""
     length, tested, model = config.longest_window[1], config.symbols_tested, config.model
     symbols = config.protocol.batch * length
     if ":" in model["name"]:
@@ -87,8 +86,7 @@ def need(config: Config) -> Need:
 
 
 def available(device: str = "cpu") -> float:
-    """The memory limit of a process in bytes: that of the GPU, or the least of the machine's, container's and
-    shell's."""
+    """The memory limit of a process in bytes: of the GPU, or the least of the machine, container and shell."""
     if device != "cpu":
         return float(torch.cuda.get_device_properties(device).total_memory)
     limits = []

@@ -71,11 +71,8 @@ def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config], ste
 
 
 def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> None:
-    """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``, those after ``step``.
-
-    Raises InputError, in one line, for a file that cannot be read, is of another run, step or results version, does not
-    fit the model, or has numbers that are not finite. Nothing in the file is executed.
-    """
+    """Give ``module``, the model of ``config``, the weights after ``step`` in a file of ``weights_file``. Raises
+    InputError for a file that cannot be read, is of another run, step or results version, or does not fit."""
     where = f"{weights_name(step, config)} of record {config.id}"
     tensors, run = _read(data, where)
     try:

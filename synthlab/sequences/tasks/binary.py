@@ -1,7 +1,4 @@
-"""Context-sensitive tasks of the Chomsky hierarchy on binary numbers: addition, multiplication, square root.
-
-Results are those of Python's whole numbers, of any size, which NumPy holds in arrays of objects.
-"""
+"""Context-sensitive tasks of the Chomsky hierarchy on binary numbers: addition, multiplication, square root."""
 
 import math
 import operator
@@ -22,7 +19,7 @@ from synthlab.sequences.tasks.counting import BITS
 
 LIMB = 60  # bits that are taken at once; a sum of their powers fits 64 bits
 
-Whole = Shaped[np.ndarray, " B"]  # Python's whole numbers
+Whole = Shaped[np.ndarray, " B"]  # Python's whole numbers, of any size, as objects
 
 
 class BinaryOperation(AnswerTask):
