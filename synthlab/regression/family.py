@@ -37,8 +37,7 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
 def train_models(
     ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train the initialized models of runs of one shape, in place; returns their training curves. ``observe`` may
-    inspect ``ensemble`` at each point of the curve."""
+    """Train initialized models of runs of one shape. Returns their training curves."""
     objective = make_objective(ensemble, configs, device)
     return train(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
 

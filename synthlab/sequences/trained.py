@@ -42,15 +42,15 @@ class TrainedSequences(TrainedModel):
     def respond(self, x, lengths):
         """A prompt is answered alone, without padding."""
         rows = [self._asked(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
-        outputs = torch.stack([self._logits(row[None])[0, -1] for row in rows])
-        return self._answered(outputs)
+        return self.prediction(torch.stack([self._logits(row[None])[0, -1:] for row in rows]))
 
     def tokens(self, x):
         row = self._asked(x)
         return row, self._positions(row)
 
     def prediction(self, outputs):
-        return self._answered(outputs[:, -1])
+        output, logits = outputs[:, -1], outputs[:, -1].double()
+        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
 
     def token_text(self, token):
         return self.problem.written(token)
@@ -94,7 +94,3 @@ class TrainedSequences(TrainedModel):
     def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"] | None:
         draws = stream(self.record.config.test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1]), row.shape[1], draws)
-
-    def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
-        logits = output.double()
-        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
