@@ -7,26 +7,17 @@ from torch import Tensor
 
 
 class Divergence(NamedTuple):
-    """Divergences of two distributions p and q over tokens, for each pair; in nats but for ``squared``.
+    """Divergences of two distributions p and q over tokens, for each pair; in nats but for ``squared``."""
 
-    ``sce``: the symmetric cross-entropy H(p, q) + H(q, p) of equation 1; for p = q it is 2 H(p), not 0. ``excess``: the
-    symmetric KL divergence (Jeffreys), KL(p || q) + KL(q || p) = sce - H(p) - H(q). ``kl``: KL(p || q). ``squared``:
-    the sum of squared differences of probabilities.
-    """
-
-    sce: Float[Tensor, "*N"]
-    excess: Float[Tensor, "*N"]
-    kl: Float[Tensor, "*N"]
-    squared: Float[Tensor, "*N"]
+    sce: Float[Tensor, "*N"]  # symmetric cross-entropy H(p, q) + H(q, p) of equation 1: for p = q it is 2 H(p), not 0
+    excess: Float[Tensor, "*N"]  # symmetric KL divergence (Jeffreys), KL(p || q) + KL(q || p) = sce - H(p) - H(q)
+    kl: Float[Tensor, "*N"]  # KL(p || q)
+    squared: Float[Tensor, "*N"]  # the sum of squared differences of probabilities
 
 
 def divergence(p: Float[Tensor, "*N V"], q: Float[Tensor, "*M V"]) -> Divergence:
-    """The divergences of softmax(p) and softmax(q), given logits. Raises ValueError for unequal shapes, which would
-    otherwise broadcast.
-
-    A token with logit -inf has probability 0 and adds 0, unless it has positive probability under the other
-    distribution: then all but ``squared`` are infinite.
-    """
+    """The divergences of softmax(p) and softmax(q), given logits. Where a token has probability 0 under one alone, all
+    but ``squared`` are infinite. Raises ValueError for unequal shapes, which would otherwise broadcast."""
     log_p, log_q = _log_probabilities(p, q)
     p, q = log_p.exp(), log_q.exp()
     ratio = _log_ratio(log_p, log_q)

@@ -1,11 +1,8 @@
-"""Long-short misalignment (paper, equations 1 and 2): the divergence of a model's predictions on two suffixes of a
-text.
+"""Long-short misalignment of any causal model (paper, equations 1 and 2): the divergence of its predictions on two
+suffixes of a text.
 
-It takes any causal model, given as a function from tokens [B, T] to logits [B, T, V].
-
-Models with random positions need one draw for both windows of a text. With a draw for each window, predictions differ
-even on the *same* window, and that noise is not misalignment. So give ``positions``, one for each token of the text;
-each window uses those of its tokens.
+With random positions, both windows of a text share one draw: two draws differ even on the *same* window, and that noise
+is not misalignment.
 """
 
 import math
@@ -66,14 +63,13 @@ def misalignment(
     batch: int = BATCH,
     positions: Int[Tensor, "N P"] | None = None,
 ) -> Misalignment:
-    """Long-short misalignment: the divergence of a model's predictions on two suffixes of one text.
+    """Return the divergence of a model's predictions on two suffixes of one text, averaged over texts.
 
-    The expectation of equation 2 of *Long-Short Alignment* (arXiv 2506.11769) over texts and over context lengths from
-    ``low`` to ``high`` (in the paper, from half the training length to all of it). It has two forms. ``last``: two
-    lengths l1, l2 are sampled for each text, uniformly and independently; compared are the predictions after its last
-    l1 and its last l2 tokens. ``overlap``, which the regularizer minimizes: an offset is sampled for each text,
-    uniformly from 1 to ``high - low``; two windows of ``high`` tokens at this offset are compared at all places where
-    both have a context of ``low`` tokens or more.
+    Equation 2 of *Long-Short Alignment* (arXiv 2506.11769), with contexts of ``low`` to ``high`` tokens (in the paper,
+    half the training length to all of it), in two forms. ``last`` draws two lengths l1, l2 for each text, uniformly,
+    and compares the predictions after its last l1 and its last l2 tokens. ``overlap``, which the regularizer minimizes,
+    draws an offset for each text, uniformly from 1 to ``high - low``, and compares two windows of ``high`` tokens at
+    this offset wherever both have a context of ``low`` tokens or more.
 
     Args:
         model: Any causal model, as a function from tokens [B, T] to logits [B, T, V]. No gradient is kept.
@@ -87,10 +83,8 @@ def misalignment(
             ``model(window, positions of its tokens)``, so that both windows of a text share one draw.
 
     Returns:
-        Four means over texts, each with its standard error. In nats: ``sce``, the paper's symmetric cross-entropy
-        H(p, q) + H(q, p); ``excess``, the symmetric KL divergence KL(p || q) + KL(q || p); ``kl``, KL(p || q), where p
-        is the prediction with the longer context (in the form ``last``, that of l1). ``squared`` is the sum of squared
-        differences of probabilities.
+        For each divergence of ``Divergence`` the mean over texts and its standard error; p is the prediction with the
+        longer context (in the form ``last``, that of l1), and the paper's divergence is ``sce``.
 
     Raises:
         InputError: An argument is of another type, the lengths do not fit each other, the texts are too short, or the
@@ -142,10 +136,7 @@ def last_logits(
     positions: Int[Tensor, "N P"] | None = None,
 ) -> Float[Tensor, "N V"]:
     """The logits after the last ``lengths[i]`` tokens of each text i. Windows of equal length share calls of the model.
-
-    ``positions`` may have more columns than ``texts``, for a model that adds tokens to a window, such as BOS and EOS;
-    each window then gets as many more positions.
-    """
+    More columns in ``positions`` than in ``texts`` are for tokens that the model adds to a window: BOS and EOS."""
     more = 0 if positions is None else positions.shape[1] - texts.shape[1]
     parts = []
     for length, rows in _grouped(lengths, batch):

@@ -1,15 +1,9 @@
 """The regularizer (paper, equation 4 and section 4.2): the training loss plus alpha times the misalignment of two
 windows of one text.
 
-Appendix D lists an implementation. This one follows the equations. It departs from the printed listing, because
-
-- its ``SCE`` adds H(p2, p1) and the entropy H(p1); equation 1 asks for H(p2, p1) + H(p1, p2);
-- its ``log_softmax`` has no ``dim``, for which PyTorch takes the first of three dimensions: the batch, not the tokens;
-- its slices begin one place late, where both contexts exceed l_train/2; section 4.1 has lengths from l_train/2 on. At
-  the largest l_extra = l_train/2 they are empty, and their mean is NaN;
-- it calls ``random.random(1, ...)``, which takes no arguments, for a random integer, bounds included;
-- it averages ``output.loss`` of calls that were given no labels, and does so under names that are not defined
-  (``max_len``, ``extra_len``, ``loss_c``); here each window predicts its own next tokens.
+This follows the equations, not the listing of appendix D, whose ``SCE`` adds H(p2, p1) and the entropy H(p1) in place
+of H(p1, p2), whose ``log_softmax`` runs over the batch, whose slices begin one place late (at the largest l_extra they
+are empty), and which averages losses of calls without labels.
 """
 
 from typing import Literal, NamedTuple
@@ -60,8 +54,7 @@ def aligned_loss(
         alpha: The weight of the misalignment, 0 or more.
         context: The minimal context of both windows where they are compared, as a fraction of ``length``.
         distance: ``sce``, the symmetric cross-entropy of equation 1, or ``excess``, the symmetric KL divergence.
-        positions: The position of each token, for models with random positions; each window uses those of its tokens,
-            as in ``misalignment``.
+        positions: The position of each token, for models with random positions, as in ``misalignment``.
 
     Returns:
         ``total`` = ``training`` + alpha * ``misalignment``, and both parts, in nats. ``training`` is the mean
@@ -91,8 +84,6 @@ def aligned_loss(
         raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {in_short(length)} of a window")
     if not len(tokens):
         raise InputError("tokens: there are no texts; must be one or more")
-    if positions is not None and positions.shape != tokens.shape:
-        raise InputError(f"positions: of shape {list(positions.shape)}; must be {list(tokens.shape)}, as tokens")
     inputs = [tokens] if positions is None else [tokens, positions]
     windows = slice(None, length), slice(-length, None)
     first, second = (logits_of(model, *(each[:, window] for each in inputs)) for window in windows)

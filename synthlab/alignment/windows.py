@@ -1,8 +1,6 @@
 """The overlap of two windows of one text (paper, section 4.2).
 
-A text of ``length + extra`` tokens has a first window, its first ``length`` tokens, and a second, its last ``length``.
-The token at place t (from 0) of the text stands at t in the first window, which has then seen t + 1 tokens, and at
-t - extra in the second.
+Of a text of ``length + extra`` tokens, the first window has the first ``length``, the second the last ``length``.
 """
 
 import math

@@ -1,8 +1,6 @@
 """Adapters of low rank (LoRA): a trained model is trained on with few parameters, and all others frozen.
 
-A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1). B is 0 at first, so training
-begins at the model as it is. Modules are left alone: the sum takes the place of W in a call, and is written into the
-model when ``merge`` is called.
+A weight W becomes W + (alpha / rank) A B (Hu et al., 2022, arXiv 2106.09685, section 4.1), with B = 0 at first.
 """
 
 import math
@@ -17,7 +15,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
 from synthlab.models.encodings.base import encoding_of
-from synthlab.models.layers import Generators, LayerNorm, Linear, ensemble_parameter
+from synthlab.models.layers import Generators, LayerNorm, Linear
 
 Layer = Literal["queries", "keys_values", "output", "mlp", "head"]
 Others = Literal["embeddings", "norms"]
@@ -39,18 +37,10 @@ class LoRA:
 
 
 class AdaptedModel:
-    """An ensemble of E models with adapters, called as the ensemble is.
+    """An ensemble of E models with adapters, called as the ensemble is, whose own weights change only in ``merge``.
 
     Each model's A [inputs, rank] is drawn with its own generator, uniformly within +-1 / sqrt(inputs), as in the
-    library PEFT; B [rank, outputs] is 0.
-
-    Args:
-        ensemble: The models. Their parameters change only in ``merge``, and those of ``settings.train`` in training.
-        settings: The settings of the adapters.
-        generators: A generator for each model.
-
-    Raises:
-        InputError: The rank exceeds the smaller dimension of a weight, beyond which it adds nothing.
+    library PEFT; B [rank, outputs] is 0. Raises InputError for a rank above the smaller dimension of a weight.
     """
 
     def __init__(self, ensemble: nn.Module, settings: LoRA, generators: Generators):
@@ -97,14 +87,11 @@ class AdaptedModel:
 def _factors(weight: Tensor, rank: int, generators: Generators) -> tuple[nn.Parameter, nn.Parameter]:
     models, inputs, outputs = weight.shape
     if rank > min(inputs, outputs):
-        raise InputError(
-            f"lora.rank={rank}: must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
-        )
-    a, b = ensemble_parameter(models, inputs, rank), ensemble_parameter(models, rank, outputs)
-    for values, generator in zip(a.data, generators, strict=True):
-        values.copy_(torch.empty(inputs, rank).uniform_(-1, 1, generator=generator) / math.sqrt(inputs))
-    nn.init.zeros_(b)
-    return nn.Parameter(a.data.to(weight.device)), nn.Parameter(b.data.to(weight.device))
+        must = f"must be at most {min(inputs, outputs)}, the rank of a weight that it adapts"
+        raise InputError(f"lora.rank={rank}: {must}")
+    drawn = [torch.empty(inputs, rank).uniform_(-1, 1, generator=each) / math.sqrt(inputs) for each in generators]
+    a, b = torch.stack(drawn).to(weight.device), weight.new_zeros(models, rank, outputs)
+    return nn.Parameter(a), nn.Parameter(b)
 
 
 ADAPTERS = Registry("lora", LoRA, {"lora": LoRA})

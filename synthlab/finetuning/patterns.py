@@ -17,9 +17,7 @@ from synthlab.errors import InputError
 
 
 class Pattern(ABC):
-    """Which keys the queries of each head see.
-
-    The constructor's keyword arguments are the keys of the config group ``pattern``; their types are checked.
+    """Which keys the queries of each head see. The constructor's arguments are the keys of the group ``pattern``.
 
     Example:
         >>> Shifted(groups=2).mask(heads=2, length=4)[1].int().tolist()  # the shifted head: groups 0, 1 2, 3
@@ -28,18 +26,8 @@ class Pattern(ABC):
 
     @abstractmethod
     def mask(self, heads: int, length: int) -> Bool[Tensor, "H T T"]:
-        """The attention mask of texts.
-
-        Args:
-            heads: H, the attention heads.
-            length: T, the tokens of a text.
-
-        Returns:
-            True where a query (row) of a head sees a key (column).
-
-        Raises:
-            InputError: The pattern does not fit so many heads or tokens.
-        """
+        """Return the attention mask of texts: True where a query (row) of a head sees a key (column). Raises InputError
+        if the pattern does not fit so many heads or tokens."""
 
 
 class Full(Pattern):
@@ -78,12 +66,9 @@ class Shifted(Pattern):
 class Rolled(Shifted):
     """Shifted sparse attention as LongLoRA's code computes it without flash attention, which lets the future leak.
 
-    The tokens of a shifted head are rolled by g/2 and then grouped. So its last group holds the tokens T - g/2..T - 1
-    and then 0..g/2 - 1, in this order, and the mask is causal in this order: each of the first g/2 tokens sees the last
-    g/2 tokens of the text. LongQLoRA runs this variant, since its ``use_flash_attn`` is False unless set.
-
-    An answer comes to depend on the very token that it is to predict only where the model has at least
-    2 ``groups`` - 1 layers: each layer carries what is known of that token on by half a group.
+    The tokens of a shifted head are rolled by g/2 and then grouped, so that each of the first g/2 tokens sees the last
+    g/2 tokens of the text. LongQLoRA runs this variant, since its ``use_flash_attn`` is False unless set. An answer
+    depends on the very token that it is to predict in models of at least 2 ``groups`` - 1 layers.
     """
 
     def shifted(self, place, size, length):

@@ -10,10 +10,8 @@ OFFSET = 0.9677083  # the outermost probability, from the authors' code: the mea
 
 
 def normal_float() -> Float[Tensor, "16"]:
-    """The 16 values of NF4, in ascending order (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E).
-
-    Quantiles of the normal distribution, seven below 0 and eight above, and 0 itself, divided by the largest. They are
-    computed as in the authors' library bitsandbytes.
+    """Return the 16 values of NF4, ascending (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E):
+    quantiles of the normal distribution, divided by the largest, computed as in the authors' library bitsandbytes.
 
     Example:
         >>> [round(value, 4) for value in normal_float().tolist()][6:10]
@@ -27,14 +25,8 @@ def normal_float() -> Float[Tensor, "16"]:
 
 
 def nearest_normal_float(weights: Float[Tensor, "E *N"]) -> Float[Tensor, "E *N"]:
-    """Weights quantized to NF4 and back.
-
-    Args:
-        weights: The weights of each of E models, which are quantized in blocks of 64, row by row.
-
-    Returns:
-        For each weight the nearest of 16 values times the largest absolute weight of its block. Scales are 32-bit:
-        there is no double quantization.
+    """Quantize the weights of each of E models to NF4 and back: each becomes the nearest of 16 values times the largest
+    absolute weight of its block of 64, row by row. Scales are 32-bit: there is no double quantization.
 
     Example:
         >>> nearest_normal_float(torch.tensor([[2.0, 0.15, -0.9]])).tolist()

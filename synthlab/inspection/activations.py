@@ -18,13 +18,10 @@ from synthlab.models.transformer import Decoder
 
 
 class Activations(dict[Any, Tensor]):
-    """What a model computed for N sequences of T tokens, by the name of the hook point.
+    """What a model computed for N sequences of T tokens, by the name of the hook point; printed as names and shapes.
 
     ``activations["pattern", 0]`` is short for ``activations["blocks.0.attn.hook_pattern"]``, as in TransformerLens.
-    It prints as the list of names with their shapes.
-
-    Attributes:
-        tokens: The tokens of each sequence, BOS and EOS included, as texts: N lists of T.
+    ``tokens`` are those of each sequence, BOS and EOS included, as texts: N lists of T.
     """
 
     def __init__(self, values: Mapping[str, Tensor], tokens: Sequence[Sequence[str]]):
@@ -85,12 +82,10 @@ def added_logits(model: Decoder, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B
     one."""
     plain = HookedTransformer(model)
     plain.encoding = NOPE
-    added = _first_logits(HookedTransformer(model), tokens) - _first_logits(plain, tokens)
+    models = HookedTransformer(model), plain
+    own, without = (run_with_cache(each, tokens)[1]["blocks.0.attn.hook_unmasked_scores"] for each in models)
+    added = own - without
     return added.masked_fill(torch.ones_like(added, dtype=torch.bool).triu(1), -math.inf)
-
-
-def _first_logits(model: HookedTransformer, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B H T T"]:
-    return run_with_cache(model, tokens)[1]["blocks.0.attn.hook_unmasked_scores"]
 
 
 def _forward_hook(function: Any) -> Any:

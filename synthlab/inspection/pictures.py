@@ -1,7 +1,6 @@
 """Pictures of one model: where its heads attend, and its error by length."""
 
 import os
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,15 +37,13 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     greatest = max(values.abs().max().item() for values in layers)
     signed = min(values.min().item() for values in layers) < 0  # weights of linear attention can be negative
     # BOS sees itself alone, with the weight 1, beside which those of long sequences would be too pale to be seen.
-    look = (
-        {"norm": CenteredNorm(0.0, greatest), "cmap": "RdBu"}
-        if signed
-        else {"norm": PowerNorm(0.5, 0.0, greatest), "cmap": "Blues"}
-    )
+    norm, colours = (CenteredNorm(0.0, greatest), "RdBu") if signed else (PowerNorm(0.5, 0.0, greatest), "Blues")
     for (layer, head), axes in np.ndenumerate(grid):
-        axes.imshow(layers[layer][0, head].numpy(), **look)
+        axes.imshow(layers[layer][0, head].numpy(), norm=norm, cmap=colours)
         axes.set_title(f"layer {layer}, head {head}", fontsize="small")
-    places, labels = _ticks(texts)
+    every = 1 if len(texts) <= LABELLED else 10 * -(-len(texts) // 200)  # of many, the places of some
+    places = range(0, len(texts), every)
+    labels = texts if every == 1 else list(map(str, places))
     for axes in grid[-1]:
         axes.set_xticks(places, labels, fontsize="x-small", rotation=90)
         axes.set_xlabel("attends to", fontsize="small")
@@ -56,14 +53,6 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     figure.colorbar(grid[0, 0].images[0], ax=grid, label="attention weight", shrink=0.8)
     save_picture(figure, "path", path)
     return figure
-
-
-def _ticks(texts: Sequence[str]) -> tuple[Sequence[int], Sequence[str]]:
-    """Where ticks stand and what they say: every token or, of many, the places of some, counted from 0."""
-    if len(texts) <= LABELLED:
-        return range(len(texts)), texts
-    places = range(0, len(texts), 10 * -(-len(texts) // 200))
-    return places, [str(place) for place in places]
 
 
 def by_length(

@@ -11,12 +11,7 @@ from synthlab.errors import InputError
 
 
 class Probe(NamedTuple):
-    """A linear map from activations to a number, as ``fit_probe`` fits it.
-
-    Attributes:
-        weight: The coefficient of each feature.
-        offset: What is added.
-    """
+    """A linear map from activations to a number, as ``fit_probe`` fits it."""
 
     weight: Float[Tensor, " D"]
     offset: float
@@ -33,25 +28,19 @@ class Probe(NamedTuple):
         """The fraction of the variance of ``targets`` that the probe explains: 1 for all of it, 0 for no more than
         their mean, negative for less. NaN where the targets are all the same. Raises InputError unless there is a
         target for each row."""
-        if len(features) != len(targets):
-            raise InputError(f"targets: {len(targets)} for {len(features)} rows; must be one for each")
         targets = targets.double()
         residual, total = (targets - self.predict(features)).square().sum(), (targets - targets.mean()).square().sum()
         return float(1 - residual / total) if total else float("nan")
 
 
 @checked
-def fit_probe(features: Tensor, targets: Tensor) -> Probe:
-    """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients.
-
-    To be held against anything, score it on other sequences than those it is fitted to (``Probe.r2``).
+def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Probe:
+    """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients. Score it
+    on other sequences than those it is fitted to (``Probe.r2``).
 
     Args:
-        features: Activations [N, D], a row for each sequence, such as ``activations["resid_post", 0][:, -1]``.
-        targets: The number to be read from each row, [N].
-
-    Returns:
-        The probe.
+        features: Activations, a row for each sequence, such as ``activations["resid_post", 0][:, -1]``.
+        targets: The number to be read from each row.
 
     Raises:
         InputError: They are no rows and as many numbers, one or more; or not all are finite.
@@ -64,12 +53,8 @@ def fit_probe(features: Tensor, targets: Tensor) -> Probe:
         >>> [round(value, 6) for value in probe.weight.tolist()], round(probe.offset, 6)
         ([2.0, 0.0], 1.0)
     """
-    if features.dim() != 2 or targets.shape != features.shape[:1] or not features.numel():
-        raise InputError(
-            f"features: of shape {list(features.shape)} for targets {list(targets.shape)}; must be [N, D], [N]"
-        )
-    if features.is_complex() or targets.is_complex():
-        raise InputError(f"features: {features.dtype} for targets {targets.dtype}; must be real numbers")
+    if not features.numel():
+        raise InputError(f"features: of shape {list(features.shape)}; must be one or more")
     features, targets = features.double().cpu(), targets.double().cpu()
     if not (features.isfinite().all() and targets.isfinite().all()):
         raise InputError("features: not all numbers are finite, or not all targets are")

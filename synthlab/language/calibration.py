@@ -10,11 +10,7 @@ HALVINGS = 24  # bisection steps in log T: to a relative precision of a milliont
 
 def best_temperature(logits: Float[Tensor, "*N V"], tokens: Int[Tensor, "*N"]) -> float:
     """The temperature T that minimizes the cross-entropy of softmax(logits / T) on ``tokens`` (Guo et al., 2017,
-    section 4.2).
-
-    The cross-entropy is convex in 1 / T. Its derivative with respect to 1 / T is the expected logit minus the target's
-    logit, so its sign tells on which side of T the optimum lies; T is found by bisection.
-    """
+    section 4.2), by bisection: the derivative with respect to 1 / T is the expected logit minus the target's."""
     logits = logits.flatten(0, -2).float()
     target = logits.gather(-1, tokens.flatten().unsqueeze(-1)).double().mean()
     low, high = torch.tensor([COLDEST, HOTTEST], dtype=torch.float64).log()

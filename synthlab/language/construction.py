@@ -69,6 +69,10 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_alignment(config)
     _check_positions(config)
     _check_encodings(config)
+    for field in ("pattern", "lora"):
+        if field in members and config.model["name"] != "transformer":
+            needs = f"needs model=transformer, not {config.model['name']}"
+            raise InputError(f"{field}={members[field]['name']}: {needs}")
     _check_pattern(config)
     ensemble = build_models([config])
     checked_encoding(config, ensemble)
@@ -193,8 +197,6 @@ def _check_pattern(config: LanguageConfig) -> None:
     """Refuse a pattern that does not fit the windows of the last training, or that the model cannot take."""
     if config.pattern is None:
         return
-    if config.model["name"] != "transformer":
-        raise InputError(f"pattern={config.pattern['name']}: needs model=transformer, not {config.model['name']}")
     heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
     told, shape, make = f"mask({heads}, {window})", (heads, window, window), partial(pattern.mask, heads, window)
     must = f"a tensor of truth values of shape {shape}"
@@ -207,8 +209,6 @@ def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
         return
     if not config.finetune.steps:
         raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
-    if config.model["name"] != "transformer":
-        raise InputError(f"lora={config.lora['name']}: needs model=transformer, not {config.model['name']}")
     with asking("lora", config.lora["name"], "adapt the model"):
         build_adapters(ensemble, [config])
 

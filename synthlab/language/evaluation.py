@@ -1,7 +1,4 @@
-"""Evaluation of a language model: loss by context length, misalignment, recall by needle depth.
-
-The held-out test texts are the same for every model of a language.
-"""
+"""Evaluation of a language model: loss by context length, misalignment, recall by needle depth."""
 
 from collections.abc import Callable
 from itertools import product
@@ -31,10 +28,9 @@ def by_context(
 ) -> pd.DataFrame:
     """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
-    A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. No token sees what follows, so one
-    window gives all contexts, unless the encoding reveals the length of the window. If the encoding depends on the
-    length, ``Encoding.alike_up_to`` gives windows in which each context is encoded as a text of its own. Random
-    positions have windows that are ``doubled``.
+    A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. One window gives all contexts unless
+    the encoding depends on its length: then ``Encoding.alike_up_to`` gives those in which each context is encoded as a
+    text of its own, and random positions have windows that are ``doubled``.
     """
     texts = held_out(language, config, config.test_length + 1)
     parts, done = [], 0

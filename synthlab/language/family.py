@@ -6,7 +6,6 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_adapters, build_extension, build_models, resolve
 from synthlab.language.evaluation import by_context, doubled, facts, suffixes, temperature_within
@@ -18,10 +17,11 @@ from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+
+open_model = TrainedLanguage
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[LanguageConfig], device: str = "cpu") -> WindowLoss:
@@ -47,7 +47,13 @@ def train_models(
     adapted = build_adapters(ensemble, configs)
     objective = WindowLoss(ensemble, configs, length, phase="_again", device=device, adapted=adapted)
     trained = ensemble if adapted is None else adapted
-    later = _later(observe, first, adapted)
+
+    def later(step: int, losses: list[float]) -> None:  # steps count from the start of the first training
+        if adapted is not None:
+            adapted.merge()
+        if observe is not None:
+            observe(first.protocol.steps + step, losses)
+
     again = train(trained.parameters(), objective, [config.finetuned for config in configs], later)
     if adapted is not None:
         adapted.merge()
@@ -72,24 +78,6 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     losses = by_context(model, language, config, doubled(config) if draws else encoding.alike_up_to, temperature)
     others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
-
-
-def open_model(record: Record, step: int | None = None) -> TrainedLanguage:
-    """The trained model of a run on a language, under its extension if it has one; or what it was after ``step``."""
-    return TrainedLanguage(record, step)
-
-
-def _later(observe: Observer | None, config: LanguageConfig, adapted: AdaptedModel | None) -> Observer | None:
-    """``observe`` for the second training, with steps counted from the start of the first, and adapters merged."""
-    if observe is None:
-        return None
-
-    def observe_merged(step: int, losses: list[float]) -> None:
-        if adapted is not None:
-            adapted.merge()
-        observe(config.protocol.steps + step, losses)
-
-    return observe_merged
 
 
 def _joined(first: Training, second: Training, steps: int) -> Training:

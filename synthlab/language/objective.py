@@ -57,21 +57,16 @@ class WindowLoss:
         second = torch.stack([each[:, shift : shift + self.length] for each, shift in zip(tokens, extra, strict=True)])
         windows = (tokens[..., : self.length], second)
         logits = (self.answer(*each) for each in zip(windows, self._positions(tokens, extra), strict=True))
-        models = zip(*logits, tokens, extra, self.configs, strict=True)
-        return torch.stack([self._combined(*each) for each in models])
+        losses = []
+        for first, second, text, shift, config in zip(*logits, tokens, extra, self.configs, strict=True):
+            how, context, text = config.alignment, config.context(self.length), text[:, : self.length + shift]
+            losses.append(combined(first, second, text, how.alpha, context, how.distance).total)
+        return torch.stack(losses)
 
     def answer(self, tokens: Tensor, positions: Tensor | None) -> Tensor:
         """The logits of the models as they are trained: with the adapters and the pattern, if there are any."""
         model = self.model if self.adapted is None else self.adapted
         return model(tokens, positions) if self.mask is None else model(tokens, positions, mask=self.mask)
-
-    def _combined(
-        self, first: Tensor, second: Tensor, text: Tensor, extra: int, config: LanguageConfig
-    ) -> Float[Tensor, ""]:
-        """Equation 4 for one model, from its logits on both windows of its texts."""
-        alignment, context = config.alignment, config.context(self.length)
-        text = text[:, : self.length + extra]
-        return combined(first, second, text, alignment.alpha, context, alignment.distance).total
 
     def _window(self) -> tuple[Tensor, Tensor | None]:
         """Tokens [E, B, T] of windows and their positions; next tokens are those of the window, also if it is gathered

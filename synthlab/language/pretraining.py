@@ -1,13 +1,11 @@
 """The first training of runs with an extension, cached for runs that differ only in their fine-tuning.
 
-A study of fine-tuning needs the same pretrained models many times: the first training depends on the seed, but not on
-the extension, the coefficient or the steps that follow. Each process caches the models that it trained last. The cache
-does not change a run's numbers: training again gives the same model to the last bit.
+Each process caches the models that it trained last. That changes no number: training again gives the same model to the
+last bit.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +17,7 @@ from synthlab.training.loop import Observer, Training, train
 CACHED = 64  # models: a few tens of MB
 
 
-class Pretrained(NamedTuple):
-    """A model's parameters after its first training, and the training curve."""
-
-    values: list[Tensor]
-    training: Training
-
-
+Pretrained = tuple[list[Tensor], Training]  # a model's parameters after its first training, and the training curve
 _cache: OrderedDict[str, Pretrained] = OrderedDict()
 
 
@@ -45,11 +37,12 @@ def pretrain(
     pretrained |= _trained(missing, make_objective, watched, device)
     with torch.no_grad():
         for index, key in enumerate(keys):
-            for parameter, value in zip(ensemble.parameters(), pretrained[key].values, strict=True):
+            for parameter, value in zip(ensemble.parameters(), pretrained[key][0], strict=True):
                 parameter[index] = value
-    trainings = [pretrained[key].training for key in keys]
+    trainings = [pretrained[key][1] for key in keys]
     if observe is not None and watched is None:
-        _observe_again(trainings, observe)
+        for point, step in enumerate(min((training.steps for training in trainings), key=len)):
+            observe(step, [training.losses[point] for training in trainings])
     return trainings
 
 
@@ -63,16 +56,10 @@ def _trained(
     protocols = [config.protocol for config in configs]
     trainings = train(models.parameters(), make_objective(models, configs, device), protocols, observe)
     pretrained = {
-        key: Pretrained([parameter.detach()[index].clone() for parameter in models.parameters()], training)
+        key: ([parameter.detach()[index].clone() for parameter in models.parameters()], training)
         for index, (key, training) in enumerate(zip(missing, trainings, strict=True))
     }
     _cache.update(pretrained)
     while len(_cache) > CACHED:
         _cache.popitem(last=False)
     return pretrained
-
-
-def _observe_again(trainings: Sequence[Training], observe: Observer) -> None:
-    """Call ``observe`` for finished trainings, at the points that all curves have."""
-    for point, step in enumerate(min((training.steps for training in trainings), key=len)):
-        observe(step, [training.losses[point] for training in trainings])

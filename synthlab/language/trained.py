@@ -3,7 +3,7 @@
 from typing import cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from synthlab.language.config import LanguageConfig
@@ -40,19 +40,16 @@ class TrainedLanguage(TrainedModel):
             member(x[rows], None if positions is None else positions[rows])[torch.arange(len(rows)), lengths[rows] - 1]
             for rows in torch.arange(len(x)).split(ROWS)
         ]
-        return self._answered(torch.cat(logits))
+        return self.prediction(torch.cat(logits)[:, None])
 
     def tokens(self, x):
         return x, self._positions(torch.full((len(x),), x.shape[1]), x.shape[1])
 
     def prediction(self, outputs):
-        return self._answered(outputs[:, -1])
+        return Prediction(outputs[:, -1].double().softmax(-1), outputs[:, -1])
 
     def token_text(self, token):
         return self._language().decode(token)
-
-    def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
-        return Prediction(output.double().softmax(-1), output)
 
     def _positions(self, lengths: Int[Tensor, " N"], length: int) -> Int[Tensor, "N T"] | None:
         draws = stream(cast(LanguageConfig, self.record.config).test_seed, "evaluation_positions")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
@@ -26,15 +26,6 @@ MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": Lin
 KINDS = {kind.kind: kind for kind in (TASKS, INPUTS, ENCODINGS, OUTREPS, MODELS)}
 
 
-class Parts(NamedTuple):
-    """The objects that a config describes."""
-
-    task: Task
-    inputs: InputDistribution
-    outrep: OutRep
-    model: nn.Module
-
-
 def resolve(raw: Mapping[str, Any]) -> RunConfig:
     """The complete config of the run that ``raw`` describes, with defaults filled in.
 
@@ -53,13 +44,9 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
     config = config.model_copy(update=members)
     check_buildable(config)
-    _check(config, build(config))
+    task, _, outrep = data(config)
+    _check(config, task, outrep, build_models([config]))
     return config
-
-
-def build(config: RunConfig) -> Parts:
-    """Task, input distribution, output map and initialized model (an ensemble of one)."""
-    return Parts(*data(config), build_models([config]))
 
 
 def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
@@ -73,9 +60,9 @@ def build_models(configs: Sequence[RunConfig]) -> nn.Module:
     return build_ensemble(MODELS, configs, [stream(config.weight_seed, "initial") for config in configs])
 
 
-def _check(config: RunConfig, parts: Parts) -> None:
+def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> None:
     """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
-    available = checked_encoding(config, parts.model).longest()
+    available = checked_encoding(config, model).longest()
     for name in ("train_length", "test_length"):
         length = getattr(config, name)
         if length + ENDS > available:
@@ -83,8 +70,8 @@ def _check(config: RunConfig, parts: Parts) -> None:
                 f"{name}={length}: encoding={config.encoding['name']} has {available} positions, BOS and EOS "
                 f"included, enough for lengths up to {available - ENDS}"
             )
-    low, high = _span(parts.task, config, max(config.train_length, config.test_length))
-    outrep = _checked_map(parts.outrep, config)
+    low, high = _span(task, config, max(config.train_length, config.test_length))
+    _checked_map(outrep, config)
     name, shift, domain = config.outrep["name"], outrep.shift, outrep.domain
     if not domain.contains(torch.tensor([low + shift, high + shift])).all():
         raise InputError(
@@ -98,7 +85,7 @@ def _check(config: RunConfig, parts: Parts) -> None:
                 f"outrep.shift={shift:g}: outrep={name} takes targets of {low:g} and of {high:g} to one number, "
                 f"{float(least):g}; null chooses a shift that fits"
             )
-    _check_targets(config, parts, (low, high))
+    _check_targets(config, task, (low, high))
     if config.evaluation.largest < high:
         largest = config.evaluation.largest
         raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
@@ -116,14 +103,14 @@ def _is_span(bounds: Any) -> bool:
     return -math.inf < low <= high < math.inf
 
 
-def _check_targets(config: RunConfig, parts: Parts, span: tuple[float, float]) -> None:
+def _check_targets(config: RunConfig, task: Task, span: tuple[float, float]) -> None:
     """Refuse a task whose targets, of a few sequences, have another shape than the symbols or lie outside its span."""
     name, length, (low, high) = config.task["name"], max(config.train_length, config.test_length), span
     drawn = torch.randint(2, (2, length), generator=torch.Generator().manual_seed(0))
     x = torch.cat((torch.zeros_like(drawn[:1]), torch.ones_like(drawn[:1]), drawn))
     slack = ROUNDING * max(1.0, abs(low), abs(high))
     with asking("task", name, "say its targets"):
-        targets = parts.task.targets(x)
+        targets = task.targets(x)
         if targets.shape != x.shape:
             raise InputError(
                 f"task={name}: targets have shape {tuple(targets.shape)}; must have {tuple(x.shape)}, as x"

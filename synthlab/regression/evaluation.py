@@ -26,11 +26,8 @@ def evaluate(
     seed: int,
     largest: float,
 ) -> dict[str, Float[np.ndarray, " L"]]:
-    """Every metric at every length 1..``test_length``, over ``sequences`` test sequences sampled with ``seed``.
-
-    Errors are computed in double precision. Outputs outside the range of the map, for answers up to ``largest``, are
-    clipped (``OutRep.clip``).
-    """
+    """Every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``, in double
+    precision. Outputs outside the range of the map, for answers up to ``largest``, are clipped (``OutRep.clip``)."""
     x = test_sequences(inputs, sequences, test_length, seed)
     return measured(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
 

@@ -13,10 +13,11 @@ from synthlab.regression.evaluation import evaluate
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
 from synthlab.regression.tasks import TASKS
 from synthlab.regression.trained import TrainedRegression
-from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
+
+open_model = TrainedRegression
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
@@ -36,8 +37,7 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
 def train_models(
     ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train the initialized models of runs of one shape, in place; returns their training curves. ``observe`` may
-    inspect ``ensemble`` at each point of the curve."""
+    """Train initialized models of runs of one shape. Returns their training curves."""
     objective = make_objective(ensemble, configs, device)
     return train(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
 
@@ -52,8 +52,3 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
         return table, None
     outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
     return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
-
-
-def open_model(record: Record, step: int | None = None) -> TrainedRegression:
-    """The trained model of a run on a regression task, or what it was after ``step``."""
-    return TrainedRegression(record, step)

@@ -1,8 +1,5 @@
-"""Input distributions over binary sequences.
-
-Every distribution here is exchangeable, so that a prefix of a sample is a sample at the shorter length. The packed
-layout relies on that (see ``models.packing``).
-"""
+"""Input distributions over binary sequences. All are exchangeable, so that a prefix of a sample is a sample at the
+shorter length, on which the packed layout relies (see ``models.packing``)."""
 
 from abc import ABC, abstractmethod
 from typing import Annotated
@@ -32,30 +29,14 @@ class InputDistribution(ABC):
     """
 
     def draw(self, batch: int, length: int, generator: torch.Generator) -> Int[Tensor, "B L"]:
-        """Sample sequences.
-
-        Args:
-            batch: B, the number of sequences.
-            length: L, the number of symbols of each.
-            generator: The source of randomness.
-
-        Returns:
-            The sequences; each symbol is 0 or 1.
-        """
+        """Sample ``batch`` sequences of ``length`` symbols, each 0 or 1, with the randomness of ``generator``."""
         uniform = torch.rand(batch, length, generator=generator)
         return (uniform < self.probability(batch, generator)).long()
 
     @abstractmethod
     def probability(self, batch: int, generator: torch.Generator) -> Float[Tensor, "#B 1"] | float:
-        """The probability of a 1.
-
-        Args:
-            batch: B, the number of sequences.
-            generator: The source of randomness, for random probabilities.
-
-        Returns:
-            One number, or one for each sequence.
-        """
+        """Return the probability of a 1: one number, or one for each of ``batch`` sequences, random ones drawn with
+        ``generator``."""
 
 
 class Bernoulli(InputDistribution):

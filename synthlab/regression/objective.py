@@ -20,11 +20,8 @@ STEPS, SYMBOLS = 64, 2**18
 
 
 class Examples:
-    """The training examples of one run: a new batch in each step.
-
-    Each sequence is an example of every length up to ``train_length``, weighted by the distribution of training lengths
-    (paper, appendix A: uniform).
-    """
+    """The training examples of one run: a new batch in each step. Each sequence is an example of every length up to
+    ``train_length``, weighted by the distribution of training lengths (paper, appendix A: uniform)."""
 
     def __init__(
         self,
@@ -55,10 +52,8 @@ class Examples:
 
 
 class PrefixRegression:
-    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``.
-
-    If prefixes cannot share a packed row (``Encoding.packs``), a sequence is an example of one length only.
-    """
+    """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``. If prefixes cannot share
+    a packed row (``Encoding.packs``), a sequence is an example of one length only."""
 
     def __init__(self, model: nn.Module, examples: Sequence[Examples], device: torch.device | str = "cpu"):
         self.model, self.examples, self.device = model, examples, device

@@ -1,8 +1,4 @@
-"""OutRep: invertible maps of the target (paper, section 3).
-
-The model is trained on f(y + c), and its output z is decoded as f^-1(z) - c. The shift c moves the smallest target into
-the domain of f. A network can output a z outside the image of f; ``OutRep.clip`` moves it to the nearest valid output.
-"""
+"""OutRep: invertible maps of the target (paper, section 3)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -100,17 +96,8 @@ class OutRep(ABC):
         return self.f_inverse(z) - self.shift
 
     def clip(self, z: Values, largest: float) -> Values:
-        """Clip outputs to those that decode to an answer of at most ``largest``.
-
-        f is monotone, so these outputs form an interval: the image, cut off at f(largest + c).
-
-        Args:
-            z: Outputs of a model, in representation space.
-            largest: The largest answer, in the original scale.
-
-        Returns:
-            The outputs, each clipped to that interval.
-        """
+        """Clip outputs, in representation space, to those that decode to an answer of at most ``largest``, in the
+        original scale: f is monotone, so these form an interval, the image cut off at f(largest + c)."""
         end = float(self.forward(torch.tensor(largest, dtype=torch.float64)))
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)
 

@@ -28,14 +28,8 @@ class Task(ABC):
 
     @abstractmethod
     def targets(self, x: Int[Tensor, "B L"]) -> Float[Tensor, "B L"]:
-        """The target of each prefix.
-
-        Args:
-            x: B sequences of L symbols, each 0 or 1.
-
-        Returns:
-            The targets in the original scale; column k - 1 holds those of ``x[:, :k]``.
-        """
+        """Return the target of each prefix, in the original scale, for B sequences of L symbols, each 0 or 1: column
+        k - 1 holds those of ``x[:, :k]``."""
 
     @abstractmethod
     def span(self, length: int) -> tuple[float, float]:

@@ -12,22 +12,13 @@ from synthlab.sequences.problem import Batch, Problem, places
 
 
 class Pairs(NamedTuple):
-    """Prompts and answers, each padded behind with anything.
-
-    Attributes:
-        prompt: The symbols of each prompt.
-        prompt_sizes: How many they are.
-        answer: The symbols of each answer.
-        answer_sizes: How many they are.
-        asked: The symbols of the answer that the model must find; the others are told to it, and no end is asked for.
-            None: all, and the end.
-    """
+    """The symbols of prompts and answers, each padded behind with anything, and how many they are."""
 
     prompt: Int[Tensor, "B P"]
     prompt_sizes: Int[Tensor, " B"]
     answer: Int[Tensor, "B A"]
     answer_sizes: Int[Tensor, " B"]
-    asked: Bool[Tensor, "B A"] | None = None
+    asked: Bool[Tensor, "B A"] | None = None  # what the model must find, without an end; None: all, and the end
 
 
 class AnswerTask(Problem):

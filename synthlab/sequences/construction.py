@@ -31,21 +31,19 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     """
     config = SequencesConfig.checked(raw)
     given = {field: getattr(config, field) for field in KINDS}
-    open_factor = "factor" in config.positions and config.positions["factor"] is None
-    members = complete_members(
-        KINDS, given | {"positions": {**config.positions, "factor": 1}} if open_factor else given
-    )
+    fills_factor = config.positions.get("factor", 0) is None
+    if fills_factor:
+        given["positions"] = {**config.positions, "factor": 2}  # for now: the true one follows from the task
+    members = complete_members(KINDS, given)
     problem = build_problem(members["task"])
     _check_problem(config, problem)
-    if open_factor:  # by how much the longest test sequences are longer than those of training, in tokens
-        members["positions"]["factor"] = math.ceil(
-            max(1, problem.width(config.test_length) / problem.width(config.train_length))
-        )
+    if fills_factor:  # by how much the longest test sequences are longer than those of training, in tokens
+        ratio = problem.width(config.test_length) / problem.width(config.train_length)
+        members["positions"]["factor"] = max(1, math.ceil(ratio))
     filled: dict[str, Any] = {"train_from": int(problem.shortest) if config.train_from is None else config.train_from}
     if config.bins is None:
-        filled["bins"] = [
-            each for each in default_bins(config.train_length, config.test_length) if problem.lengths(*each)
-        ]
+        bins = default_bins(config.train_length, config.test_length)
+        filled["bins"] = [each for each in bins if problem.lengths(*each)]
     config = config.model_copy(update=members | filled)
     _check_lengths(config, problem)
     _check_bins(config, problem)
@@ -56,7 +54,7 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
 
 
 def build_problem(member: Mapping[str, Any]) -> Problem:
-    """The task that the config group ``problem`` names. Raises InputError."""
+    """The task that a run names. Raises InputError."""
     return PROBLEMS.build(member)
 
 

@@ -1,8 +1,5 @@
-"""Exact match and accuracy per token at every length, by one teacher-forced pass.
-
-Each answer token is asked for after those before it, as they should be. A greedy decoder gives the right answer just if
-all of these are right: up to its first wrong token it has read the same.
-"""
+"""Exact match and accuracy per token at every length, by one teacher-forced pass: a greedy decoder gives the right
+answer just if all tokens are right here, since up to its first wrong token it has read the same."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,14 +23,13 @@ Model = Callable[[Tensor, Tensor | None], Tensor]
 
 
 class Scores(NamedTuple):
-    """Of each of N sequences: whether its answer is right, the share of its tokens that are, their mean loss; and the
-    mean distribution over the vocabulary that the model ``said`` at these tokens, and that which was ``wanted``."""
+    """Scores of N sequences."""
 
-    exact: Float[Tensor, " N"]
-    tokens: Float[Tensor, " N"]
-    loss: Float[Tensor, " N"]
-    said: Float[Tensor, "N V"]
-    wanted: Float[Tensor, "N V"]
+    exact: Float[Tensor, " N"]  # whether the answer is right
+    tokens: Float[Tensor, " N"]  # the share of its tokens that are right
+    loss: Float[Tensor, " N"]  # their mean loss
+    said: Float[Tensor, "N V"]  # the model's mean distribution at these tokens
+    wanted: Float[Tensor, "N V"]  # that of the right answer
 
 
 class Scorer:

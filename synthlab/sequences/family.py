@@ -23,16 +23,13 @@ from synthlab.training.loop import Observer, Training, train
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
 
-def make_objective(ensemble: nn.Module, configs: Sequence[SequencesConfig], device: str = "cpu") -> AnswerLoss:
-    """The objective of training."""
-    return AnswerLoss(ensemble, configs, device)
+make_objective = AnswerLoss
 
 
 def train_models(
     ensemble: nn.Module, configs: Sequence[SequencesConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train initialized models, each until it fits if the configs say so. Returns their training curves; that of a
-    model that stopped early ends with the step at which it did."""
+    """Train initialized models, each until it fits if the configs say so. Returns their training curves."""
     protocols = [config.protocol for config in configs]
     objective = make_objective(ensemble, configs, device)
     if configs[0].stop.exact is None:

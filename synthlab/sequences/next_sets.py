@@ -15,11 +15,8 @@ Strings = tuple[Int[Tensor, "B L"], Bool[Tensor, "B K C"]]
 
 class FormalLanguage(Problem):
     """A formal language. A row is begin and a string; the answer at each token is the set of symbols, or the end, that
-    some string of the language has next. A string is right if all its sets are.
-
-    Trained by binary cross-entropy of each member of the sets. Bhattamishra et al. (2020, arXiv 2009.11264, section 5)
-    have the same sets, and their code minimizes the squared error of the probabilities.
-    """
+    some string of the language has next (Bhattamishra et al., 2020, arXiv 2009.11264, section 5). A string is right if
+    all its sets are. The loss is the binary cross-entropy of each member (their code: the squared error)."""
 
     @abstractmethod
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Strings:

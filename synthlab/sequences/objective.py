@@ -19,11 +19,8 @@ STEPS, TOKENS = 32, 2**18
 
 
 class Examples:
-    """The training examples of one run, for batch after batch.
-
-    All rows are as wide as the longest example of training, whatever the lengths in a batch, so that a run computes the
-    same beside other runs as alone.
-    """
+    """The training examples of one run, batch after batch. All rows are as wide as the longest example of training, so
+    that a run computes the same beside other runs as alone."""
 
     def __init__(self, config: SequencesConfig):
         self.config, self.problem = config, build_problem(config.task)

@@ -17,18 +17,11 @@ MULTIPLE = 4  # of which the vocabulary's size is one, so that the numbers of an
 
 
 class Batch(NamedTuple):
-    """Examples as a model takes them. B examples, T tokens, padded behind; for an ensemble stacked, [E, B, ...].
+    """Examples as a model takes them. B examples, T tokens, padded behind; for an ensemble stacked, [E, B, ...]."""
 
-    Attributes:
-        tokens: What the model reads: begin, prompt, separator, answer; or begin and the symbols of a language.
-        sizes: How many of each row are no padding.
-        targets: What it is to say after each: the next token [B, T], or of a language the set of next tokens [B, T, V].
-        scored: Where it is asked.
-    """
-
-    tokens: Int[Tensor, "*E B T"]
-    sizes: Int[Tensor, "*E B"]
-    targets: Int[Tensor, "*E B T"] | Bool[Tensor, "*E B T V"]
+    tokens: Int[Tensor, "*E B T"]  # begin, prompt, separator, answer; or begin and the symbols of a language
+    sizes: Int[Tensor, "*E B"]  # the tokens of each row that are no padding
+    targets: Int[Tensor, "*E B T"] | Bool[Tensor, "*E B T V"]  # the next token, or of a language the set of next tokens
     scored: Bool[Tensor, "*E B T"]
 
 

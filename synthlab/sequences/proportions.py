@@ -9,8 +9,7 @@ def wilson(value: float, count: int) -> tuple[float, float, float]:
     """Return the mean ``value`` of ``count`` independent numbers between 0 and 1, and the lower and upper end of its
     95 % interval (Wilson, 1927, JASA 22).
 
-    For numbers that are 0 or 1 it is that of a proportion. For others it is too wide rather than too narrow, since
-    their variance is at most that of a proportion with the same mean.
+    It is too wide rather than too narrow for numbers other than 0 and 1.
 
     Example:
         >>> from synthlab.sequences.proportions import wilson

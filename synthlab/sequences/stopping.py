@@ -1,6 +1,7 @@
 """Early stop: a model that fits the training lengths is kept as it is then."""
 
 import math
+from bisect import bisect_right
 
 import torch
 from torch import Tensor, nn
@@ -54,8 +55,8 @@ class EarlyStop:
         """The training curve of a model up to the step at which it stopped, the last of the curve."""
         if index not in self.stopped:
             return training
-        points = [pair for pair in zip(training.steps, training.losses, strict=True) if pair[0] <= self.stopped[index]]
-        return Training([step for step, _ in points], [loss for _, loss in points], None)
+        count = bisect_right(training.steps, self.stopped[index])
+        return Training(training.steps[:count], training.losses[:count], None)
 
     def _fits(self, index: int) -> bool:
         config, generator = self.configs[index], stream(self.configs[index].data_seed, "calibration")

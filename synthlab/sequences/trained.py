@@ -18,12 +18,9 @@ from synthlab.training.trained import Prediction, TrainedModel
 
 
 class TrainedSequences(TrainedModel):
-    """A trained model of a task whose answer is tokens.
-
-    Given prompts, ``predict`` says the probability of each token of being the answer's first; given the beginnings of
-    strings of a formal language, of each symbol, and the end, that it may follow. ``answers`` decodes whole answers.
-    Texts are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter.
-    """
+    """A trained model of a sequence task. ``predict`` returns the probability of each token to be the first of the
+    answer to a prompt, or to follow the beginning of a string of a language; ``answers`` decodes whole answers. Texts
+    are symbols between spaces, ``"12 7 30"``, or without spaces if each is one letter."""
 
     @property
     def problem(self) -> Problem:
@@ -45,29 +42,22 @@ class TrainedSequences(TrainedModel):
     def respond(self, x, lengths):
         """A prompt is answered alone, without padding."""
         rows = [self._asked(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
-        outputs = torch.stack([self._logits(row[None])[0, -1] for row in rows])
-        return self._answered(outputs)
+        return self.prediction(torch.stack([self._logits(row[None])[0, -1:] for row in rows]))
 
     def tokens(self, x):
         row = self._asked(x)
         return row, self._positions(row)
 
     def prediction(self, outputs):
-        return self._answered(outputs[:, -1])
+        output, logits = outputs[:, -1], outputs[:, -1].double()
+        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)
 
     def token_text(self, token):
         return self.problem.written(token)
 
     @torch.no_grad()
     def answers(self, sequences: Any, most: int = 1000) -> list[str]:
-        """The answer to each prompt, decoded greedily: the likeliest token at each step, until the end.
-
-        Args:
-            sequences: Prompts, as for ``predict``.
-            most: The most tokens of an answer; one that has not ended by then ends there.
-
-        Returns:
-            The symbols of each answer, with spaces between.
+        """Decode the answer to each prompt greedily, of at most ``most`` tokens: its symbols with spaces between.
 
         Raises:
             InputError: As of ``predict``; or the task is a formal language, which has no answers, or an answer is too
@@ -104,7 +94,3 @@ class TrainedSequences(TrainedModel):
     def _positions(self, row: Int[Tensor, "N T"]) -> Int[Tensor, "N T"] | None:
         draws = stream(self.record.config.test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(torch.full((len(row),), row.shape[1]), row.shape[1], draws)
-
-    def _answered(self, output: Float[Tensor, "N V"]) -> Prediction:
-        logits = output.double()
-        return Prediction(logits.softmax(-1) if isinstance(self.problem, AnswerTask) else logits.sigmoid(), output)

@@ -6,11 +6,9 @@ from typing import TypeVar
 
 from synthlab.config.base import Config
 
-# CAPACITY: the most activations of a layer that an ensemble computes in a step (see ``_activations``). Beyond it a core
-# gains nothing, and memory grows. OVERHEAD: the fixed cost of a step, in activations. SECONDS: the time of one
-# activation on one core of the machine in docs/speed.md, up to a factor of about two.
-CAPACITY = {"cpu": 2**17, "cuda": 2**24}
-OVERHEAD, SECONDS = 2**14, 1.2e-7
+CAPACITY = {"cpu": 2**17, "cuda": 2**24}  # activations of a layer in a step, beyond which a core gains nothing
+OVERHEAD = 2**14  # the fixed cost of a step, in activations
+SECONDS = 1.2e-7  # of one activation on one core of the machine in docs/speed.md, up to a factor of about two
 Run = TypeVar("Run", bound=Config)
 
 

@@ -1,9 +1,8 @@
 """Whether runs compute in an ensemble, to the last bit, what each computes alone.
 
-Libraries do not promise that matrix products are rounded alike at every place in memory. Measured, they are if each
-model's numbers fill vectors of four, and otherwise only by chance. So runs of other shapes are trained alone. Each
-shape that fills vectors is tried once in a process, by a few training steps. Testing needs no trial: it takes one model
-at a time, whose parameters begin at the same multiples of 64 bytes as those of a model alone (``loop.ALIGNMENT``).
+Matrix products are rounded alike at every place in memory if each model's numbers fill vectors of four, as measured on
+some processors; libraries do not promise it. So runs of other shapes are trained alone, and each shape that fills
+vectors is tried once in a process, by a few training steps. Testing takes one model at a time (``loop.ALIGNMENT``).
 """
 
 from collections.abc import Sequence
@@ -35,7 +34,8 @@ def is_exact(configs: Sequence[Config]) -> bool:
     if (shape, len(tried)) not in _exact:
         with one_thread():
             try:
-                _exact[shape, len(tried)] = _is_repeated_alone(tried)
+                alone = [values for config in tried for values in _trial([config])]
+                _exact[shape, len(tried)] = all(map(torch.equal, _trial(tried), alone))
             except KeyboardInterrupt:
                 raise
             except BaseException:  # a user's class may raise anything; training reports it
@@ -52,22 +52,13 @@ def _fills_vectors(config: Config) -> bool:
     return width % 4 == round(model.get("mlp_ratio", 1) * width) % 4 == 0
 
 
-def _is_repeated_alone(configs: Sequence[Config]) -> bool:
-    together = _trial(configs)
-    return all(
-        torch.equal(value, expected)
-        for index, config in enumerate(configs)
-        for value, expected in zip(together[index], _trial([config])[0], strict=True)
-    )
-
-
-def _trial(configs: Sequence[Config]) -> list[list[torch.Tensor]]:
-    """For each model its losses in the first steps, and the parameters that these lead to."""
+def _trial(configs: Sequence[Config]) -> list[torch.Tensor]:
+    """For each model its losses in the first steps and the parameters that these lead to, in one row."""
     family = configs[0].family
     ensemble = family.build_models(configs)
     protocols = [config.protocol.model_copy(update={"steps": TRIAL_STEPS, "record_every": 1}) for config in configs]
     trainings = train(ensemble.parameters(), family.make_objective(ensemble, configs), protocols)
     return [
-        [torch.tensor(training.losses), *(parameter[index] for parameter in ensemble.parameters())]
-        for index, training in enumerate(trainings)
+        torch.cat([torch.tensor(training.losses), *(each[i].flatten() for each in ensemble.parameters())])
+        for i, training in enumerate(trainings)
     ]

@@ -28,9 +28,7 @@ def execute_together(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu", keep: Collection[int] = ()
 ) -> list[Record]:
     """Train runs of one shape as an ensemble, and evaluate each, on one thread. The records have the weights after the
-    steps ``keep``; those of runs that diverged have none.
-
-    A run's numbers depend on its config and the machine alone, not on the other members of its ensemble: on a CPU to
+    steps ``keep``; those of runs that diverged have none. Each run's numbers are those that it has alone: on a CPU to
     the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
@@ -39,15 +37,11 @@ def execute_together(
         checkpoints = Checkpoints(ensemble, configs, keep)
         trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
         trained = time.time()
+        nothing = pd.DataFrame(columns=["length", *configs[0].measures().metrics]), None, {}
         results = [
-            family.evaluate_model(ensemble, index, config)
-            if training.diverged_at is None
-            else (pd.DataFrame(columns=["length", *configs[0].measures().metrics]), None)
-            for index, (config, training) in enumerate(zip(configs, trainings, strict=True))
+            nothing if each.diverged_at else (*family.evaluate_model(ensemble, i, configs[i]), checkpoints.of(i))
+            for i, each in enumerate(trainings)
         ]
-    weights = [
-        checkpoints.of(index) if training.diverged_at is None else {} for index, training in enumerate(trainings)
-    ]
     surroundings |= {
         "stacked": len(configs),
         "train_seconds": (trained - started) / len(configs),
@@ -59,11 +53,11 @@ def execute_together(
             metrics=metrics,
             training=curve(training),
             outputs=outputs,
-            weights=kept,
+            weights=weights,
             diverged_at=training.diverged_at,
             environment=surroundings,
         )
-        for config, training, (metrics, outputs), kept in zip(configs, trainings, results, weights, strict=True)
+        for config, training, (metrics, outputs, weights) in zip(configs, trainings, results, strict=True)
     ]
 
 

@@ -1,9 +1,5 @@
-"""The interface of a family of tasks, by which the training loop, the store and sweeps know it.
-
-A family is a folder with its configs (a subclass of ``synthlab.config.base.Config``) and a module that implements
-``Family``, whose name the configs have as ``family_module``. What tables, pictures and rankings need to know of its
-runs is the ``synthlab.metrics.Measures`` of the module ``measures_module``, which loads no torch.
-"""
+"""The interface of a family of tasks, by which the training loop, the store and sweeps know it: a module, which the
+family's configs name as ``family_module``. Tables, pictures and rankings know ``synthlab.metrics.Measures`` instead."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
@@ -41,8 +37,7 @@ class Family(Protocol[Run]):
 
     def build_models(self, configs: Sequence[Run]) -> nn.Module:
         """Initialize the models of runs of one shape, as one ensemble: every parameter has a leading dimension of
-        models.
-        Raises InputError for models that cannot form an ensemble."""
+        models. Raises InputError for models that cannot form an ensemble."""
         ...
 
     def make_objective(self, ensemble: nn.Module, /, configs: Sequence[Run], device: str = "cpu") -> Objective:

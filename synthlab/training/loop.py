@@ -98,12 +98,9 @@ def _extended(curve: Training, step: int, losses: list[float]) -> Training:
 
 
 def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter, list[Tensor]]:
-    """Move all parameters into one matrix with a row for each model. Returns the matrix, and for each parameter a view
-    of the matrix's gradient. The parameters become views of the matrix.
-
-    The optimizer then takes one call for all parameters. Each parameter starts at a multiple of ``ALIGNMENT``, so that
-    vectorized arithmetic rounds a model's numbers alike at any place in the ensemble.
-    """
+    """Move all parameters, which become views, into one matrix with a row for each model, so that the optimizer takes
+    one call. Returns the matrix, and for each parameter a view of its gradient. Each parameter starts at a multiple of
+    ``ALIGNMENT``: vectorized arithmetic then rounds a model's numbers alike at any place in the ensemble."""
     sizes = [-(-parameter.numel() // models // ALIGNMENT) * ALIGNMENT for parameter in parameters]
     rows = nn.Parameter(parameters[0].new_zeros(models, sum(sizes)))
     rows.grad = torch.zeros_like(rows)
@@ -119,12 +116,13 @@ def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter,
 
 def _copy_gradients(parameters: list[nn.Parameter], gradients: list[Tensor]) -> None:
     """Copy each parameter's gradient into its view; zeros for parameters that the losses do not depend on."""
-    pairs = [(place, parameter.grad) for place, parameter in zip(gradients, parameters, strict=True)]
-    for place, gradient in pairs:
-        if gradient is None:
+    places, values = [], []
+    for place, parameter in zip(gradients, parameters, strict=True):
+        if parameter.grad is None:
             place.zero_()
-    used = [(place, gradient) for place, gradient in pairs if gradient is not None]
-    places, values = [place for place, _ in used], [gradient for _, gradient in used]
+        else:
+            places.append(place)
+            values.append(parameter.grad)
     torch._foreach_copy_(places, values)  # pyright: ignore[reportPrivateImportUsage]  # no public function copies all at once
 
 

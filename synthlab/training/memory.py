@@ -29,16 +29,16 @@ class Need(NamedTuple):
 def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
     """Raises InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
     limit = available(device)
-    lines = {line: None for config in configs if (line := excess(config, limit))}
+    lines = [line for config in configs if (line := excess(config, limit))]
     if lines:
-        raise InputError(*lines)
+        raise InputError(*dict.fromkeys(lines))
 
 
 def check_buildable(config: Config) -> None:
     """Raises InputError for a model whose weights alone exceed this machine's memory."""
-    limit = available()
-    if need(config).weights > limit:
-        raise InputError(_line(_weights(config), need(config).weights, limit))
+    weights, limit = need(config).weights, available()
+    if weights > limit:
+        raise InputError(_line(_weights(config), weights, limit))
 
 
 def excess(config: Config, limit: float) -> str | None:
@@ -57,13 +57,8 @@ def excess(config: Config, limit: float) -> str | None:
 
 
 def check_answerable(config: Config, length: int, kept: int = 1) -> None:
-    """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory.
-
-    Args:
-        config: The run whose model is asked.
-        length: The symbols of the longest sequence.
-        kept: How many layers and sequences keep their attention logits and weights at once.
-    """
+    """Raises InputError for sequences of ``length`` symbols whose attention, of ``kept`` layers and sequences at once,
+    exceeds this machine's memory."""
     needed, limit = kept * attended_bytes(config, length), available()
     if needed > limit:
         raise InputError(_line(f"sequences: {kept} x {length:,} symbols", needed, limit))
@@ -76,10 +71,9 @@ def attended_bytes(config: Config, length: int) -> int:
 
 
 def need(config: Config) -> Need:
-    """Lower bounds for a run of one of the lab's models, from the activations that its layers keep for the gradients,
-    and from attention over the longest test sequence; for a user's model, from its examples alone."""
-    symbols = config.protocol.batch * config.train_length
-    model = config.model
+    """Lower bounds for a run of one of the lab's models, from activations kept for gradients and from attention over
+    the longest test sequence; for a user's model, from its examples."""
+    symbols, model = config.protocol.batch * config.train_length, config.model
     if ":" in model["name"]:
         return Need(0, DATA * symbols, 0)
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))
@@ -90,8 +84,7 @@ def need(config: Config) -> Need:
 
 
 def available(device: str = "cpu") -> float:
-    """The memory limit of a process in bytes: that of the GPU, or the least of the machine's, container's and
-    shell's."""
+    """The memory limit of a process in bytes: of the GPU, or the least of the machine, container and shell."""
     if device != "cpu":
         return float(torch.cuda.get_device_properties(device).total_memory)
     limits = []

@@ -15,8 +15,8 @@ class _Reached(Exception):
 
 
 def train_again(record: Record, step: int) -> bytes:
-    """The weights after ``step`` of a record that has none of these: what a file of them would hold. Warns, on behalf
-    of the caller of ``Record.model`` or ``load_model``, where the training curve is another than recorded."""
+    """Return the file of the weights after ``step`` of a record that has none. Warns if the training curve is another
+    than recorded."""
     config, training = record.config, Training([], [], None)
     ensemble, seen = initialized([config]), training
 

@@ -29,16 +29,10 @@ MOST, ALLOWED = 10**6, "a list of texts or an integer tensor [N, L]"  # sequence
 
 
 class Prediction(NamedTuple):
-    """What a model says of N sequences.
+    """What a model says of N sequences."""
 
-    Attributes:
-        answer: In natural units and double precision: for tasks the number asked for, for languages the probability
-            of each next token.
-        output: What the model puts out: for tasks a number in representation space, not clipped, for languages logits.
-    """
-
-    answer: Float[Tensor, "N ..."]
-    output: Float[Tensor, "N ..."]
+    answer: Float[Tensor, "N ..."]  # in double precision: the number asked for, or the probability of each next token
+    output: Float[Tensor, "N ..."]  # of the model: a number in representation space, not clipped, or logits
 
 
 class TrainedModel(ABC):
@@ -108,32 +102,22 @@ class TrainedModel(ABC):
 
     @torch.no_grad()
     def predict(self, sequences: Any) -> Prediction:
-        """Answer for each sequence; BOS, EOS and positions are added as in training.
-
-        Positions that are drawn (``encoding=randomized``) are drawn anew in each call, by the seed of the tests: the
-        same call gives the same answers. The tests draw on from length to length, so the record's errors come of other
-        draws.
+        """Answer for each sequence; BOS, EOS and positions are added as in training. Random positions are drawn by
+        ``test_seed`` in each call, so that the same call gives the same answers.
 
         Args:
-            sequences: Texts of any lengths, a list such as ``["0110", "1"]`` or another iterable; or symbols, an
-                integer tensor [N, L].
-
-        Returns:
-            The answers, and what the model puts out.
+            sequences: Texts of any lengths, such as ``["0110", "1"]``; or symbols, an integer tensor [N, L].
 
         Raises:
-            InputError: It is neither, or there is no sequence, or one is empty, too long for the encoding or of other
-                symbols.
+            InputError: There is no sequence, or one is empty, too long for the encoding or of other symbols.
         """
         return self.respond(*self._symbols(sequences))
 
     @property
     def hooked(self) -> HookedTransformer:
         """The model as a ``torch.nn.Module`` that takes tokens, with a hook point at each place of ``docs/inside.md``.
-        Its layers are those of ``module``. It is the same each time.
-
-        Raises:
-            InputError: The model is no decoder of the lab, such as that of the theory or one of your own.
+        Its layers are those of ``module``. It is the same each time. Raises InputError for a model that is no decoder
+        of the lab.
 
         Example:
             >>> import torch, synthlab
@@ -164,8 +148,8 @@ class TrainedModel(ABC):
             The answers; and the activations by name, which print as names with shapes.
 
         Raises:
-            InputError: As of ``predict``; or the sequences differ in length, there is no such name, what a hook
-                returns does not fit, or the model has no layers to look into.
+            InputError: As of ``predict`` and ``hooked``; or the sequences differ in length, there is no such name, or
+                what a hook returns does not fit.
 
         Example:
             >>> import synthlab
@@ -177,23 +161,12 @@ class TrainedModel(ABC):
         """
         hooked, tokens, positions = self._hooked_with_tokens(sequences)
         outputs, values = run_with_cache(hooked, tokens, positions, hooks)
-        return self.prediction(outputs), Activations(
-            values, [list(map(self.token_text, row)) for row in tokens.tolist()]
-        )
+        texts = [list(map(self.token_text, row)) for row in tokens.tolist()]
+        return self.prediction(outputs), Activations(values, texts)
 
     @checked
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
-        """What the model says when ``hooks`` change what it computes.
-
-        Args:
-            sequences: N sequences of one length, as for ``predict``.
-            hooks: The changes, as for ``run_with_cache``.
-
-        Returns:
-            The answers, and what the model puts out.
-
-        Raises:
-            InputError: As of ``run_with_cache``.
+        """What the model says when ``hooks`` change what it computes. Takes and raises what ``run_with_cache`` does.
 
         Example:
             >>> import synthlab
@@ -213,9 +186,6 @@ class TrainedModel(ABC):
         Args:
             sequence: A text, such as ``"0110"``; or its symbols, [1, L].
             path: Where to save the picture; the suffix decides the format. None saves none.
-
-        Returns:
-            The figure.
 
         Raises:
             InputError: As of ``run_with_cache``; or there are several sequences.
@@ -239,9 +209,6 @@ class TrainedModel(ABC):
         Args:
             metric: One of the record's. None draws the primary one: ``mse``, ``exact`` or ``loss``.
             path: Where to save the picture; the suffix decides the format. None saves none.
-
-        Returns:
-            The figure.
 
         Raises:
             InputError: The record does not have the metric.

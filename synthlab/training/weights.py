@@ -1,8 +1,7 @@
 """The weights of one model as a file, in the format of safetensors: numbers and text, never code.
 
-The file holds the parameters of one model, an ensemble of one, under the names that its ``nn.Module`` has for them. Its
-metadata says which run they are of: ``run`` is JSON with the ``config`` and its ``results_version``, and, for weights
-after another step than the last, with the ``step``.
+The file holds the parameters of an ensemble of one by name. Its metadata ``run`` is JSON: the ``config``, its
+``results_version``, and, for weights after another step than the last, the ``step``.
 """
 
 import json
@@ -72,11 +71,8 @@ def weights_file(ensemble: nn.Module, index: int, configs: Sequence[Config], ste
 
 
 def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> None:
-    """Give ``module``, the model of ``config``, the weights in a file of ``weights_file``, those after ``step``.
-
-    Raises InputError, in one line, for a file that cannot be read, is of another run, step or results version, does not
-    fit the model, or has numbers that are not finite. Nothing in the file is executed.
-    """
+    """Give ``module``, the model of ``config``, the weights after ``step`` in a file of ``weights_file``. Raises
+    InputError for a file that cannot be read, is of another run, step or results version, or does not fit."""
     where = f"{weights_name(step, config)} of record {config.id}"
     tensors, run = _read(data, where)
     try:

@@ -123,7 +123,7 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
         ("encoding=learned encoding.table=20", "encoding=learned: has 20 positions; texts of 32 tokens need as many"),
         ("evaluation.lengths=[1e9]", "evaluation.lengths=[1000000000.0]: ask for 8000000000 tokens; at most 20000"),
         ("finetune.steps=3", "finetune.steps=3: there is no second training without an extension; choose one"),
-        ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: is not there"),
+        ("task.path=/nowhere/at/all", "task.path=/nowhere/at/all: is no file"),
         ("task.bytes=200", "task.path=null: has 20 bytes for tests, so windows must be at most as long, not 33"),
         ("encoding=nope model.heads=3", "model.heads=3: must divide model.width=16"),
     ],

@@ -1,8 +1,5 @@
-"""Associative recall: facts (key-value pairs) in a text, and questions about them.
-
-Each text assigns a value to each key. It is a sequence of units: a fact (one token for a key and its value), a question
-and its answer (two tokens, one for the key and one for the value), or a filler (one token).
-"""
+"""Associative recall: each text assigns a value to each key, and is a sequence of facts (one token for a key and its
+value), questions and their answers (two tokens, one for the key and one for the value) and fillers (one token)."""
 
 from typing import Annotated, ClassVar
 
@@ -55,11 +52,8 @@ class Recall(Language):
         return self._write_tokens(keys, self._facts(batch, generator), asks & ~answers, answers, generator)
 
     def predict(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L V"] | None:
-        """Bayes' rule over the values of all keys.
-
-        Only a window's first token can be an answer without its question. It is evidence that some key, each equally
-        likely, has this value; later facts shift the probability between the keys.
-        """
+        """Bayes' rule over the values of all keys. A first token that is an answer without its question is evidence
+        that some key, each equally likely, has this value."""
         tokens = tokens.cpu()
         batch, length = tokens.shape
         beliefs = self._beliefs(tokens)  # B L keys values

@@ -5,7 +5,7 @@ import sys
 import sysconfig
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import torch
 from jaxtyping import UInt8
@@ -36,21 +36,19 @@ class Text(Language):
         held_out: Annotated[float, Field(gt=0, lt=1)],
         digest: Digest | None,
     ):
-        content = _content(path, bytes)
-        if digest not in (None, content.digest):
+        text, self.digest = _content(path, bytes)
+        if digest not in (None, self.digest):
             raise InputError(
-                f"task.digest={digest}: must be that of the text, which has changed: the first {len(content.text)} "
-                f"bytes of task.path={_named(path)} now have {content.digest}; null takes them as they are"
+                f"task.digest={digest}: must be that of the text, which has changed: the first {len(text)} "
+                f"bytes of task.path={_named(path)} now have {self.digest}; null takes them as they are"
             )
-        kept = round(len(content.text) * held_out)
-        if not 1 < kept < len(content.text) - 1:
+        kept = round(len(text) * held_out)
+        if not 1 < kept < len(text) - 1:
             raise InputError(
                 f"task.path={_named(path)}: must have two bytes or more for training and as many for tests; "
-                f"task.held_out={held_out:g} of {len(content.text)} bytes leaves {len(content.text) - kept} and "
-                f"{kept}"
+                f"task.held_out={held_out:g} of {len(text)} bytes leaves {len(text) - kept} and {kept}"
             )
-        self.path, self.digest = path, content.digest
-        self.parts = {False: content.text[:-kept], True: content.text[-kept:]}
+        self.path, self.parts = path, {False: text[:-kept], True: text[-kept:]}
 
     def draw(self, batch, length, generator, held_out=False):
         """Raises InputError for windows longer than the part."""
@@ -76,44 +74,23 @@ class Text(Language):
         return {"digest": self.digest}
 
 
-class Content(NamedTuple):
-    """Bytes of a file, and their checksum."""
-
-    text: UInt8[Tensor, " N"]
-    digest: str
-
-
 @lru_cache(maxsize=8)
-def _content(path: str | None, limit: int) -> Content:
-    """The first ``limit`` bytes of a text. Raises InputError."""
-    files, data = _library() if path is None else [_file(path)], bytearray()
+def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
+    """The first ``limit`` bytes of a text, and their checksum. Raises InputError."""
+    files, data = _library() if path is None else [Path(path)], bytearray()
     try:
+        if not all(file.is_file() for file in files):
+            raise ValueError("is no file")
         for file in files:
             with file.open("rb") as opened:
                 data += opened.read(limit - len(data))
-    except OSError as error:
-        raise _refused(path, error.strerror or type(error).__name__) from None
-    if not data:
-        raise _refused(path, "is empty")
-    digest = hashlib.sha256(data).hexdigest()[:16]
-    return Content(torch.frombuffer(data, dtype=torch.uint8), digest)
-
-
-def _file(path: str) -> Path:
-    file = Path(path)
-    try:
-        if file.is_file():
-            return file
-        reason = "is no file" if file.exists() else "is not there"
+        if not data:
+            raise ValueError("is empty")
     except (OSError, ValueError) as error:  # a name too long, or with a zero byte
-        reason = getattr(error, "strerror", None) or str(error)
-    raise _refused(path, reason)
-
-
-def _refused(path: str | None, reason: str) -> InputError:
-    return InputError(
-        f"task.path={_named(path)}: {reason}; must be a file of text, or null for the modules of Python's library"
-    )
+        must = "must be a file of text, or null for the modules of Python's library"
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"task.path={_named(path)}: {reason}; {must}") from None
+    return torch.frombuffer(data, dtype=torch.uint8), hashlib.sha256(data).hexdigest()[:16]
 
 
 def _named(path: str | None) -> str:

@@ -53,18 +53,12 @@ class Tracking(Recall):
         self.link_rate = links
 
     def predict(self, tokens: Int[Tensor, "B L"]) -> None:
-        """None. How likely a link is depends on how many pairs of keys share a value, so the exact predictor is a sum
-        over all ``values`` ** ``keys`` assignments, after each token. Models are compared with one another instead."""
+        """None: the exact predictor is a sum over all ``values`` ** ``keys`` assignments, after each token."""
 
     def questions(self, count, length, depth, generator, kind="recall"):
-        """What is asked for, by ``kind``:
-
-        - ``recall``: a key of which the fact at ``depth`` tells, and nothing else; the rest is a text about the others.
-        - ``needle``: the same, and the rest are fillers.
-        - ``tracking``: a key of which a link tells alone, anywhere between the fact and the question. It is linked to
-          the key of which the fact tells, and nothing else. The rest is a text about the others, in which a question
-          at the place of the link has given way to units of one token.
-        """
+        """``recall`` asks for a key that only the fact at ``depth`` tells of, in a text about other keys; ``needle``
+        the same among fillers; ``tracking`` for a key that only a link tells of, which stands anywhere between the
+        fact, about the linked key, and the question."""
         if not self.fact_rate:
             return None
         place = self._place(length, depth, self.kinds[kind])

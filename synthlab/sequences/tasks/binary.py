@@ -1,10 +1,9 @@
-"""Context-sensitive tasks of the Chomsky hierarchy on binary numbers: addition, multiplication, square root.
-
-Results are those of Python's whole numbers, of any size, which NumPy holds in arrays of objects.
-"""
+"""Context-sensitive tasks of the Chomsky hierarchy on binary numbers: addition, multiplication, square root."""
 
 import math
-from abc import abstractmethod
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,7 +19,7 @@ from synthlab.sequences.tasks.counting import BITS
 
 LIMB = 60  # bits that are taken at once; a sum of their powers fits 64 bits
 
-Whole = Shaped[np.ndarray, " B"]  # Python's whole numbers
+Whole = Shaped[np.ndarray, " B"]  # Python's whole numbers, of any size, as objects
 
 
 class BinaryOperation(AnswerTask):
@@ -34,10 +33,7 @@ class BinaryOperation(AnswerTask):
         "once, without zeros behind"
     )
     shortest = 3
-
-    @abstractmethod
-    def result(self, first: Whole, second: Whole) -> Whole:
-        """What the numbers make."""
+    result: Callable[[Any, Any], Any]  # what the numbers make
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, length - 1
@@ -61,19 +57,13 @@ class BinaryOperation(AnswerTask):
 class BinaryAddition(BinaryOperation):
     """The sum of two binary numbers."""
 
-    symbols = (*BITS, "+")
-
-    def result(self, first: Whole, second: Whole) -> Whole:
-        return first + second
+    symbols, result = (*BITS, "+"), staticmethod(operator.add)
 
 
 class BinaryMultiplication(BinaryOperation):
     """The product of two binary numbers."""
 
-    symbols = (*BITS, "*")
-
-    def result(self, first: Whole, second: Whole) -> Whole:
-        return first * second
+    symbols, result = (*BITS, "*"), staticmethod(operator.mul)
 
 
 class ComputeSqrt(AnswerTask):

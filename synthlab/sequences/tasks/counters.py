@@ -77,11 +77,9 @@ class AnBn(FormalLanguage):
 
 
 def words(pairs: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B W"]:
-    """Well nested brackets, so many ``pairs`` in each row, all equally likely: 0 opens, 1 closes; anything behind.
-
-    By the cycle lemma (Dvoretzky and Motzkin, 1947, Duke Mathematical Journal 14): of the rotations of n + 1 steps up
-    and n down just one stays above its beginning. Its first step goes up; the others are the brackets.
-    """
+    """Well nested brackets, so many ``pairs`` in each row, all equally likely: 0 opens, 1 closes; anything behind. By
+    the cycle lemma (Dvoretzky and Motzkin, 1947): of the rotations of n + 1 steps up and n down just one stays above
+    its beginning. Its first step goes up; the others are the brackets."""
     sizes = 2 * pairs + 1
     ups = ranks(sizes, int(sizes.max()), generator) <= pairs[:, None]
     steps = torch.where(ups, 1, -1)

@@ -38,10 +38,13 @@ def likeliest_sum(steps: Sequence[int], modulus: int, length: int) -> float:
 
 
 class OneAnswer(AnswerTask):
-    """A task whose answer is one symbol."""
+    """A task whose answer is one symbol; unless it says otherwise, one of two that are as likely as each other."""
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, 1
+
+    def chance(self, length: int) -> float:
+        return 0.5
 
     def answered(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"], answer: Tensor) -> Pairs:
         """Prompts with their one symbol of an answer."""
@@ -57,9 +60,6 @@ class Majority(OneAnswer):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         ones = ones_drawn(lengths, generator, ties=False)
         return self.answered(bits_with(ones, lengths, generator), lengths, 2 * ones > lengths)
-
-    def chance(self, length: int) -> float:
-        return 0.5
 
 
 class InterleavedMajority(AnswerTask):
@@ -176,9 +176,6 @@ class SortedOrNot(OneAnswer):
         pair = torch.stack((first, second), 1)
         taken = pair.where(is_sorted[:, None], pair.flip(1))
         return self.answered(ordered.scatter(1, pair, ordered.gather(1, taken)), lengths, is_sorted)
-
-    def chance(self, length: int) -> float:
-        return 0.5
 
 
 class EvenPairs(OneAnswer):

@@ -48,9 +48,6 @@ class FlipFlop(OneAnswer):
         prompt = torch.stack((what, bits), 2).flatten(1)[:, :-1]
         return self.answered(prompt, 2 * lengths - 1, bits.gather(1, lengths[:, None] - 1)[:, 0])
 
-    def chance(self, length: int) -> float:
-        return 0.5
-
 
 class MQAR(AnswerTask):
     """Associative recall of several queries: a prompt of n pairs of different keys and a value each; then each of
@@ -98,6 +95,3 @@ class MissingDuplicate(OneAnswer):
         prompt, _ = pushed(torch.cat((bits, bits, blank), 1))
         hole = integers(2 * half, generator)[:, None]
         return self.answered(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])
-
-    def chance(self, length: int) -> float:
-        return 0.5

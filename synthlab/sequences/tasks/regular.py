@@ -43,13 +43,9 @@ LANGUAGES: Mapping[str, tuple[str, Sequence[Mapping[str, int]], frozenset[int]]]
 
 
 class RegularLanguage(FormalLanguage):
-    """A regular language. Strings are uniform among those of a length.
+    """A regular language. Strings are uniform among those of a length."""
 
-    A subclass gives ``symbols``, and its ``automaton``: a next state for each symbol of each state, the first being 0,
-    and the states in which a string may end.
-    """
-
-    automaton: Automaton
+    automaton: Automaton  # each state's next states, one for each symbol, the first being 0; the accepting states
 
     def has(self, length: int) -> bool:
         # As many rows as for the lengths around it, so that all lengths need few tables.
