@@ -63,14 +63,9 @@ def test_the_plain_module_can_be_exported(name):
 def test_parameters_are_shared_with_the_ensemble():
     net = model("learned", norm="post")
     plain = HookedTransformer(net)
-    assert sum(each.numel() for each in plain.parameters()) == sum(each.numel() for each in net.parameters())
-    optimizer = torch.optim.SGD(plain.parameters(), lr=0.1)
-    before = net(symbols()).detach()
-    plain(TOKENS).square().sum().backward()
-    optimizer.step()
-    after = net(symbols())
-    assert not torch.allclose(before, after)
-    torch.testing.assert_close(plain(TOKENS)[:, -1, 0], after[0, :, -1])
+    assert {id(each) for each in plain.parameters()} == {id(each) for each in net.parameters()}
+    plain(TOKENS).sum().backward()
+    assert net.encoding.vectors.grad.any()
 
 
 def test_an_ensemble_of_several_is_refused():

@@ -87,16 +87,6 @@ def test_the_hooked_module_follows_the_model_when_it_moves():
     torch.testing.assert_close(model.run_with_hooks(["0110"], []).output, model.predict(["0110"]).output)
 
 
-def test_running_with_hooks_keeps_no_activations(monkeypatch):
-    model, kept = trained("task=sum"), []
-    monkeypatch.setattr(torch.Tensor, "clone", lambda values: kept.append(values) or values * 1)
-    model.run_with_cache(["0110"])
-    assert kept
-    kept.clear()
-    model.run_with_hooks(["0110"], [("hook_embed", lambda values, _: values * 2)])
-    assert not kept
-
-
 def test_sequences_that_cannot_be_looked_into_are_refused():
     with pytest.raises(InputError, match="sequences: have lengths 2, 3; must have one"):
         trained().run_with_cache(["01", "011"])

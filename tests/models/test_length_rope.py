@@ -70,26 +70,14 @@ def test_a_window_is_the_longest_text_with_the_frequencies_of_its_beginning(name
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_packing_each_prefix_is_read_out_as_alone(name):
-    net, x = model(name), symbols()
-    net.encoding = build(name, Dims(16, 4), trained=3)
-    assert not net.encoding.packs
-    for k in range(1, LENGTH + 1):
-        positions = net.encoding.positions(torch.full((5,), k + ENDS), LENGTH + ENDS, torch.Generator())
-        padded = net(x, positions[None])[0, :, k - 1]
-        assert positions.max() == k + 1
-        torch.testing.assert_close(net(x[:, :, :k])[0, :, -1], padded, rtol=0, atol=1e-5)
-        torch.testing.assert_close(alone(net, 0, x[0, :, :k], positions[:, : k + 2]), padded, rtol=0, atol=1e-5)
-    assert not torch.allclose(net(x)[0, :, 0], net(x[:, :, :1])[0, :, 0])
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_numbers_are_read_out_of_each_prefix_as_a_sequence_of_its_own(name):
     net, x = model(name), symbols()[0]
     net.encoding = build(name, Dims(16, 4), trained=3)
+    assert not net.encoding.packs
+    places = torch.arange(LENGTH + ENDS).expand(5, -1)
     with torch.no_grad():
         found = readouts(Member(net, 0), x, torch.Generator())
-        single = torch.stack([net(x[None, :, :k])[0, :, -1] for k in range(1, LENGTH + 1)], 1)
+        single = torch.stack([alone(net, 0, x[:, :k], places[:, : k + ENDS]) for k in range(1, LENGTH + 1)], 1)
         torch.testing.assert_close(found, single, rtol=0, atol=1e-5)
         assert not torch.allclose(net(x[None])[0], single, rtol=0, atol=1e-4)  # what a packed row would give
 

@@ -8,7 +8,7 @@ import torch
 from support.models import at, build, model, symbols
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.relative_maps import RelativeRoPE, ReRoPE
+from synthlab.models.encodings.relative_maps import RelativeRoPE
 
 NAMES = [name for name, encoding in ENCODINGS.items() if issubclass(encoding, RelativeRoPE)]
 LONG = 40  # tokens: more than all windows and chunks below
@@ -48,18 +48,18 @@ def product(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return torch.einsum("ebqhd,ebkhd->ebhqk", q, k)
 
 
-def found(name: str, v: torch.Tensor | None = None, **changed) -> torch.Tensor:
+def found(name: str, **changed) -> torch.Tensor:
     """The products of the encoding, [1, 1, HEADS, LONG, LONG]; 0 for keys after the query."""
     encoding, positions = build(name, DIMS, **changed), at(*range(LONG))
-    q, k = (encoding.rotate(each, positions).transpose(2, 3) for each in (vectors() if v is None else v))
+    q, k = (encoding.rotate(each, positions).transpose(2, 3) for each in vectors())
     relative = encoding.relative(positions[..., None], positions[..., None, :].expand(1, 1, LONG, LONG))
     return encoding.products(q, k, relative, lambda q, k: q @ k.mT) * BEFORE
 
 
-def direct(name: str, v: torch.Tensor | None = None) -> torch.Tensor:
+def direct(name: str) -> torch.Tensor:
     """The same as the papers compute it, for the settings of ``NEAR``: each position is rotated to at most three
     places, and masks choose between the products."""
-    q, k = vectors() if v is None else v
+    q, k = vectors()
     place = torch.arange(LONG)
     exact = product(rotated(q, place), rotated(k, place))
     gap = place[:, None] - place
@@ -96,10 +96,6 @@ def test_maps_by_hand():
     assert distances("dual_chunk", 8, [0], trained=8) == [6]  # chunks of 5, cap of 6: never 2 * 5 - 1
 
 
-def test_the_registry_has_the_four_published_maps():
-    assert NAMES == list(NEAR) == list(WIDE)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_products_equal_those_of_the_papers(name):
     expected = direct(name)
@@ -133,17 +129,6 @@ def test_distances_stay_within_those_of_training(name):
     assert (far.diagonal(dim1=-2, dim2=-1) == 0).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_gradients_equal_those_of_the_papers(name):
-    def gradient(products, v: torch.Tensor) -> torch.Tensor:
-        return torch.autograd.grad(products.sin().sum(), v)[0]
-
-    both = vectors().requires_grad_()
-    mine, theirs = gradient(found(name, both, **NEAR[name]), both), gradient(direct(name, both), both)
-    torch.testing.assert_close(mine, theirs)
-    assert mine.abs().max() > 0.1
-
-
 @pytest.mark.parametrize("name", ["rerope", "leaky_rerope"])
 def test_logits_are_scaled_by_the_logarithm_of_the_length_beyond_training(name):
     scale = build(name, trained=64).sharpen(at(0, 63, 64, 255, 4095)).flatten().tolist()
@@ -167,9 +152,5 @@ def test_randomized_positions_can_have_a_map():
     inner = {"name": "rerope", "base": 10_000.0, "window": 1000, "trained": 64, "scaled": False}
     mapped, plain = (build("randomized", inner=each) for each in (inner, {"name": "rope", "base": 10_000.0}))
     net, x = model("randomized"), symbols()
-    places = torch.arange(0, 33, 3).expand(1, 5, -1)
-    answers = []
-    for net.encoding in (mapped, plain):
-        answers.append(net(x, places))
+    answers = [net(x, torch.arange(0, 33, 3).expand(1, 5, -1)) for net.encoding in (mapped, plain)]
     torch.testing.assert_close(*answers)
-    assert isinstance(mapped.inner, ReRoPE)

@@ -121,15 +121,3 @@ def test_tokens_are_gathered_as_the_authors_take_them(text):
     assert torch.equal(window.positions, cream(**ALWAYS_LONG).positions(2000, 64, generator()))
     for ids, places in zip(window.positions.tolist(), window.places.tolist(), strict=True):
         assert places == places_by_rule(ids, 64 * text, 21)
-
-
-def test_tokens_are_repeated_as_often_as_the_middle_ends_in_the_tail_of_the_text():
-    assert [e in range(43, 64) for e in ends(3, 64, 21)].count(True) == 12  # of 23: half of them at alpha = 1.5
-    exact = sum(
-        chance * sum(43 <= e < 64 for e in ends(f, 64, 21)) / len(ends(f, 64, 21))
-        for f, chance in chances(4, "clamped").items()
-    )
-    assert 0 < exact < 0.2
-    window = cream(text=1, **ALWAYS_LONG).window(20_000, 64, generator())
-    repeated = [len(set(places)) < 64 for places in window.places.tolist()]
-    assert_drawn_from(repeated, {True: exact, False: 1 - exact})
