@@ -89,9 +89,9 @@ def judged_anew() -> dict[str, dict[str, pd.DataFrame]]:
     return {name: rejudged(load(), REFERENCE / name) for name, load in papers().items()}
 
 
-def renewed(page: str) -> str:
-    """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each block."""
-    for block, rows in blocks().items():
+def renewed(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
+    """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each of ``blocks``."""
+    for block, rows in tables.items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
         page = re.sub(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
@@ -120,8 +120,9 @@ def main() -> None:
         keep(recipe / FIRST / "figures", REFERENCE / FIRST)
     for name, claims in judged_anew().items():
         write_tables(REFERENCE / name / CLAIMS, claims)
+    tables = blocks()
     for page in pages():
-        page.write_text(renewed(page.read_text()))
+        page.write_text(renewed(page.read_text(), tables))
 
 
 if __name__ == "__main__":
