@@ -108,22 +108,6 @@ def test_python_values_become_overrides():
         list(as_overrides({"seed": [1]}))
 
 
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ["encoding=rope", "encoding.base=3", "task=sum"],
-        ["protocol.steps=7", "protocol=paper", "protocol.lr=1e-4"],
-        ["encoding.name=support.user_classes:Backwards", "seed=-1", "outrep=power", "outrep.p=-0.5"],
-        ["outrep.shift=null", "model.depth=true", "length_distribution=longest"],
-    ],
-)
-def test_configs_made_for_tests_are_those_that_hydra_composes(overrides, monkeypatch):
-    expected = compose(overrides)
-    composed("encoding=rope"), composed("task=sum"), composed("protocol=paper"), composed("outrep=power")
-    monkeypatch.setattr("support.configs.compose", None)
-    assert composed(*overrides) == expected
-
-
 NONSENSE = ("x", math.nan, math.inf, True, [1], {"a": 1})
 OF_LANGUAGES = ("encoding", "extension", "positions", "lora", "pattern")  # groups whose members all can be had there
 MEMBERS = [

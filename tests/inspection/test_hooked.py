@@ -11,7 +11,6 @@ from synthlab.errors import InputError
 from synthlab.inspection.activations import added_logits, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.encodings.plain import alibi_slopes
 from synthlab.models.language_model import LanguageModel
 from synthlab.models.packing import with_ends
 from synthlab.rng import stream
@@ -115,12 +114,3 @@ def test_an_encoding_adds_only_to_what_a_token_sees(name):
     assert added[..., SEEN].isfinite().all()
     assert (added[..., ~SEEN] == -math.inf).all()
     assert (added[..., SEEN].abs().max() > 0) == (name != "nope")
-
-
-def test_alibi_adds_its_slope_for_each_step_of_distance():
-    place = torch.arange(LENGTH + 2)
-    expected = (alibi_slopes(4)[:, None, None] * (place - place[:, None])).expand(5, -1, -1, -1)
-    net = model("alibi")
-    scores = inside(net)[1]["blocks.1.attn.hook_position_scores"]
-    for found in (scores, added_logits(net, TOKENS)):
-        torch.testing.assert_close(found[..., SEEN], expected[..., SEEN])
