@@ -108,22 +108,6 @@ def test_python_values_become_overrides():
         list(as_overrides({"seed": [1]}))
 
 
-@pytest.mark.parametrize(
-    "overrides",
-    [
-        ["encoding=rope", "encoding.base=3", "task=sum"],
-        ["protocol.steps=7", "protocol=paper", "protocol.lr=1e-4"],
-        ["encoding.name=support.user_classes:Backwards", "seed=-1", "outrep=power", "outrep.p=-0.5"],
-        ["outrep.shift=null", "model.depth=true", "length_distribution=longest"],
-    ],
-)
-def test_configs_made_for_tests_are_those_that_hydra_composes(overrides, monkeypatch):
-    expected = compose(overrides)
-    composed("encoding=rope"), composed("task=sum"), composed("protocol=paper"), composed("outrep=power")
-    monkeypatch.setattr("support.configs.compose", None)
-    assert composed(*overrides) == expected
-
-
 NONSENSE = ("x", math.nan, math.inf, True, [1], {"a": 1})
 OF_LANGUAGES = ("encoding", "extension", "positions", "lora", "pattern")  # groups whose members all can be had there
 MEMBERS = [
@@ -134,27 +118,28 @@ MEMBERS = [
 ANY_SIGN = ("outrep.p", "outrep.shift", "task.hints")  # of hints there may be fewer than none
 
 
+def refuse_nonsense(raw: dict, part: dict, nonsense: tuple) -> None:
+    """Each number of a part of a config is refused by its name where it is nonsense."""
+    for key, value in leaves(part):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            names = (f"{key}=", f"{key.replace('task.of.', 'task.')}=")
+            for given in (*nonsense, *(() if key in ANY_SIGN else (-(2**70), -1e300))):
+                with pytest.raises(InputError) as refused:
+                    resolve_any(Composed(raw).with_settings({key: given}))
+                assert refused.value.lines[0].startswith(names)
+
+
 @pytest.mark.parametrize(("group", "name", "task"), MEMBERS)
 def test_nonsense_for_a_number_of_any_member_is_refused_by_name(group, name, task):
     raw = composed(*task.split(), f"{group}={name}")
-    for key, value in leaves({group: raw[group]}):
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            said = key.replace("task.of.", "task.")
-            for nonsense in (*NONSENSE, *(() if key in ANY_SIGN else (-(2**70), -1e300))):
-                with pytest.raises(InputError) as refused:
-                    resolve_any(Composed(raw).with_settings({key: nonsense}))
-                assert refused.value.lines[0].startswith((f"{key}=", f"{said}="))
+    refuse_nonsense(raw, {group: raw[group]}, NONSENSE)
 
 
 @pytest.mark.parametrize("task", ["length", "copy", "text"])
 def test_nonsense_for_a_number_of_any_run_is_refused_by_name(task):
     raw = composed(f"task={task}")
-    for key, value in leaves({key: part for key, part in raw.items() if key not in ("task", "tracker", "batches")}):
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            for nonsense in (*NONSENSE[:3], -(2**70)):
-                with pytest.raises(InputError) as refused:
-                    resolve_any(Composed(raw).with_settings({key: nonsense}))
-                assert refused.value.lines[0].startswith(f"{key}=")
+    others = {key: part for key, part in raw.items() if key not in ("task", "tracker", "batches")}
+    refuse_nonsense(raw, others, NONSENSE[:3])
 
 
 @pytest.mark.slow

@@ -1,5 +1,4 @@
-"""The bridge to Hugging Face: the same logits, in a folder and out of it. Nothing of Transformers is imported before a
-test runs."""
+"""The bridge to Hugging Face: the same logits, in a folder and out of it."""
 
 import doctest
 import json
@@ -10,13 +9,12 @@ import re
 import shutil
 import struct
 import sys
-from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import synthlab
+from support import wing
 from support.configs import config
 from support.records import opened
 from support.small import small
@@ -36,18 +34,16 @@ MODELS = [
     ["extension=clex", "positions=clex", "finetune.steps=2"],
 ]
 SIZE = 20  # tokens of a text
+GREEDY = {"max_new_tokens": 8, "do_sample": False}
 
 
-@pytest.fixture(scope="module")
-def lm() -> SimpleNamespace:
-    """Transformers, and what is tested here."""
-    transformers = pytest.importorskip("transformers")
-    from synthlab.huggingface import bridge as huggingface
-    from synthlab.huggingface import tokenizer
+def to_huggingface(model):
+    return wing.bridge.to_huggingface(model)
 
-    names = {each: vars(huggingface)[each] for each in huggingface.__all__}
-    names["byte_tokenizer"] = tokenizer.byte_tokenizer
-    return SimpleNamespace(**names, hf=transformers, load=transformers.AutoModelForCausalLM.from_pretrained)
+
+def load(folder):
+    assert wing.bridge  # by which Transformers knows the lab's models
+    return wing.transformers.AutoModelForCausalLM.from_pretrained(folder)
 
 
 def trained(*overrides: str) -> synthlab.TrainedModel:
@@ -59,26 +55,26 @@ def texts(rows: int = 3, length: int = SIZE) -> torch.Tensor:
 
 
 @pytest.fixture(scope="module")
-def rope(lm):
+def rope():
     return trained("encoding=rope", "model.depth=2")
 
 
 @pytest.fixture(scope="module")
-def folder(lm, rope, tmp_path_factory):
+def folder(rope, tmp_path_factory):
     path = tmp_path_factory.mktemp("saved")
-    lm.to_huggingface(rope).save_pretrained(path)
+    to_huggingface(rope).save_pretrained(path)
     return path
 
 
 @pytest.mark.parametrize("overrides", MODELS, ids=" ".join)
-def test_logits_are_the_lab_s_to_the_last_bit_also_through_a_folder_and_nearly_through_a_cache(lm, overrides, tmp_path):
+def test_logits_are_the_lab_s_to_the_last_bit_also_through_a_folder_and_nearly_through_a_cache(overrides, tmp_path):
     model, x = trained(*overrides), texts()
     with torch.no_grad():
-        made, expected = lm.to_huggingface(model), model.module(x[None])[0]
+        made, expected = to_huggingface(model), model.module(x[None])[0]
         assert torch.equal(made(x).logits, expected)
         assert torch.equal(made(x, use_cache=False).logits, expected)
         made.save_pretrained(tmp_path)
-        again = lm.load(tmp_path)
+        again = load(tmp_path)
         assert torch.equal(again(x).logits, expected)
 
         cache, parts = None, []
@@ -95,47 +91,39 @@ def test_logits_are_the_lab_s_to_the_last_bit_also_through_a_folder_and_nearly_t
         torch.testing.assert_close(output.logits[:, before:-behind], expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("overrides", [["encoding=learned"], ["encoding=alibi"], ["encoding=rope", *EXTENDED]])
-def test_generation_needs_no_cache_and_heeds_no_padding(lm, overrides):
-    model = trained(*overrides)
-    made, x = lm.to_huggingface(model), texts(length=9)
-    expected = x
+def continued(model: synthlab.TrainedModel, x: torch.Tensor) -> torch.Tensor:
+    """The likeliest eight tokens after the texts, a pass over all for each."""
     for _ in range(8):
-        expected = torch.cat((expected, model.predict(expected).output.argmax(-1, keepdim=True)), 1)
-    mask = torch.ones(3, 13, dtype=torch.long)
-    mask[:, :4] = 0
-    greedy = {"max_new_tokens": 8, "do_sample": False}
-    assert torch.equal(made.generate(x, **greedy), expected)
-    assert torch.equal(made.generate(x, use_cache=False, **greedy), expected)
-    padded = torch.cat((torch.zeros(3, 4, dtype=torch.long), x), 1)
-    assert torch.equal(made.generate(padded, attention_mask=mask, **greedy)[:, 4:], expected)
-    beams = [made.generate(x, use_cache=cached, num_beams=3, **greedy) for cached in (True, False)]
-    assert torch.equal(*beams)
-    sampled = []
+        x = torch.cat((x, model.predict(x).output.argmax(-1, keepdim=True)), 1)
+    return x
+
+
+@pytest.mark.parametrize("overrides", [["encoding=learned"], ["encoding=alibi"], ["encoding=rope", *EXTENDED]])
+def test_generation_needs_no_cache_and_heeds_no_padding(overrides):
+    model, x = trained(*overrides), texts(length=9)
+    made, expected = to_huggingface(model), continued(model, x)
     for cached in (True, False):
-        torch.manual_seed(0)
-        sampled.append(made.generate(x, use_cache=cached, do_sample=True, max_new_tokens=8))
-    assert torch.equal(*sampled)
+        assert torch.equal(made.generate(x, use_cache=cached, **GREEDY), expected)
+    padding = torch.zeros(3, 4, dtype=torch.long)
+    padded, mask = torch.cat((padding, x), 1), torch.cat((padding, torch.ones_like(x)), 1)
+    assert torch.equal(made.generate(padded, attention_mask=mask, **GREEDY)[:, 4:], expected)
+    beams = [made.generate(x, use_cache=cached, num_beams=3, **GREEDY) for cached in (True, False)]
+    assert torch.equal(*beams)
 
 
 @pytest.mark.parametrize("extension", ["clex", "dynamic_ntk", "longrope"])
-def test_where_frequencies_depend_on_the_length_generation_rotates_every_key_anew(lm, extension, tmp_path):
+def test_where_frequencies_depend_on_the_length_generation_rotates_every_key_anew(extension, tmp_path):
     model, x = trained(f"extension={extension}"), texts(length=5)  # trained on 8 tokens
-    lm.to_huggingface(model).save_pretrained(tmp_path)
-    expected = x
-    for _ in range(8):
-        expected = torch.cat((expected, model.predict(expected).output.argmax(-1, keepdim=True)), 1)
-    greedy = {"max_new_tokens": 8, "do_sample": False}
-    for made in (lm.to_huggingface(model), lm.load(tmp_path)):
-        assert torch.equal(made.generate(x, **greedy), expected)
-        line = f"^use_cache=true: must be false; encoding={extension} depends on the length of the text$"
-        for refused in (partial(made.generate, x, use_cache=True, **greedy), partial(made, x, use_cache=True)):
-            with pytest.raises(InputError, match=line):
-                refused()
+    to_huggingface(model).save_pretrained(tmp_path)
+    made = load(tmp_path)
+    assert torch.equal(made.generate(x, **GREEDY), continued(model, x))
+    line = f"^use_cache=true: must be false; encoding={extension} depends on the length of the text$"
+    with pytest.raises(InputError, match=line):
+        made.generate(x, use_cache=True, **GREEDY)
 
 
-def test_the_loss_is_the_lab_s_and_reaches_every_weight(lm, rope):
-    made, x = lm.to_huggingface(rope).train(), texts()
+def test_the_loss_is_the_lab_s_and_reaches_every_weight(rope):
+    made, x = to_huggingface(rope).train(), texts()
     output = made(x, labels=x)
     assert output.past_key_values is None
     assert output.loss.item() == pytest.approx(next_token_loss(rope.module(x[None]), x[None]).item(), rel=1e-6)
@@ -169,83 +157,69 @@ def changed(folder, target, **settings):
         ({"dtype": "os"}, "config.dtype=os: must be 'float32', "),
     ],
 )
-def test_a_folder_that_does_not_fit_is_refused_in_one_line(lm, folder, tmp_path, caplog, monkeypatch, settings, line):
+def test_a_folder_that_does_not_fit_is_refused_in_one_line(folder, tmp_path, caplog, monkeypatch, settings, line):
     monkeypatch.setattr(logging.getLogger("transformers"), "propagate", True)  # so that caplog has its lines
     sys.modules.pop("support.user_classes", None)
     with pytest.raises(InputError, match=f"^{line}") as caught:
-        lm.load(changed(folder, tmp_path / "other", **settings))
+        load(changed(folder, tmp_path / "other", **settings))
     assert str(caught.value).isprintable()
     assert "LOAD REPORT" not in caplog.text
     assert "support.user_classes" not in sys.modules
 
 
-def test_attention_that_would_have_to_be_fetched_is_refused_in_one_line_where_a_config_is_made_by_hand(lm, rope):
-    made = lm.to_huggingface(rope).config.to_dict()
-    for settings in ({"attn_implementation": "kernels-community/flash-attn"}, {"_attn_implementation": "flex\n"}):
-        with pytest.raises(InputError, match=r"^attn_implementation='.*': must be 'eager'; .*$"):
-            lm.SynthlabForCausalLM(lm.SynthlabConfig(**made | settings))
-
-
-def test_a_folder_with_the_tokens_of_a_tokenizer_is_taken(lm, folder, tmp_path):
+def test_a_folder_with_the_tokens_of_a_tokenizer_is_taken(folder, tmp_path):
     other = changed(folder, tmp_path / "other", pad_token_id=256, eos_token_id=None, dtype="float64")
-    made = lm.load(other)
+    made = load(other)
     assert made.config.pad_token_id == 256
     assert made.dtype == torch.float64
     made.save_pretrained(tmp_path / "again")
-    assert lm.load(tmp_path / "again").config.pad_token_id == 256
+    assert load(tmp_path / "again").config.pad_token_id == 256
 
 
-def test_pickled_weights_are_not_read(lm, rope, folder, tmp_path):
+def test_pickled_weights_are_not_read(rope, folder, tmp_path):
     other = changed(folder, tmp_path / "other")
     (other / "model.safetensors").unlink()
-    torch.save(lm.to_huggingface(rope).state_dict(), other / "pytorch_model.bin")
+    torch.save(to_huggingface(rope).state_dict(), other / "pytorch_model.bin")
     with pytest.raises(InputError, match=f"^model={other}: cannot be opened"):
-        lm.load(other)
+        load(other)
 
 
-DAMAGED = {
-    "cut weights": ("model.safetensors", lambda whole: whole[:-100]),
-    "pickled weights": ("model.safetensors", lambda _: pickle.dumps({"a": 1})),
-    "weights of NaN": ("model.safetensors", lambda whole: whole[:-4] + struct.pack("<f", math.nan)),
-    "no config": ("config.json", lambda _: b""),
-    "a config without end": ("config.json", lambda _: b"[" * 100_000),
-}
-
-
-@pytest.mark.parametrize("case", DAMAGED)
-def test_a_damaged_folder_is_refused_in_one_line(lm, folder, tmp_path, case):
-    name, damage = DAMAGED[case]
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("model.safetensors", lambda _: pickle.dumps({"a": 1})),
+        ("model.safetensors", lambda whole: whole[:-4] + struct.pack("<f", math.nan)),
+        ("config.json", lambda _: b"[" * 100_000),
+    ],
+)
+def test_a_damaged_folder_is_refused_in_one_line(folder, tmp_path, name, damage):
     other = changed(folder, tmp_path / "other")
     (other / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(InputError, match=f"^model={other}: ") as caught:
-        lm.SynthlabForCausalLM.from_pretrained(other)
+        wing.bridge.SynthlabForCausalLM.from_pretrained(other)
     assert str(caught.value).isprintable()
 
 
-def test_arguments_that_do_not_fit_are_refused_in_one_line(lm):
-    made, x = lm.to_huggingface(trained("encoding=learned")), texts()
+def test_arguments_that_do_not_fit_are_refused_in_one_line():
+    made, x = to_huggingface(trained("encoding=learned")), texts()
     room = made.transformer.encoding.vectors.shape[1]
-    for arguments, line in [
-        ({"position_ids": x}, "position_ids: is not taken; input_ids are read, positions follow from attention_mask"),
-        ({"input_ids": None}, "input_ids: missing; must be given"),
-        ({"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
-        ({"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached tokens"),
+    for call, arguments, line in [
+        (made, {"position_ids": x}, "position_ids: is not taken; input_ids are read, positions follow from attention"),
+        (made, {"input_ids": None}, "input_ids: missing; must be given"),
+        (made, {"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
+        (made, {"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached"),
+        (made, {"input_ids": texts(1, room + 1)}, f"input_ids: one text has {room + 1} tokens; encoding=learned takes"),
         (
-            {"input_ids": texts(1, room + 1)},
-            f"input_ids: one text has {room + 1} tokens; encoding=learned takes {room}",
+            made.generate,
+            {"cache_implementation": "static"} | GREEDY,
+            "past_key_values=StaticCache: must be a cache that grows",
         ),
     ]:
         with pytest.raises(InputError, match=f"^{line}.*$"):
-            made(**{"input_ids": x} | arguments)
+            call(**{"input_ids": x} | arguments)
 
 
-def test_generation_with_a_static_cache_is_refused_in_one_line(lm, rope):
-    made = lm.to_huggingface(rope)
-    with pytest.raises(InputError, match=r"^past_key_values=StaticCache: must be a cache that grows, as DynamicCache$"):
-        made.generate(texts(), max_new_tokens=2, cache_implementation="static")
-
-
-def test_models_that_have_no_place_there_are_refused_in_one_line(lm):
+def test_models_that_have_no_place_there_are_refused_in_one_line():
     regression = opened(config("protocol.steps=2", "protocol.record_every=1"))
     for model, line in [
         (trained("encoding=randomized"), "encoding=randomized: must be an encoding of the lab whose positions are not"),
@@ -256,13 +230,13 @@ def test_models_that_have_no_place_there_are_refused_in_one_line(lm):
         (regression, "model=TrainedRegression: must be a trained language model"),
     ]:
         with pytest.raises(InputError, match=f"^{re.escape(line)}.*$"):
-            lm.to_huggingface(model)
+            to_huggingface(model)
 
 
-def test_a_text_s_tokens_are_its_bytes(lm, tmp_path):
-    lm.byte_tokenizer().save_pretrained(tmp_path)
+def test_a_text_s_tokens_are_its_bytes(tmp_path):
+    wing.tokenizer.byte_tokenizer().save_pretrained(tmp_path)
     every = "".join(map(chr, [*range(0x500), *range(0x3000, 0x3100), 0x1F600]))
-    for tokenizer in (lm.byte_tokenizer(), lm.hf.AutoTokenizer.from_pretrained(tmp_path)):
+    for tokenizer in (wing.tokenizer.byte_tokenizer(), wing.transformers.AutoTokenizer.from_pretrained(tmp_path)):
         for text in (every, "a <pad>\n\n  b\r\n\t", "Ā", ""):
             tokens = tokenizer(text)["input_ids"]
             assert tokens == list(text.encode())
@@ -273,10 +247,11 @@ def test_a_text_s_tokens_are_its_bytes(lm, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["to_huggingface", "byte_tokenizer"])
-def test_examples_are_true(lm, rope, tmp_path, monkeypatch, name):
+def test_examples_are_true(rope, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    names = {"model": rope, "to_huggingface": lm.to_huggingface}
-    example = doctest.DocTestParser().get_doctest(getattr(lm, name).__doc__, names, name, None, 0)
+    names = {"model": rope, "to_huggingface": to_huggingface}
+    function = getattr(wing.tokenizer if name == "byte_tokenizer" else wing.bridge, name)
+    example = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)
     assert example.examples
     lines: list[str] = []
     assert not doctest.DocTestRunner().run(example, out=lines.append).failed, "".join(lines)

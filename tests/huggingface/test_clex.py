@@ -1,25 +1,13 @@
-"""CLEX in models of Transformers: on tiny models with random weights. Nothing of Transformers is imported before a test
-runs."""
-
-from types import SimpleNamespace
+"""CLEX in models of Transformers."""
 
 import pytest
 import torch
 
+from support import wing
 from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
-from synthlab.positions.samplers import ClexPositions
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def lm() -> SimpleNamespace:
-    """Transformers, and what is tested here."""
-    transformers = pytest.importorskip("transformers")
-    from synthlab.huggingface.clex import with_clex
-
-    return SimpleNamespace(hf=transformers, with_clex=with_clex)
 
 
 def build(kind: str, **parameters) -> torch.nn.Module:
@@ -27,9 +15,9 @@ def build(kind: str, **parameters) -> torch.nn.Module:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_untrained_it_is_the_model_with_the_base_of_ntk(lm, kind):
+def test_untrained_it_is_the_model_with_the_base_of_ntk(kind):
     width = 16 if kind == "GPTNeoX" else 32
-    extended, plain = lm.with_clex(build(kind), factor=4), build(kind)
+    extended, plain = wing.clex.with_clex(build(kind), factor=4), build(kind)
     with torch.no_grad():
         for length, t in ((LENGTH, 1), (LENGTH + 1, 2), (3 * LENGTH, 3), (5 * LENGTH, 4)):
             x = texts(2, length)
@@ -39,36 +27,23 @@ def test_untrained_it_is_the_model_with_the_base_of_ntk(lm, kind):
                 assert not torch.allclose(extended(x).logits, plain(x).logits, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.filterwarnings("ignore:'pin_memory' argument is set as true:UserWarning")  # Trainer's default, on a CPU
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_trainer_trains_it_and_its_weights_come_back_from_a_folder(lm, kind, tmp_path):
-    from synthlab.huggingface.collator import PositionCollator
-
-    model = lm.with_clex(build(kind), factor=4)
-    before = {name: values.detach().clone() for name, values in model.named_parameters()}
-    assert len([name for name in before if ".rotary_emb.clex." in name]) == 2
-    x = texts(8, LENGTH)
-    collator = PositionCollator(ClexPositions(factor=4), seed=0)
-    rows = [{"input_ids": text, "labels": text} for text in x]
-    quick = {"learning_rate": 1e-3, "max_steps": 3, "per_device_train_batch_size": 8, "save_strategy": "no"}
-    args = lm.hf.TrainingArguments(str(tmp_path / "run"), report_to=[], disable_tqdm=True, use_cpu=True, **quick)
-    lm.hf.Trainer(model, args, train_dataset=rows, data_collator=collator, callbacks=[collator]).train()
+def test_its_weights_come_back_from_a_folder(tmp_path):
+    model = wing.clex.with_clex(build("Llama"), factor=4)
     for name, values in model.named_parameters():
         if ".rotary_emb.clex." in name:
-            assert not torch.equal(values, before[name]), name
-
-    model.save_pretrained(tmp_path / "saved")
-    plain = type(model).from_pretrained(tmp_path / "saved").eval()
+            torch.nn.init.normal_(values, std=0.3)
+    model.save_pretrained(tmp_path)
+    plain = type(model).from_pretrained(tmp_path).eval()
     with pytest.raises(InputError, match=r"^weights=.*: has {'down': \[1, .*} of CLEX; must have {'up': \[1, "):
-        lm.with_clex(plain, factor=4, hidden=2, weights=tmp_path / "saved")
-    again = lm.with_clex(plain, factor=4, weights=tmp_path / "saved")
+        wing.clex.with_clex(plain, factor=4, hidden=2, weights=tmp_path)
+    again, x = wing.clex.with_clex(plain, factor=4, weights=tmp_path), texts(2, 3 * LENGTH)
     with torch.no_grad():
-        x = texts(2, 3 * LENGTH)
-        assert torch.equal(again(x).logits, model.eval()(x).logits)
+        assert torch.equal(again(x).logits, model(x).logits)
+        assert not torch.allclose(again(x).logits, wing.clex.with_clex(build("Llama"), factor=4)(x).logits)
 
 
-def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
-    model, x = lm.with_clex(build("Llama"), factor=4), texts(2, LENGTH - 2)
+def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text():
+    model, x = wing.clex.with_clex(build("Llama"), factor=4), texts(2, LENGTH - 2)
     expected = x
     with torch.no_grad():
         for _ in range(8):
@@ -84,8 +59,8 @@ def test_generation_rotates_every_key_by_the_frequencies_of_the_whole_text(lm):
 
 @torch.no_grad()
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_makes_no_text_longer(lm, side):
-    model, x = lm.with_clex(build("Llama"), factor=4), texts(1, LENGTH)
+def test_padding_makes_no_text_longer(side):
+    model, x = wing.clex.with_clex(build("Llama"), factor=4), texts(1, LENGTH)
     alone, padding = model(x).logits, torch.zeros(1, 2 * LENGTH, dtype=torch.long)
     order = (padding, x) if side == "left" else (x, padding)
     masked = (torch.zeros_like(padding), torch.ones_like(x)) if side == "left" else (torch.ones_like(x), padding)
@@ -94,15 +69,20 @@ def test_padding_makes_no_text_longer(lm, side):
         torch.testing.assert_close(found.logits[mask.bool()], alone[0], rtol=1e-4, atol=1e-4)
 
 
-def test_what_does_not_fit_is_refused_in_a_line(lm):
-    gpt2 = lm.hf.GPT2LMHeadModel(lm.hf.GPT2Config(vocab_size=11, n_embd=16, n_layer=1, n_head=2))
-    with pytest.raises(InputError, match="^model=GPT2LMHeadModel: has rotary_emb=NoneType; must be of type default"):
-        lm.with_clex(gpt2, factor=4)
-    with pytest.raises(InputError, match="^model=LlamaForCausalLM: has rotary_emb=linear; must be of type default"):
-        lm.with_clex(build("Llama", rope_type="linear", factor=2.0), factor=4)
+@pytest.mark.parametrize(
+    ("kind", "settings", "factor", "line"),
+    [
+        ("GPT2", {}, 4, "model=GPT2LMHeadModel: has rotary_emb=NoneType; must be of type default"),
+        ("Llama", {"rope_type": "linear", "factor": 2.0}, 4, "model=LlamaForCausalLM: has rotary_emb=linear; must be"),
+        ("GPTNeoX", {"partial_rotary_factor": 0.0625}, 4, "model=GPTNeoXForCausalLM: rotates 2 dimensions of a head; "),
+        ("Llama", {}, 0, "clex.factor=0: must be greater than or equal to 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(kind, settings, factor, line):
+    with pytest.raises(InputError, match=f"^{line}"):
+        wing.clex.with_clex(build(kind, **settings), factor=factor)
+
+
+def test_a_model_with_clex_gets_no_second_one():
     with pytest.raises(InputError, match="^model=LlamaForCausalLM: has rotary_emb=CLEXRotaryEmbedding; must be of"):
-        lm.with_clex(lm.with_clex(build("Llama"), factor=4), factor=4)
-    with pytest.raises(InputError, match="^model=GPTNeoXForCausalLM: rotates 2 dimensions of a head; CLEX needs 4 or"):
-        lm.with_clex(build("GPTNeoX", partial_rotary_factor=0.0625), factor=4)
-    with pytest.raises(InputError, match="^clex.factor=0: must be greater than or equal to 1"):
-        lm.with_clex(build("Llama"), factor=0)
+        wing.clex.with_clex(wing.clex.with_clex(build("Llama"), factor=4), factor=4)

@@ -1,4 +1,4 @@
-"""Folders of Transformers that cannot be opened. Transformers is not imported before a test runs."""
+"""Folders of Transformers that cannot be opened."""
 
 import json
 import shutil
@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from support import wing
 from support.language_models import pretrained
 from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow
 
 OWN_CODE = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"}}
-SHAPE = "its lm_head.weight has shape [28, 64]; by its config it must be [40, 64]"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    pytest.importorskip("transformers")
     return Path(pretrained(tmp_path_factory.mktemp("pretrained")))
 
 
@@ -25,16 +24,15 @@ def folder(tmp_path_factory) -> Path:
     ("settings", "why"),
     [
         (OWN_CODE, "cannot be opened (it has code of its own, which is not run; give one of a type that Transformers "),
-        ({"vocab_size": 40}, SHAPE),
+        ({"vocab_size": 40}, "its lm_head.weight has shape [28, 64]; by its config it must be [40, 64]"),
+        ({"num_hidden_layers": 3}, "lacks the weights model.layers.2."),
     ],
 )
 def test_a_config_that_does_not_fit_is_refused_in_words_that_help(folder, settings, why):
-    from synthlab.huggingface.loading import causal_model
-
     whole = (folder / "config.json").read_text()
     (folder / "config.json").write_text(json.dumps(json.loads(whole) | settings))
     with pytest.raises(InputError) as caught:
-        causal_model("model", folder)
+        wing.loading.causal_model("model", folder)
     (folder / "config.json").write_text(whole)
     assert str(caught.value).startswith(f"model={folder}: {why}")
     assert len(caught.value.lines) == 1
@@ -43,20 +41,26 @@ def test_a_config_that_does_not_fit_is_refused_in_words_that_help(folder, settin
 @pytest.mark.parametrize(
     ("name", "damage"),
     [
-        *(
-            ("model.safetensors", damage)
-            for damage in (lambda _: b"", lambda whole: whole[:-8], lambda _: b"\xff" * 64)
-        ),
-        *(("config.json", damage) for damage in (lambda _: b"", lambda _: b"[]", lambda whole: whole[:-2])),
+        ("model.safetensors", lambda _: b""),
+        ("model.safetensors", lambda whole: whole[:-8]),
+        ("config.json", lambda _: b"[]"),
+        ("config.json", lambda whole: whole[:-2]),
     ],
 )
 def test_a_damaged_folder_is_refused_in_one_line(folder, tmp_path, name, damage):
-    from synthlab.huggingface.loading import causal_model
-
     damaged = tmp_path / "damaged"
     shutil.copytree(folder, damaged)
     (damaged / name).write_bytes(damage((folder / name).read_bytes()))
     with pytest.raises(InputError) as caught:
-        causal_model("pretrained", damaged)
+        wing.loading.causal_model("pretrained", damaged)
     [line] = caught.value.lines
     assert line.startswith(f"pretrained={damaged}: cannot be opened (")
+
+
+def test_without_a_network_one_line_says_what_to_do(monkeypatch):
+    def unreachable(*_, **__):
+        raise OSError("We couldn't connect to 'https://huggingface.co' to load the files")
+
+    monkeypatch.setattr(wing.transformers.AutoModelForCausalLM, "from_pretrained", unreachable)
+    with pytest.raises(InputError, match=r"^model=nobody/nothing: cannot be opened \(the hub cannot be reached"):
+        wing.loading.causal_model("model", "nobody/nothing")

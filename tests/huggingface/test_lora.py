@@ -1,11 +1,9 @@
-"""Adapters of low rank on a 4-bit base, in tiny models of Transformers, by peft and bitsandbytes."""
-
-import importlib
-from types import SimpleNamespace
+"""Adapters of low rank on a 4-bit base, in models of Transformers, by peft and bitsandbytes."""
 
 import pytest
 import torch
 
+from support import wing
 from support.language_models import KINDS, LENGTH, texts, tiny
 from synthlab.errors import InputError
 from synthlab.finetuning.quantization import nearest_normal_float
@@ -13,15 +11,10 @@ from synthlab.finetuning.quantization import nearest_normal_float
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def lm() -> SimpleNamespace:
-    """peft, and what is tested here."""
-    peft = pytest.importorskip("peft")
-    pytest.importorskip("bitsandbytes")
-    from synthlab.huggingface.clex import with_clex
-    from synthlab.huggingface.lora import merged, with_lora
-
-    return SimpleNamespace(peft=peft, merged=merged, with_lora=with_lora, with_clex=with_clex)
+@pytest.fixture(autouse=True)
+def bnb():
+    pytest.importorskip("peft")
+    return pytest.importorskip("bitsandbytes")
 
 
 def trained_names(model: torch.nn.Module) -> set[str]:
@@ -31,27 +24,12 @@ def trained_names(model: torch.nn.Module) -> set[str]:
     return {name.rpartition(".")[2] for name in names}
 
 
-def trained(model: torch.nn.Module, x: torch.Tensor, steps: int = 3) -> list[float]:
-    """The losses of a few steps of plain gradient descent."""
-    parameters = [each for each in model.parameters() if each.requires_grad]
-    optimizer, losses = torch.optim.SGD(parameters, lr=0.1), []
-    model.train()
-    for _ in range(steps):
-        loss = model(input_ids=x, labels=x).loss
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    model.eval()
-    return losses
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_linear_layers_but_the_head_have_adapters_and_the_rest_is_frozen(lm, kind):
+def test_all_linear_layers_but_the_head_have_adapters_and_the_rest_is_frozen(kind):
     model = tiny(kind)
     names = {name for name, each in model.named_modules() if isinstance(each, torch.nn.Linear)}
     head = next(name for name, each in model.named_modules() if each is model.get_output_embeddings())
-    adapted = lm.with_lora(model, rank=3)
+    adapted = wing.lora.with_lora(model, rank=3)
     found = {name.split(".lora_A")[0] for name, _ in adapted.named_parameters() if ".lora_A." in name}
     assert {name.removeprefix("base_model.model.") for name in found} == names - {head}
     assert all(".lora_" in name for name, each in adapted.named_parameters() if each.requires_grad)
@@ -59,9 +37,9 @@ def test_all_linear_layers_but_the_head_have_adapters_and_the_rest_is_frozen(lm,
 
 
 @torch.no_grad()
-def test_it_begins_at_the_model_and_adds_alpha_by_rank_times_b_a(lm):
+def test_it_begins_at_the_model_and_adds_alpha_by_rank_times_b_a():
     x, plain = texts(2, LENGTH), tiny(scale=10.0).eval()
-    model = lm.with_lora(tiny(scale=10.0), rank=2, alpha=6.0, layers=["q_proj"]).eval()
+    model = wing.lora.with_lora(tiny(scale=10.0), rank=2, alpha=6.0, layers=["q_proj"]).eval()
     assert torch.equal(model(input_ids=x).logits, plain(x).logits)
     for layer, other in zip(model.get_base_model().model.layers, plain.model.layers, strict=True):
         part = layer.self_attn.q_proj
@@ -69,48 +47,51 @@ def test_it_begins_at_the_model_and_adds_alpha_by_rank_times_b_a(lm):
         b.normal_(generator=torch.Generator().manual_seed(1))
         other.self_attn.q_proj.weight += 6.0 / 2 * b @ a
     torch.testing.assert_close(model(input_ids=x).logits, plain(x).logits, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(lm.merged(model)(x).logits, plain(x).logits, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(wing.lora.merged(model)(x).logits, plain(x).logits, rtol=1e-3, atol=1e-3)
 
 
-def test_new_weights_depend_on_the_seed_alone(lm):
+def test_new_weights_depend_on_the_seed_alone():
     def drawn(seed):
-        with torch.random.fork_rng():
-            torch.manual_seed(seed + 100)
-            before = torch.get_rng_state()
-            model = lm.with_lora(tiny_unseeded, rank=2, layers=["q_proj"], seed=seed)
-            assert torch.equal(torch.get_rng_state(), before)
+        torch.manual_seed(seed + 100)
+        before = torch.get_rng_state()
+        model = wing.lora.with_lora(plain, rank=2, layers=["q_proj"], seed=seed)
+        assert torch.equal(torch.get_rng_state(), before)
         found = torch.cat([each.detach().flatten() for name, each in model.named_parameters() if "lora_A" in name])
         model.unload()
         return found
 
-    tiny_unseeded = tiny()
+    plain = tiny()
     assert torch.equal(drawn(0), drawn(0))
     assert not torch.equal(drawn(0), drawn(1))
 
 
 @pytest.mark.parametrize("base", ["full", "nf4"])
-def test_training_lowers_the_loss_and_the_merged_model_is_the_same(lm, base):
+def test_training_lowers_the_loss_and_the_merged_model_is_the_same(base):
     x = texts(4, LENGTH)
-    model = lm.with_lora(tiny(scale=5.0), rank=4, base=base, dropout=0.0, train=["embeddings", "norms"])
+    model = wing.lora.with_lora(tiny(scale=5.0), rank=4, base=base, dropout=0.0, train=["embeddings", "norms"])
     assert {"embed_tokens", "norm", "input_layernorm", "q_proj", "down_proj"} <= trained_names(model)
-    losses = trained(model, x)
+    optimizer, losses = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=0.1), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        losses.append(model(input_ids=x, labels=x).loss)
+        losses[-1].backward()
+        optimizer.step()
     assert losses[-1] < losses[0] - 0.1
     with torch.no_grad():
-        expected = model(input_ids=x).logits
-        plain = lm.merged(model)
+        expected = model.eval()(input_ids=x).logits
+        plain = wing.lora.merged(model)
         torch.testing.assert_close(plain(x).logits, expected, rtol=1e-4, atol=1e-4)
     assert {type(each) for name, each in plain.named_modules() if name.endswith("_proj")} == {torch.nn.Linear}
 
 
-def test_four_bits_are_the_lab_s_normal_float_but_for_quantized_scales(lm):
-    bnb = importlib.import_module("bitsandbytes")
+def test_four_bits_are_the_lab_s_normal_float_but_for_quantized_scales(bnb):
     plain = tiny(scale=5.0)
     expected = {
         name: nearest_normal_float(each.weight.detach().flatten()[None]).view(each.weight.shape)
         for name, each in plain.named_modules()
         if name.endswith("_proj")
     }
-    model = lm.with_lora(plain, rank=2, base="nf4").unload()
+    model = wing.lora.with_lora(plain, rank=2, base="nf4").unload()
     for name, values in expected.items():
         packed = model.get_submodule(name).weight
         found = bnb.functional.dequantize_4bit(packed.data, packed.quant_state)
@@ -119,44 +100,32 @@ def test_four_bits_are_the_lab_s_normal_float_but_for_quantized_scales(lm):
     assert type(model.lm_head) is torch.nn.Linear
 
 
-def test_a_model_that_was_loaded_in_four_bits_is_taken_as_it_is(lm, tmp_path):
-    transformers = importlib.import_module("transformers")
+def test_a_model_that_was_loaded_in_four_bits_is_taken_as_it_is(tmp_path):
     tiny(scale=5.0).save_pretrained(tmp_path)
     names = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True}
-    config = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32, **names)
-    loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=config)
+    config = wing.transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32, **names)
+    loaded = wing.transformers.AutoModelForCausalLM.from_pretrained(tmp_path, quantization_config=config)
     given = {"rank": 2, "base": "nf4", "dropout": 0.0}
-    first, second = lm.with_lora(loaded, **given).train(), lm.with_lora(tiny(scale=5.0), **given).train()
+    first, second = wing.lora.with_lora(loaded, **given).train(), wing.lora.with_lora(tiny(scale=5.0), **given).train()
     x = texts(2, LENGTH)
     assert torch.equal(first(input_ids=x).logits, second(input_ids=x).logits)
-    lm.merged(first).save_pretrained(tmp_path / "merged")
-    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
+    wing.lora.merged(first).save_pretrained(tmp_path / "merged")
+    again = wing.transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "merged")
     with torch.no_grad():
-        torch.testing.assert_close(again(x).logits, lm.merged(second)(x).logits, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(again(x).logits, wing.lora.merged(second)(x).logits, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        ({"layers": ["q_porj"]}, "adapters.layers=q_porj: must be all-linear or names of linear layers: down_proj, "),
-        ({"layers": ["mlp.q_proj"]}, "adapters.layers=mlp.q_proj: must be all-linear or names of linear layers: "),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_a_line(lm, arguments, line):
-    with pytest.raises(InputError) as refused:
-        lm.with_lora(tiny(), **arguments)
-    assert refused.value.lines[0].startswith(line)
-    assert len(refused.value.lines) == 1
+def test_what_does_not_fit_is_refused_in_a_line(monkeypatch):
+    def refused(line, **arguments):
+        with pytest.raises(InputError, match=f"^{line}") as caught:
+            wing.lora.with_lora(model, **arguments)
+        assert len(caught.value.lines) == 1
 
-
-def test_rows_that_bitsandbytes_dequantizes_wrongly_on_the_cpu_are_refused(lm):
     model = tiny()
-    model.model.layers[1].mlp.down_proj = torch.nn.Linear(96, 64)
-    with pytest.raises(InputError, match=r"^adapters.base=nf4: model.layers.1.mlp.down_proj has 96 inputs; must be a"):
-        lm.with_lora(model, base="nf4")
-
-
-def test_without_bitsandbytes_one_line_says_what_to_install(lm, monkeypatch):
+    names = "must be all-linear or names of linear layers: down_proj, "
+    refused(f"adapters.layers=q_porj: {names}", layers=["q_porj"])
+    refused(f"adapters.layers=mlp.q_proj: {names}", layers=["mlp.q_proj"])
+    model.model.layers[1].mlp.down_proj = torch.nn.Linear(96, 64)  # which bitsandbytes dequantizes wrongly on a CPU
+    refused("adapters.base=nf4: model.layers.1.mlp.down_proj has 96 inputs; must be a", base="nf4")
     monkeypatch.setattr("synthlab.errors.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"^adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$"):
-        lm.with_lora(tiny(), base="nf4")
+    refused(r"adapters.base=nf4: needs bitsandbytes; pip install -e '.\[extend\]'$", base="nf4")

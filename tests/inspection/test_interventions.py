@@ -100,20 +100,11 @@ def test_hooks_are_gone_afterwards_even_after_an_error():
     ("hook", "message"),
     [
         (zero_head(2, 0), "name=blocks.2.attn.hook_z: unknown"),
-        (
-            replace_head(0, 0, torch.zeros(7, 3)),
-            r"values of shape \[7, 3\] at .*: must .* to \[5, 11, 4\]",
-        ),
-        (
-            ("hook_embed", lambda values, _: values[:1]),
-            r"hook at hook_embed: gives \[1, 11, 16\] of .*; must be",
-        ),
+        (replace_head(0, 0, torch.zeros(7, 3)), r"values of shape \[7, 3\] at .*: must .* to \[5, 11, 4\]"),
+        (replace_head(0, 0, torch.zeros(11, 4), -1), r"values of shape \[11, 4\] at .*: must .* to \[5, 4\]"),
+        (("hook_embed", lambda values, _: values[:1]), r"hook at hook_embed: gives \[1, 11, 16\] of .*; must be"),
         (patch({"hook_embed": torch.zeros(1, 2, 3)}, "hook_embed"), r"patch at hook_embed: the source has shape"),
         (patch(EMBEDDED, "hook_embed", 99), "tokens=99: must be an index from -11 to 10, or a slice or list of such"),
-        (
-            replace_head(0, 0, torch.zeros(11, 4), -1),
-            r"values of shape \[11, 4\] at .*: must .* to \[5, 4\]",
-        ),
         (3, "hooks: 3 is none; must be pairs of a name and a function"),
     ],
 )

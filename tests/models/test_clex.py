@@ -102,12 +102,6 @@ def test_models_have_the_frequencies_of_their_own_weights():
     assert torch.equal(together[0, 0], together[1, 0])
 
 
-def test_with_a_largest_factor_of_1_it_is_rope():
-    v = torch.randn(1, 2, 3, 1, 16, generator=torch.Generator().manual_seed(0))
-    positions = at(0, 100, 999)
-    assert torch.equal(clex(std=0.3, factor=1).rotate(v, positions), build("rope", Dims(16, 1)).rotate(v, positions))
-
-
 def test_without_a_network_it_is_ntk_by_the_length_factor_and_stays_so():
     bare, untrained = clex(hidden=0), clex()
     lengths = [64, 65, 128, 200, 256]

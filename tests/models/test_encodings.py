@@ -88,6 +88,7 @@ def test_randomized_positions_are_ordered_random_subsets_of_the_span():
 
 
 NTK = {"name": "dynamic_ntk", "base": 100.0, "factor": 1.0, "trained": 8}
+LEARNED = {"name": "learned", "table": 32, "scale": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -96,18 +97,11 @@ NTK = {"name": "dynamic_ntk", "base": 100.0, "factor": 1.0, "trained": 8}
         ("rope", Dims(12, 4), {}, "model.heads=4: encoding RoPE needs an even head width.* = 3"),
         ("sinusoidal", Dims(7, 1), {}, "model.width=7: must be even"),
         ("t5", DIMS, {"furthest": 16}, "encoding.furthest=16: must exceed half of encoding.buckets=32"),
-        (
-            "randomized",
-            DIMS,
-            {"span": 64, "inner": {"name": "learned", "table": 32, "scale": 1.0}},
-            "span=64: .* positions for 32",
-        ),
+        ("randomized", DIMS, {"span": 64, "inner": LEARNED}, "span=64: .* positions for 32"),
         ("randomized", DIMS, {"inner": {"name": "lerned"}}, "encoding.inner=lerned: unknown, did you mean learned"),
         ("randomized", DIMS, {"inner": {"name": "rope"}}, "encoding.inner.base: missing"),
         ("randomized", DIMS, {"inner": NTK}, "encoding.inner=dynamic_ntk: depends on the length of a text"),
-        ("pi", Dims(12, 4), {}, "model.heads=4: encoding PI needs an even head width.* = 3"),
         ("ntk", Dims(8, 4), {}, "model.heads=4: NTK needs a head width of 4 or more"),
-        ("dynamic_ntk", Dims(8, 4), {}, "model.heads=4: DynamicNTK needs a head width of 4 or more"),
         ("clex", Dims(8, 4), {}, "model.heads=4: CLEX needs a head width of 4 or more"),
         ("yarn", Dims(8, 2), {"slow": 32.0}, "encoding.slow=32.0: must be less than encoding.fast=32.0"),
         ("longrope", DIMS, {"long": [1.0]}, r"encoding.long=\[1.0\]: has 1 numbers; must have one for each of 2 pairs"),

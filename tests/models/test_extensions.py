@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from support.models import KINDS, LENGTH, alone, at, build, model, symbols
 from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.length_rope import LengthRoPE
 
 FACTORED = ("pi", "ntk", "yarn")
 BASES = st.floats(2, 1e6)
@@ -108,22 +109,36 @@ def test_randomized_positions_are_sharpened_by_the_inner_encoding():
     assert build("randomized").sharpen(positions) is None
 
 
+OF_TRANSFORMERS = {
+    "pi": "linear",
+    "ntk": "dynamic",
+    "yarn": "yarn",
+    "dynamic_ntk": "dynamic",
+    "longrope": "longrope",
+}
+
+
 @pytest.mark.parametrize("trained", [64, 4096])
 @pytest.mark.parametrize("width", [4, 8, 64, 128])
-@pytest.mark.parametrize(("name", "theirs"), [("pi", "linear"), ("ntk", "dynamic"), ("yarn", "yarn")])
-def test_frequencies_equal_those_of_transformers(name, theirs, width, trained):
+@pytest.mark.parametrize("name", OF_TRANSFORMERS)
+def test_frequencies_equal_those_of_transformers(name, width, trained):
     rope_utils = pytest.importorskip("transformers.modeling_rope_utils", reason="transformers is not installed")
     from transformers import LlamaConfig
 
-    parameters = {"rope_type": theirs, "rope_theta": 10_000.0, "factor": 8.0}
-    if name == "yarn":
-        parameters |= {"original_max_position_embeddings": trained, "beta_slow": 1.0, "beta_fast": 32.0}
+    theirs = {"rope_type": OF_TRANSFORMERS[name], "rope_theta": 10_000.0, "factor": 8.0}
+    ours = {"factor": 8.0} | ({} if name in ("pi", "ntk") else {"trained": trained})
+    if name in ("yarn", "longrope"):
+        theirs |= {"original_max_position_embeddings": trained, "beta_slow": 1.0, "beta_fast": 32.0}
+    if name == "longrope":
+        ours["short"], ours["long"] = ([1 + rise * pair for pair in range(width // 2)] for rise in (0.1, 0.7))
+        theirs |= {"short_factor": ours["short"], "long_factor": ours["long"]}
     if name == "ntk":  # theirs takes what it multiplies the base by from the length of the sequence
-        parameters["factor"] = 1.0
-    config = LlamaConfig(
-        hidden_size=width, num_attention_heads=1, max_position_embeddings=trained, rope_parameters=parameters
-    )
-    expected, scale = rope_utils.ROPE_INIT_FUNCTIONS[theirs](config, "cpu", seq_len=8 * trained)
-    mine = build(name, one_head(width // 2), factor=8.0, **({"trained": trained} if name == "yarn" else {}))
-    torch.testing.assert_close(mine.frequencies(width).float(), expected)
-    assert (1 if mine.sharpen(at(5)) is None else mine.sharpen(at(5)).item()) == pytest.approx(scale**2)
+        theirs["factor"] = 1.0
+    sizes = {"hidden_size": width, "num_attention_heads": 1, "max_position_embeddings": trained}
+    mine = build(name, one_head(width // 2), **ours)
+    for length in (trained // 3, trained, trained + 1, 8 * trained) if isinstance(mine, LengthRoPE) else (8 * trained,):
+        config = LlamaConfig(**sizes, rope_parameters=dict(theirs))
+        expected, scale = rope_utils.ROPE_INIT_FUNCTIONS[theirs["rope_type"]](config, "cpu", seq_len=length)
+        found = mine.table([length], width)[0, 0] if isinstance(mine, LengthRoPE) else mine.frequencies(width)
+        torch.testing.assert_close(found.float(), expected)
+        assert (1 if mine.sharpen(at(5)) is None else mine.sharpen(at(5)).item()) == pytest.approx(scale**2)

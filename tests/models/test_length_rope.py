@@ -1,4 +1,4 @@
-"""Frequencies that depend on the length of the text: by hand, by law and against Transformers."""
+"""Frequencies that depend on the length of the text: by hand and by law."""
 
 import pytest
 import torch
@@ -80,25 +80,3 @@ def test_numbers_are_read_out_of_each_prefix_as_a_sequence_of_its_own(name):
         single = torch.stack([alone(net, 0, x[:, :k], places[:, : k + ENDS]) for k in range(1, LENGTH + 1)], 1)
         torch.testing.assert_close(found, single, rtol=0, atol=1e-5)
         assert not torch.allclose(net(x[None])[0], single, rtol=0, atol=1e-4)  # what a packed row would give
-
-
-@pytest.mark.parametrize("length", [20, 64, 65, 100, 512])
-@pytest.mark.parametrize("width", [4, 8, 64])
-@pytest.mark.parametrize("name", ["dynamic_ntk", "longrope"])
-def test_frequencies_equal_those_of_transformers(name, width, length):
-    rope_utils = pytest.importorskip("transformers.modeling_rope_utils", reason="transformers is not installed")
-    from transformers import LlamaConfig
-
-    parameters = {"rope_type": name.removesuffix("_ntk"), "rope_theta": 10_000.0, "factor": 8.0}
-    changed = {"factor": 8.0}
-    if name == "longrope":
-        changed["short"], changed["long"] = ([1 + rise * pair for pair in range(width // 2)] for rise in (0.1, 0.7))
-        parameters |= {"short_factor": changed["short"], "long_factor": changed["long"]}
-        parameters["original_max_position_embeddings"] = 64
-    config = LlamaConfig(
-        hidden_size=width, num_attention_heads=1, max_position_embeddings=64, rope_parameters=parameters
-    )
-    expected, scale = rope_utils.ROPE_INIT_FUNCTIONS[parameters["rope_type"]](config, "cpu", seq_len=length)
-    encoding = build(name, Dims(width, 1), **changed)
-    torch.testing.assert_close(encoding.table([length], width)[0, 0].float(), expected)
-    assert (1 if encoding.sharpen(at(5)) is None else encoding.sharpen(at(5)).item()) == pytest.approx(scale**2)

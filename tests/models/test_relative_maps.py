@@ -110,14 +110,6 @@ def test_a_window_as_long_as_the_text_is_plain_rope(name):
     torch.testing.assert_close(found(name, **WIDE[name]), product(q, k) * BEFORE)
 
 
-@pytest.mark.parametrize(
-    ("name", "changed"), [("self_extend", {"window": 3, "group": 1}), ("leaky_rerope", {"window": 3, "factor": 1.0})]
-)
-def test_groups_of_one_and_a_factor_of_one_are_plain_rope(name, changed):
-    scaled = {"scaled": False} if name == "leaky_rerope" else {}
-    torch.testing.assert_close(found(name, **changed, **scaled), found("rerope", **WIDE["rerope"]))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_distances_stay_within_those_of_training(name):
     # Of 64 trained positions, as the defaults are meant, in texts four times as long.
@@ -134,18 +126,6 @@ def test_logits_are_scaled_by_the_logarithm_of_the_length_beyond_training(name):
     scale = build(name, trained=64).sharpen(at(0, 63, 64, 255, 4095)).flatten().tolist()
     assert scale == pytest.approx([1, 1, math.log(65) / math.log(64), 4 / 3, 2])
     assert build(name, scaled=False).sharpen(at(0, 63)) is None
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_each_can_take_the_place_of_rope_in_a_trained_model(name):
-    net, x = model("rope"), symbols()
-    plain, learned = net(x), net.state_dict()
-    net.encoding = build(name, Dims(16, 4), **WIDE[name])
-    assert net.state_dict().keys() == learned.keys()
-    torch.testing.assert_close(net(x), plain)
-    near = {"self_extend": {"window": 2, "group": 2}, "dual_chunk": {"trained": 4}}
-    net.encoding = build(name, Dims(16, 4), **near.get(name, {"window": 2}))
-    assert not torch.allclose(net(x), plain, rtol=1e-3)
 
 
 def test_randomized_positions_can_have_a_map():

@@ -11,7 +11,7 @@ from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.tasks import Length, Task
 from synthlab.sweeps.trackers.base import Track, Tracker
 
-TRIED = 4  # sequences whose targets are looked at before training
+TRIED = 4  # sequences that a task is asked about before training
 
 
 class Broken(Length):

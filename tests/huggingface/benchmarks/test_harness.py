@@ -145,8 +145,6 @@ def test_what_cannot_be_had_ends_with_one_line(lm, data, monkeypatch):
 
     place = data / "Xnhyacinth/LongBench"
     assert f"put it into {place}/trec_e/test.jsonl (named by the split" in refused("longbench_trec_e", data=data)
-    line = refused("babilong_qa1", data=data, lengths=[2000])
-    assert f"put it into {data}/RMT-team/babilong-1k-samples/2k/qa1.jsonl (named" in line
     line = refused("babilong_qa2", data=data, lengths=[1000])  # where another split of the same config is
     assert f"put it into {data}/RMT-team/babilong-1k-samples/1k/qa2.jsonl (named" in line
     (place / "qasper_e").mkdir()

@@ -12,7 +12,6 @@ import pytest
 
 from support.tiny_llama import answering, llama
 from synthlab.errors import InputError
-from synthlab.huggingface.benchmarks.data import Source
 
 pytestmark = pytest.mark.slow
 
@@ -162,14 +161,3 @@ def test_a_tokenizer_of_which_the_example_takes_too_many_tokens_is_refused(lm, d
 
     line = refused(lm, "ruler_vt", data=data, lengths=[4000], tokenizer=byte_tokenizer())
     assert line.startswith("tokenizer: must cut the example of ruler_vt into 500 tokens at most")
-
-
-def test_a_source_names_the_place_of_what_it_lacks(tmp_path):
-    assert str(Source.of(tmp_path, "task_data").lacking("it", "a/b")) == (
-        f"task_data={tmp_path}: lacks it; put it into {tmp_path}/a/b"
-    )
-    assert str(Source.of(None).lacking("it", "a/b", "gone")) == (
-        "data=null: it cannot be had (gone); without a network give data=FOLDER and put it into FOLDER/a/b"
-    )
-    with pytest.raises(InputError, match=r"^task_data=nowhere: must be a folder of data sets"):
-        Source.of("nowhere", "task_data")

@@ -40,17 +40,14 @@ def test_a_row_has_the_harness_s_value_and_the_error_over_samples():
 
 
 def test_a_metric_that_is_no_mean_has_no_error():
-    tuples = [sample(0) | {"score": (1.0, 2)} for _ in range(3)]
-    [row] = rows("t", tuples, {"score,none": 7.0})
-    assert (row["value"], row["samples"]) == (7.0, 3)
-    assert math.isnan(row["stderr"])
-    [row] = rows("t", [sample(1), sample(2)], {"score,none": 9.0})  # their median, say
-    assert math.isnan(row["stderr"])
+    for score, value in (((1.0, 2), 7.0), (1, 9.0)):  # a tuple, and of ones a sum, say
+        [row] = rows("t", [sample(0) | {"score": score}] * 3, {"score,none": value})
+        assert (row["value"], row["samples"]) == (value, 3)
+        assert math.isnan(row["stderr"])
 
 
 def test_scores_of_two_filters_are_two_rows():
-    both = [sample(1), sample(0) | {"filter": "strict"}]
-    found = rows("t", both, {"score,none": 1.0, "score,strict": 0.0})
+    found = rows("t", [sample(1), sample(0) | {"filter": "strict"}], {"score,none": 1.0, "score,strict": 0.0})
     assert [(row["metric"], row["value"]) for row in found] == [("score", 1), ("score,strict", 0)]
 
 

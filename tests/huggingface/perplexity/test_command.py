@@ -1,4 +1,4 @@
-"""``synthlab evaluate`` on a tiny random Llama and on a run of the lab; resuming; what is refused."""
+"""``synthlab evaluate`` on a tiny random Llama and on a run of the lab, on texts and on tasks; resuming; refusals."""
 
 import json
 import shutil
@@ -21,7 +21,6 @@ QUICK = ["device=cpu", "lengths=[8,16]", "measures=[disjoint,strided,sliding,las
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory):
     """A folder with a random Llama of bytes, and its tokenizer."""
-    pytest.importorskip("transformers")
     return saved(tmp_path_factory.mktemp("llama"))
 
 
@@ -29,7 +28,6 @@ def llama(tmp_path_factory):
 def evaluate(invoke, tmp_path, monkeypatch):
     """The command on two texts and one that is too short, in a folder of its own; its figure, which takes longer than
     all else, is empty."""
-    pytest.importorskip("transformers")
     monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw", lambda *_: Figure())
     texts = tmp_path / "texts"
     texts.mkdir()
@@ -111,7 +109,6 @@ def test_another_model_text_or_setting_takes_nothing_from_what_is_kept(evaluate,
 
 
 def test_a_run_of_the_lab_is_measured(evaluate, tmp_path):
-    pytest.importorskip("transformers")
     config = small("encoding=rope")
     [record] = execute_together([config], keep=[config.steps])
     store = Store(tmp_path / "language", save="weights")
@@ -123,37 +120,55 @@ def test_a_run_of_the_lab_is_measured(evaluate, tmp_path):
     assert (about["bos"], about["documents_kept"]) == ("none", 2)
 
 
-def refuse(outcome, *parts):
-    assert outcome.status == 2, outcome
-    [line] = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
-    assert "Traceback" not in outcome.err
-    for part in parts:
-        assert part in line
-
-
-def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path, monkeypatch):
+def test_bad_models_are_refused_in_one_line(evaluate, llama, tmp_path):
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    refuse(evaluate(tmp_path / "nowhere"), "there is no such folder; give a folder")
-    (tmp_path / "empty").mkdir()
-    refuse(evaluate(tmp_path / "empty"), f"model={tmp_path / 'empty'}: cannot be opened (")
-    refuse(evaluate("0123456789abcdef"), "there is no such record")
-    refuse(evaluate(llama, "bos=document"), "bos=document: the tokenizer has no token to begin")
+    def refused(model, line, *words):
+        outcome = evaluate(model, *words)
+        assert outcome.status == 2, outcome
+        assert line in next(each for each in outcome.err.splitlines() if each.startswith("error: "))
+        assert "Traceback" not in outcome.err
 
-    def unreachable(*_, **__):
-        raise OSError("We couldn't connect to 'https://huggingface.co' to load the files")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(AutoModelForCausalLM, "from_pretrained", unreachable)
-        refuse(evaluate("nobody/nothing"), "model=nobody/nothing: cannot be opened (the hub cannot be reached")
-    small_vocabulary = tmp_path / "few"
+    refused(tmp_path / "nowhere", "there is no such folder; give a folder")
+    refused("0123456789abcdef", "there is no such record")
+    refused(llama, "bos=document: the tokenizer has no token to begin", "bos=document")
     config = AutoConfig.from_pretrained(llama)
     config.vocab_size = 100
-    AutoModelForCausalLM.from_config(config).save_pretrained(small_vocabulary)
-    refuse(evaluate(small_vocabulary, "tokenizer=bytes"), "tokenizer=bytes: has 256 tokens; the model knows 100")
-    config.num_hidden_layers, config.vocab_size = 2, 256
-    more = tmp_path / "more"
-    shutil.copytree(llama, more)
-    config.save_pretrained(more)
-    refuse(evaluate(more), "lacks the weights model.layers.1.")
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path / "few")
+    refused(tmp_path / "few", "tokenizer=bytes: has 256 tokens; the model knows 100", "tokenizer=bytes")
     assert not (tmp_path / "evaluate").exists()
+
+
+def test_an_interrupted_evaluation_on_tasks_goes_on_with_those_that_lack(invoke, llama, tmp_path, monkeypatch):
+    pytest.importorskip("lm_eval")
+    from synthlab.huggingface.benchmarks import published
+
+    def evaluate(*others):
+        words = [f"model={llama}", "device=cpu", "tasks=[needle,facts]", "lengths=[140,180]", "task_samples=2"]
+        return invoke("synthlab", "evaluate", *words, f"results={tmp_path}", *others)
+
+    whole = evaluate(f"results={tmp_path / 'whole'}")
+    assert whole.status == 0, whole.err
+    assert "tasks: 4, of 8 samples\n" in whole.err
+    run, done = published.run, []
+
+    def interrupted(setting, task):
+        if len(done) == 3:
+            raise KeyboardInterrupt
+        done.append(task)
+        return run(setting, task)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(published, "run", interrupted)
+        stopped = evaluate()
+    assert stopped.status == 130
+    assert not [*tmp_path.glob("evaluate/tasks-*/tasks.csv")]
+    next(tmp_path.glob("evaluate/parts/*/*.json")).write_text('{"rows": [')  # and one was damaged since
+    going_on = evaluate()
+    assert "tasks: 4, of 8 samples; 2 of 4 are recorded" in going_on.err
+    assert going_on.out.split("\n\n")[0] == whole.out.split("\n\n")[0]
+    for other in ("seed=1", "dtype=float64", "lengths=[141]", "task_limit=1"):
+        outcome = evaluate(other)
+        assert outcome.status == 0, (other, outcome.err)
+        assert "recorded" not in outcome.err
+    assert len([*tmp_path.glob("evaluate/tasks-*/tasks.csv")]) == 5  # a folder for each setting

@@ -64,9 +64,8 @@ def test_documents_are_told_apart_by_what_they_hold(folder):
     ],
 )
 def test_bad_texts_are_refused_in_one_line(tmp_path, name, content, line):
-    path = tmp_path / (name or "nowhere")
-    if name:
-        path.write_bytes(content)
+    path = tmp_path / name
+    path.write_bytes(content)
     with pytest.raises(InputError) as error:
         tokenize_documents(settings(path), Letters(), 128, None)
     assert error.value.lines == (line.format(path),)

@@ -34,14 +34,13 @@ def loss(model: Causal, start: int, token: int, begin: int | None = None) -> flo
 
 def by_loop(model: Causal, measure: str, length: int, longest: int, stride: int, begin: int | None) -> list[float]:
     """The same definitions, written once more, token by token."""
-    size, found, done = len(DOCUMENT.tokens), [], 1
+    size, found = len(DOCUMENT.tokens), []
     for token in range(1, size):
         if measure == "disjoint" and token % length and token < size // length * length:
             found.append(loss(model, token // length * length, token, begin))
         if measure == "strided":  # the first window that reaches the token
             start = 0 if token < length else math.ceil((token - length + 1) / stride) * stride
             found.append(loss(model, start, token, begin))
-            done += 1
         is_last = (token + 1) % longest == 0
         if (measure == "sliding" and token >= longest - 1) or (measure == "last" and is_last):
             found.append(loss(model, token - length + 1, token, begin))
@@ -123,18 +122,8 @@ def test_answers_that_are_no_numbers_are_refused_in_one_line(measure):
 
 
 def test_a_model_that_cannot_read_so_many_tokens_is_refused_in_one_line():
-    class Table(torch.nn.Module):
-        """A model with 4 positions."""
-
-        def __init__(self):
-            super().__init__()
-            self.positions = torch.nn.Parameter(torch.zeros(4, 3))
-
-        def forward(self, tokens):
-            if tokens.shape[1] > 4:
-                raise IndexError("index out of range in self")
-            return self.positions[: tokens.shape[1]].expand(len(tokens), -1, -1)
-
-    assert measured(Causal(Table()), "disjoint", Span(5, 5, 2)).count == 32
-    with pytest.raises(InputError, match=r"^lengths: model cannot read 5 tokens \(IndexError: index out"):
-        measured(Causal(Table()), "disjoint", Span(6, 6, 2))
+    positions = torch.nn.Embedding(4, 3)  # a model of 4 positions
+    positions.forward = lambda tokens: positions.weight[torch.arange(tokens.shape[1])].expand(len(tokens), -1, -1)
+    assert measured(Causal(positions), "disjoint", Span(4, 4, 2)).count == 30
+    with pytest.raises(InputError, match=r"^lengths: model cannot read 5 tokens \(IndexError: index"):
+        measured(Causal(positions), "disjoint", Span(6, 6, 2))

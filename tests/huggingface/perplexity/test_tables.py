@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from support.causal import documents
-from synthlab.huggingface.perplexity.figure import average_bins, draw
+from synthlab.huggingface.perplexity.figure import average_bins
 from synthlab.huggingface.perplexity.measurements import Measurement
-from synthlab.huggingface.perplexity.progress import format_seconds
 from synthlab.huggingface.perplexity.scoring import DISTANCES, Part
-from synthlab.huggingface.perplexity.tables import format_tables, ratio, tables
+from synthlab.huggingface.perplexity.tables import ratio, tables
 from synthlab.huggingface.perplexity.windows import Span
 
 
@@ -32,17 +31,12 @@ def found(*sizes: int):
             count = len(document.tokens) // length * (length - 1)
             windows = count / (length - 1)
             losses = {"count": count, "sums": {"loss": float(number * count)}}
-            done += [
-                (
-                    Measurement(document, "disjoint", Span(length, 8, 2), 0),
-                    Part(**losses, contexts=[number * windows] * (length - 1)),
-                ),
-                (Measurement(document, "strided", Span(length, 8, 2), 0), Part(**losses)),
-                (
-                    Measurement(document, "misalignment", Span(length, 8, 2), 0),
-                    Part(count=2, sums=dict.fromkeys(DISTANCES, 3.0)),
-                ),
-            ]
+            parts = {
+                "disjoint": Part(**losses, contexts=[number * windows] * (length - 1)),
+                "strided": Part(**losses),
+                "misalignment": Part(count=2, sums=dict.fromkeys(DISTANCES, 3.0)),
+            }
+            done += [(Measurement(document, name, Span(length, 8, 2), 0), part) for name, part in parts.items()]
     return tables(done)
 
 
@@ -62,28 +56,8 @@ def test_tables_by_hand():
     assert set(made.documents["document"]) == {"0", "1"}
 
 
-def test_what_people_read():
-    lines = format_tables(found(8, 16))
-    assert lines[0].split() == ["length", "disjoint", "strided", "misalignment", "excess"]
-    assert [line.split()[0] for line in lines[1:]] == ["4", "8"]
-    assert "±" in lines[1]
-    assert "±" not in "".join(format_tables(found(16)))  # one document has no standard error
-
-
-def test_the_figure_shows_each_measure_and_each_length():
-    by_length, by_position = draw(found(8, 16), "model").axes
-    assert [text.get_text().split(":")[0] for text in by_length.get_legend().get_texts()] == ["disjoint", "strided"]
-    assert len(by_position.lines) == 2
-    assert not any(np.isnan(line.get_ydata()).any() for line in by_position.lines)
-
-
 def test_bins_keep_the_mean_and_short_lines_whole():
     rows = pd.DataFrame({"context": range(1, 512), "loss": np.linspace(3, 2, 511)})
     assert len(average_bins(rows)) <= 24
     assert list(average_bins(rows)["loss"]) == sorted(average_bins(rows)["loss"], reverse=True)
     assert list(average_bins(rows[:3])["context"]) == [1, 2, 3]
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(20, "20 s"), (180, "3 min"), (7500, "2 h 05 min")])
-def test_times_in_words(seconds, text):
-    assert format_seconds(seconds) == text
