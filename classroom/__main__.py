@@ -10,9 +10,9 @@ def task(raw: dict[str, Any]) -> bool:
     from synthlab.errors import require
 
     require("demo", "bokeh", "sympy", what="synthlab demo")
-    from classroom.server import checked, serve
+    from classroom.server import read_config, serve
 
-    settings, lessons = checked(raw)
+    settings, lessons = read_config(raw)
     serve(settings, lessons)
     return True
 

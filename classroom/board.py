@@ -6,13 +6,13 @@ from typing import Any
 
 from bokeh.models import ColumnDataSource, Div, UIElement
 
-from classroom.charts.curves import AnswersChart, Curves, ErrorChart, OutputsChart, points
+from classroom.charts.curves import AnswersChart, CurvesChart, ErrorChart, OutputsChart, points
 from classroom.charts.inside import AddedChart, AttentionChart, SequenceChart
 from classroom.charts.styles import THEORY
 from classroom.charts.views import Reading
 from classroom.controls import SHEET
 from classroom.lessons import words
-from classroom.runs import Run, Runs, shown
+from classroom.runs import Run, Runs, format_value
 
 READABLE = 60  # symbols of a sequence that are spelt out
 
@@ -25,7 +25,7 @@ class Board:
             Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
         )
         self.errors = ErrorChart()
-        self.losses = Curves("Training loss", "step", "loss", "log")
+        self.losses = CurvesChart("Training loss", "step", "loss", "log")
         # The narrowest chart has the longest numbers. To Bokeh's stubs a ticker is any ticker, a title any text.
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
         self.answers = AnswersChart()
@@ -59,7 +59,7 @@ class Board:
 
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
         """List the runs, and show the errors of the selected run and the command that trains it."""
-        self.listed.text = runs.listed("theory" in self.errors.charts["log"].drawn)
+        self.listed.text = runs.render("theory" in self.errors.charts["log"].drawn)
         self.losses.figure.x_range.update(start=0, end=runs.steps())
         numbers = command = ""
         if looked_at is not None:
@@ -105,7 +105,7 @@ class Board:
                 each.add("theory", source, THEORY, width=2)
         self.fit()
 
-    def _curves(self) -> list[Curves]:
+    def _curves(self) -> list[CurvesChart]:
         return [*self.errors.charts.values(), self.losses]
 
     # --- one run
@@ -141,8 +141,8 @@ class Board:
         beyond = reading.length > run.begun.train_length
         where = "longer than any it has trained on" if beyond else "a length it has trained on"
         self.answer.text = (
-            f'<span style="font-size:20px">{escape(run.name)}: truth <b>{shown(truth)}</b>, the model says '
-            f"<b>{shown(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
+            f'<span style="font-size:20px">{escape(run.name)}: truth <b>{format_value(truth)}</b>, the model says '
+            f"<b>{format_value(answer)}</b></span><br>{reading.length} symbols, {where}: <code>{spelt}</code>"
         )
         self.inside.text = ""
         if not reading.attention:
@@ -157,7 +157,7 @@ class Board:
         self.inside.text = ""
         self.answer.text = f"{escape(run.name)}: this model is no longer in memory; train it again to ask it."
 
-    def blank(self) -> None:
+    def clear(self) -> None:
         """Clear all charts."""
         self.draw_theory([])
         for each in (self.answers, self.plain, self.mapped, self.sequence, self.attention, self.added):

@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt, PositiveInt
 
 from classroom.lessons import words
-from classroom.lessons.lesson import Lesson, Lessons, in_order
+from classroom.lessons.lesson import Lesson, Lessons, sort_settings
 from synthlab.config.composition import compose
-from synthlab.config.registry import STRICT, unknown
+from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 
 GROUPS = tuple(words.FIRST)
@@ -36,7 +36,7 @@ class Limit(BaseModel):
         # Only what a person would type: int() also takes 1_0 and the digits of other scripts.
         number = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
         if number is None or not self.low <= number <= self.high or number % self.multiple:
-            raise InputError(f"{field}: {shortened(word)} will not do; give {self.allowed}")
+            raise InputError(f"{field}: {truncate(word)} will not do; give {self.allowed}")
         return number
 
 
@@ -47,7 +47,7 @@ class Chooser:
         self.every, self.limits = dict(lessons.every), dict(limits)
         # What the controls show first: the lab's defaults, and what holds for every lesson.
         self._plain = compose([])
-        base = compose([f"{key}={value}" for key, value in in_order(self.every).items()])
+        base = compose([f"{key}={value}" for key, value in sort_settings(self.every).items()])
         self._protocol = base["protocol"]["name"]
         self.defaults: Choice = {key: _value(base, key) for key in (*GROUPS, *self.limits)}
         self.members = {group: dict(words.choices(group)) for group in GROUPS}
@@ -81,9 +81,9 @@ class Chooser:
                 problems += error.lines
         if problems:
             raise InputError(*problems)
-        return self._normal(chosen)
+        return self._normalize(chosen)
 
-    def _normal(self, choice: Choice) -> Choice:
+    def _normalize(self, choice: Choice) -> Choice:
         """The run with settings that have no effect at their defaults. Raises InputError for settings that do not
         fit."""
         if choice["model"] != "linear":
@@ -97,13 +97,13 @@ class Chooser:
         if key in self.limits:
             return self.limits[key].read(words.LABELS[key], text)
         if text not in self.members[key]:
-            raise InputError(unknown(words.LABELS[key], shortened(text), self.members[key]))
+            raise InputError(describe_unknown(words.LABELS[key], truncate(text), self.members[key]))
         return text
 
     def runs(self, lesson: Lesson) -> list[Choice]:
         """The runs of a lesson."""
         chosen = [self.defaults | {key: run[key] for key in run if key in self.defaults} for run in lesson.runs]
-        return [self._normal(choice) for choice in chosen]
+        return [self._normalize(choice) for choice in chosen]
 
     def settings(self, choice: Choice) -> dict[str, Any]:
         """The settings with which ``synthlab`` trains this run, without its defaults."""
@@ -113,7 +113,7 @@ class Chooser:
             del given["model.width"], given["model.depth"]
         steps = given.pop("protocol.steps")
         kept = {key: value for key, value in given.items() if value != _value(self._plain, key)}
-        return in_order(kept | {"protocol.steps": steps})
+        return sort_settings(kept | {"protocol.steps": steps})
 
 
 def read_sequence(text: str, longest: int) -> str:
@@ -124,11 +124,11 @@ def read_sequence(text: str, longest: int) -> str:
     if len(symbols) > longest:
         raise InputError(f"sequence: {len(symbols)} symbols; at most {longest} will do")
     if set(symbols) - set("01"):
-        raise InputError(f"sequence: {shortened(symbols)} will not do; type 0s and 1s, such as 0110")
+        raise InputError(f"sequence: {truncate(symbols)} will not do; type 0s and 1s, such as 0110")
     return symbols
 
 
-def shortened(text: str, most: int = 24) -> str:
+def truncate(text: str, most: int = 24) -> str:
     """``text`` for a message: "empty" if it is, truncated if it is long."""
     if not text:
         return "empty"

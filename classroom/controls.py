@@ -47,9 +47,9 @@ class Controls:
         self.sequence = TextInput(title="0s and 1s, repeated to any length", value="0110", value_input="0110", **WIDE)
         self.length_place = Column(sizing_mode="stretch_width", margin=0)
         self.on_length: Callable[[Any], None] = lambda value: None
-        self.read_to(chooser.defaults["test_length"])
+        self.allow_lengths(chooser.defaults["test_length"])
 
-    def read_to(self, longest: int) -> None:
+    def allow_lengths(self, longest: int) -> None:
         """Allow lengths up to ``longest``. This takes a new slider: the End key of a used one goes to its old end."""
         value = min(self.length.value, longest) if self.length_place.children else min(10, longest)
         if not self.length_place.children or self.length.end != max(2, longest):

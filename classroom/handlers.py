@@ -8,7 +8,7 @@ from bokeh.document import Document
 
 from classroom.board import Board
 from classroom.worker import Gone
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 from synthlab.output import tell
 
 
@@ -18,11 +18,11 @@ class Handling(Protocol):
     document: Document
     board: Board
 
-    def lost(self) -> None:
+    def recover(self) -> None:
         """Go on after the process has ended."""
 
 
-def guarded(handler: Callable[..., None]) -> Callable[..., None]:
+def guard_handler(handler: Callable[..., None]) -> Callable[..., None]:
     """A handler whose errors become one line on the page: the server goes on."""
 
     @wraps(handler)
@@ -32,19 +32,19 @@ def guarded(handler: Callable[..., None]) -> Callable[..., None]:
         except InputError as error:
             page.board.complain(error.lines)
         except Gone:
-            page.lost()
+            page.recover()
         except Exception as error:
-            line = in_one_line(error)
+            line = format_error(error)
             tell(f"error: {handler.__name__}: {line}")
             page.board.complain([f"The page made a mistake ({line[:160]}). Press Clear and go on."])
 
     return guard
 
 
-def pressed(handler: Callable[..., None]) -> Callable[..., None]:
+def guard_press(handler: Callable[..., None]) -> Callable[..., None]:
     """A guarded handler that may add and remove models: Bokeh then recomputes the document's models once, at the end,
     which takes a tenth of the time."""
-    careful = guarded(handler)
+    careful = guard_handler(handler)
 
     @wraps(handler)
     def press(page: Handling, *args: Any) -> None:

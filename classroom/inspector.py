@@ -23,18 +23,18 @@ class Inspector:
     def look_at(self, run: Run | None) -> None:
         """Show this run in the lower charts, and its training lengths in the upper ones."""
         if run is not self.run:
-            self.board.blank()
+            self.board.clear()
         self.run = run
         if run is None or run.begun is None:
             return
         self.board.stage(run, max(each.begun.test_length for each in self.runs if each.begun is not None))
-        self.controls.read_to(run.begun.test_length)
+        self.controls.allow_lengths(run.begun.test_length)
         if run.view is not None:
             self.board.show(run)
         self.show_theory()
-        self._want()
+        self._request_reading()
 
-    def progressed(self, run: Run, over: bool) -> None:
+    def update(self, run: Run, over: bool) -> None:
         """Update the charts if this is the selected run; its predictions for the sequence from time to time."""
         if run is not self.run:
             return
@@ -48,9 +48,9 @@ class Inspector:
     def read(self, pattern: str) -> None:
         """Request the model's predictions for this sequence."""
         self.pattern = pattern
-        self._want()
+        self._request_reading()
 
-    def answered(self, reply: Answered | Refused) -> None:
+    def show_answer(self, reply: Answered | Refused) -> None:
         """Show a model's predictions for the sequence, if its run is still selected."""
         self.is_asked = False
         run = self.run
@@ -59,12 +59,12 @@ class Inspector:
         if isinstance(reply, Answered) and reply.reading is not None:
             self.board.show_reading(run, reply.reading)
 
-    def lost(self) -> None:
+    def forget_model(self) -> None:
         """Note that the model was deleted."""
         self.is_asked = False
-        self._want()
+        self._request_reading()
 
-    def _want(self) -> None:
+    def _request_reading(self) -> None:
         self.is_wanted = True
         self.ask()
 
@@ -100,7 +100,7 @@ class Inspector:
             self.board.complain([reason])
         self.board.draw_theory(error)
 
-    def theorized(self, run: Run, reply: Theorized) -> None:
+    def store_theory(self, run: Run, reply: Theorized) -> None:
         """Store the theoretical error of a run."""
         run.theory = (reply.error, reply.reason)
         self.show_theory()

@@ -24,13 +24,13 @@ from classroom.messages import (
     Theorized,
     Train,
 )
-from synthlab.config.composition import as_overrides, compose
-from synthlab.errors import InputError, in_one_line
+from synthlab.config.composition import compose, to_overrides
+from synthlab.errors import InputError, format_error
 from synthlab.models.encodings.base import encoding_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, resolve
 from synthlab.regression.family import train_models
-from synthlab.training.devices import one_thread
+from synthlab.training.devices import use_one_thread
 from theory.closed_forms.least import least_error
 from theory.closed_forms.optima import optimum
 
@@ -42,7 +42,7 @@ ENTRIES, LAST_ENTRIES = 128 * 50**2, 512 * 160**2
 WARMING = {"task": "length", "protocol.steps": 2, "test_length": 12}
 
 
-class Trained(NamedTuple):
+class TrainedRun(NamedTuple):
     """A run, its model, which may still be training, and its viewer."""
 
     config: RunConfig
@@ -55,11 +55,11 @@ class Laboratory:
 
     def __init__(self, connection: Connection):
         self.connection = connection
-        self.trained: dict[int, Trained] = {}
+        self.trained: dict[int, TrainedRun] = {}
 
     def serve(self) -> None:
         """Serve until the other end of the connection is closed."""
-        with suppress(EOFError, BrokenPipeError, ConnectionResetError), one_thread():
+        with suppress(EOFError, BrokenPipeError, ConnectionResetError), use_one_thread():
             self._warm()
             self.connection.send(Ready())
             while True:
@@ -67,7 +67,7 @@ class Laboratory:
 
     def _warm(self) -> None:
         """Train a small run, since the first one in a process is slow; nobody waits for this one."""
-        config = resolve(compose(list(as_overrides(WARMING))))
+        config = resolve(compose(list(to_overrides(WARMING))))
         model = build_models([config])
         train_models(model, [config])
         Viewer(config).read(model, "01", 5)
@@ -92,19 +92,21 @@ class Laboratory:
         except InputError as error:
             self._refuse(request, error.lines)
         except Exception as error:  # torch raises many kinds, such as for lack of memory
-            self._refuse(request, [in_one_line(error)[:200]])
+            self._refuse(request, [format_error(error)[:200]])
 
     def _refuse(self, request: Any, lines: Sequence[str]) -> None:
         self.connection.send(Refused(request.number, lines, ended=isinstance(request, Train)))
 
     def _train(self, request: Train) -> None:
-        overrides = list(as_overrides(request.settings))
+        overrides = list(to_overrides(request.settings))
         config = resolve(compose(overrides))
         model, viewer = build_models([config]), Viewer(config)
-        self.trained[request.number] = Trained(config, model, viewer)
+        self.trained[request.number] = TrainedRun(config, model, viewer)
         command = shlex.join(["synthlab", *overrides])
         lengths = (config.train_length, config.test_length)
-        self.connection.send(Begun(request.number, config.protocol.steps, *lengths, viewer.seen(), command))
+        self.connection.send(
+            Begun(request.number, config.protocol.steps, *lengths, viewer.find_target_ranges(), command)
+        )
         watch = _Watch(self, request.number, viewer, model)
         try:
             training = train_models(model, [config], watch)[0]
@@ -119,7 +121,7 @@ class Laboratory:
 
     def _last_look(self, watch: "_Watch", state: Any) -> None:
         # After Stop the user waits for this view, so it is a small one.
-        sequences = watch.affordable(LAST_ENTRIES) if state == "finished" else watch.sequences
+        sequences = watch.count_affordable(LAST_ENTRIES) if state == "finished" else watch.sequences
         view = watch.viewer.view(watch.model, sequences)
         self.connection.send(Progress(watch.number, state, watch.steps, watch.losses, view))
 
@@ -155,10 +157,10 @@ class _Watch:
         self.laboratory, self.number, self.viewer, self.model = laboratory, number, viewer, model
         self.steps: list[int] = []
         self.losses: list[float] = []
-        self.sequences = self.affordable(ENTRIES)
+        self.sequences = self.count_affordable(ENTRIES)
         self.due = 0.0
 
-    def affordable(self, entries: int) -> int:
+    def count_affordable(self, entries: int) -> int:
         """The number of test sequences of a view with about ``entries`` attention entries; at least 16."""
         length = self.viewer.config.test_length
         passes = 1 if encoding_of(self.model).packs else length  # see ``readouts``

@@ -9,10 +9,10 @@ from bokeh.models import Button
 from classroom.board import Board
 from classroom.choices import Chooser, read_sequence
 from classroom.controls import Controls, on_change
-from classroom.handlers import guarded, pressed
+from classroom.handlers import guard_handler, guard_press
 from classroom.lessons.lesson import Lesson, Lessons
 from classroom.messages import Progress, Reply
-from classroom.training import Training
+from classroom.training_session import TrainingSession
 from classroom.worker import Worker
 from synthlab.errors import InputError
 
@@ -39,7 +39,7 @@ class Page:
         self.document, self.chooser, self.told, self.options = document, chooser, told, options
         self.controls = Controls(chooser, {name: lesson.button for name, lesson in told.lessons.items()})
         self.board = Board()
-        self.training = Training(hire, chooser, self.controls, self.board, options.curves)
+        self.training = TrainingSession(hire, chooser, self.controls, self.board, options.curves)
         self.runs, self.inspector = self.training.runs, self.training.inspector
         self.board.tell(*WELCOME)
         self._wire()
@@ -49,7 +49,7 @@ class Page:
                 document.add_root(root)
         document.add_periodic_callback(self.poll, OFTEN)
 
-    @guarded
+    @guard_handler
     def open(self) -> None:
         """A browser shows the window: get a process that trains for it."""
         self.training.see_to_worker()
@@ -69,7 +69,7 @@ class Page:
 
     # --- handlers of the controls
 
-    @pressed
+    @guard_press
     def teach(self, lesson: Lesson) -> None:
         """Train those runs of a lesson that are not on the page yet; all of them again if all are."""
         choices = self.chooser.runs(lesson)
@@ -77,17 +77,17 @@ class Page:
         self.controls.show(choices[-1])
         self.controls.theory = lesson.theory
 
-    @pressed
+    @guard_press
     def train(self) -> None:
         """Train the run that the controls describe."""
         self.training.begin([self.chooser.read(self.controls.texts())], None)
 
-    @pressed
+    @guard_press
     def stop(self) -> None:
         """Stop training; curves and models stay."""
         self.training.stop()
 
-    @pressed
+    @guard_press
     def clear(self) -> None:
         """Stop training and remove all curves."""
         self.stop()
@@ -95,7 +95,7 @@ class Page:
         self.board.complain([])
         self.training.clear()
 
-    @pressed
+    @guard_press
     def choose(self, number: str) -> None:
         """Look at another run."""
         run = self.runs.get(int(number)) if number.isdigit() else None
@@ -103,7 +103,7 @@ class Page:
             self.inspector.look_at(run)
             self.training.refresh()
 
-    @pressed
+    @guard_press
     def read(self) -> None:
         """Show what the selected run answers to the typed sequence."""
         try:
@@ -114,19 +114,19 @@ class Page:
         self.board.complain_of_sequence([])
         self.inspector.read(pattern)
 
-    @pressed
+    @guard_press
     def show_theory(self) -> None:
         """Draw the error that theory gives for the selected run, or remove it."""
         self.inspector.show_theory()
 
     # --- the process
 
-    @guarded
-    def lost(self) -> None:
+    @guard_handler
+    def recover(self) -> None:
         """Go on after the process has ended."""
-        self.training.lost()
+        self.training.recover()
 
-    @guarded
+    @guard_handler
     def poll(self) -> None:
         """Handle the replies of the training process."""
         replies = self.training.replies()
@@ -137,7 +137,7 @@ class Page:
         else:
             self._hear(replies)
 
-    @pressed
+    @guard_press
     def _hear(self, replies: Sequence[Reply]) -> None:
         for reply in replies:
             self.training.take(reply)

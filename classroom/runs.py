@@ -13,7 +13,7 @@ from bokeh.models import ColumnDataSource
 from classroom.charts.curves import points
 from classroom.charts.styles import THEORY, Line, line
 from classroom.charts.views import View
-from classroom.charts.wording import in_digits
+from classroom.charts.wording import format_digits
 from classroom.choices import Choice
 from classroom.messages import Begun, Progress
 
@@ -58,7 +58,7 @@ class Run:
         """Update state, curves and view from a report of the training process."""
         self.state = progress.state
         self.at = progress.steps[-1] if progress.steps else self.at
-        self.loss.data = points(*_thinned(progress.steps, progress.losses), self.name, self.order)
+        self.loss.data = points(*_thin(progress.steps, progress.losses), self.name, self.order)
         if progress.view is not None:
             self.view = progress.view
             error = progress.view.error
@@ -78,7 +78,7 @@ class Run:
 
     def _off(self, length: int) -> str:
         assert self.view is not None  # only called for runs that have a view
-        return f"{shown(sqrt(self.view.error[length - 1]))} at length {length}"
+        return f"{format_value(sqrt(self.view.error[length - 1]))} at length {length}"
 
     def headline(self) -> str:
         """How far it is, or how far off at the longest test length."""
@@ -122,11 +122,11 @@ class Runs:
         """Remove a run."""
         del self._runs[run.number]
 
-    def finished(self, choice: Choice) -> Run | None:
+    def find_finished(self, choice: Choice) -> Run | None:
         """The finished run of this choice, or None."""
         return next((run for run in self if run.choice == choice and run.state == "finished"), None)
 
-    def unfinished(self) -> list[Run]:
+    def list_unfinished(self) -> list[Run]:
         """Runs that ended early: stopped, diverged or failed."""
         return [run for run in self if run.state in ("stopped", "diverged", "failed")]
 
@@ -140,7 +140,7 @@ class Runs:
             room *= 2
         return max([1, done, *(steps if steps <= 2 * room else room for steps in coming)])
 
-    def listed(self, theory: bool) -> str:
+    def render(self, theory: bool) -> str:
         """All runs as an HTML list, the newest first: a sample of the line, the name, the state. ``theory`` puts an
         entry for the theory's curve on top."""
         rows = "".join(_row(run.style, run.name, run.headline()) for run in reversed(list(self)))
@@ -149,11 +149,11 @@ class Runs:
         return f'<ul style="list-style:none;margin:0;padding:0">{rows}</ul>'
 
 
-def shown(value: float) -> str:
+def format_value(value: float) -> str:
     """A number for the class; very small and non-finite ones are described in words."""
     if not isfinite(value):
         return "more than can be said"
-    return in_digits(value) if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
+    return format_digits(value) if abs(value) >= 0.0001 or value == 0 else "less than 0.0001"
 
 
 def _row(style: Line, name: str, note: str) -> str:
@@ -166,7 +166,7 @@ def _row(style: Line, name: str, note: str) -> str:
     )
 
 
-def _thinned(steps: Sequence[int], losses: Sequence[float], most: int = 400) -> tuple[list[int], list[float]]:
+def _thin(steps: Sequence[int], losses: Sequence[float], most: int = 400) -> tuple[list[int], list[float]]:
     """At most ``most`` points of a curve, evenly spaced, with the last one."""
     every = -(-len(steps) // most) if steps else 1
     chosen = range(len(steps) - 1, -1, -every)[::-1]

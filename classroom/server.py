@@ -29,7 +29,7 @@ from classroom.choices import Chooser, Limit
 from classroom.lessons.lesson import Lessons
 from classroom.page import Options, Page
 from classroom.worker import Worker
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say, tell
 
@@ -104,13 +104,13 @@ class Classroom:
         document.template_variables["lessons"] = list(self.lessons.lessons)
         page = Page(document, self.staff.hire, self.chooser, self.lessons, self.options)
 
-        def opened(event: Any) -> None:
+        def open_page(event: Any) -> None:
             page.open()
             # Not at once: starting a process would delay the first curve.
             IOLoop.current().call_later(5, self.staff.prepare)
 
         # A process only for a window that a browser shows, not for every request for the page.
-        document.on_event("document_ready", opened)
+        document.on_event("document_ready", open_page)
         document.on_session_destroyed(lambda context: page.close())
 
 
@@ -140,7 +140,7 @@ def serve(settings: Settings, lessons: Lessons) -> None:
         server.start()
         if settings.open:
             server.io_loop.call_later(0.2, _open, address)
-        with _stopped_by_signals(server.io_loop):
+        with _stop_on_signals(server.io_loop):
             server.io_loop.start()
     except KeyboardInterrupt:  # before the loop ran, or where signals cannot stop it
         pass
@@ -151,7 +151,7 @@ def serve(settings: Settings, lessons: Lessons) -> None:
 
 
 @contextmanager
-def _stopped_by_signals(loop: IOLoop) -> Iterator[None]:
+def _stop_on_signals(loop: IOLoop) -> Iterator[None]:
     """Let Ctrl-C and a polite kill stop ``loop`` between two callbacks. KeyboardInterrupt would break into one, and is
     lost where that is a destructor; Windows has only that."""
     asyncio_loop = cast(BaseAsyncIOLoop, loop).asyncio_loop
@@ -226,7 +226,7 @@ def _open(address: str) -> None:
         webbrowser.open(address)
 
 
-def checked(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
+def read_config(raw: Mapping[str, Any]) -> tuple[Settings, Lessons]:
     """The settings and the lessons of a composed config. Raises InputError."""
     own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
-    return validated(Settings, own, ""), Lessons.checked(raw)
+    return validate(Settings, own, ""), Lessons.from_raw(raw)

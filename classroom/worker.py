@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from classroom.messages import Ready, Reply, Request, Stop
-from synthlab.errors import in_one_line
+from synthlab.errors import format_error
 from synthlab.output import tell
 
 GRACE = 0.6  # seconds that training has to stop by itself after Stop,
@@ -38,7 +38,7 @@ class Worker:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with _without_ctrl_c():
+        with _ignore_ctrl_c():
             self._process.start()
         theirs.close()
         self._deadline: float | None = None
@@ -63,7 +63,7 @@ class Worker:
         """Whether it was asked to stop training and has not confirmed it yet."""
         return self._deadline is not None
 
-    def stopped(self) -> None:
+    def note_stopped(self) -> None:
         """Note that training has stopped."""
         self._deadline = None
 
@@ -95,7 +95,7 @@ class Worker:
 
 
 @contextmanager
-def _without_ctrl_c() -> Iterator[None]:
+def _ignore_ctrl_c() -> Iterator[None]:
     """Processes started in this context ignore Ctrl-C, which the terminal sends to them too; they end with the
     server. Only the main thread can set this; in other threads nothing changes."""
     if threading.current_thread() is not threading.main_thread():
@@ -111,13 +111,13 @@ def _without_ctrl_c() -> Iterator[None]:
 def _serve(connection: Connection) -> None:
     """The main function of the training process."""
     try:
-        from synthlab.cli.hydra_app import quick_imports
+        from synthlab.cli.hydra_app import pause_garbage_collection
 
-        with quick_imports():
+        with pause_garbage_collection():
             from classroom.laboratory import Laboratory
 
         if hasattr(os, "nice"):
             os.nice(POLITENESS)  # on a single core the page comes first
         Laboratory(connection).serve()
     except Exception as error:
-        tell(f"error: the process that trains has ended: {in_one_line(error)}")
+        tell(f"error: the process that trains has ended: {format_error(error)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from synthlab.analysis.curves import RC
-from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span, Window
+from synthlab.huggingface.perplexity.windows import DEFINITIONS, ScoredWindow, Span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def draw(path: Path | None = None, tokens: int = TOKENS, span: Span = SPAN) -> "
     return figure
 
 
-def _draw_windows(axes: "Axes", windows: list[Window], tokens: int, rows: int) -> None:
+def _draw_windows(axes: "Axes", windows: list[ScoredWindow], tokens: int, rows: int) -> None:
     from matplotlib.patches import Rectangle
 
     for row, window in enumerate(windows):

@@ -18,9 +18,9 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 
-from experiments.committed import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
+from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
 from experiments.papers import papers
-from experiments.rejudging import rejudged
+from experiments.rejudging import rejudge
 from synthlab.output import tell
 from synthlab.studies.presentation.pages import template
 
@@ -84,12 +84,12 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
     return found | {"verdicts": [row for row in rows if not row["says"].startswith(OURS)]}
 
 
-def judged_anew() -> dict[str, dict[str, pd.DataFrame]]:
+def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
     """Return, by paper and study, the verdicts on all claims that the committed tables alone decide."""
-    return {name: rejudged(load(), REFERENCE / name) for name, load in papers().items()}
+    return {name: rejudge(load(), REFERENCE / name) for name, load in papers().items()}
 
 
-def renewed(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
+def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
     """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each of ``blocks``."""
     for block, rows in tables.items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
@@ -118,11 +118,11 @@ def main() -> None:
         keep(results / "theory", REFERENCE / "theory")
     for recipe in folders[1:]:
         keep(recipe / FIRST / "figures", REFERENCE / FIRST)
-    for name, claims in judged_anew().items():
+    for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)
     tables = blocks()
     for page in pages():
-        page.write_text(renewed(page.read_text(), tables))
+        page.write_text(renew_page(page.read_text(), tables))
 
 
 if __name__ == "__main__":

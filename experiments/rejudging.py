@@ -5,13 +5,13 @@ from pathlib import Path
 import pandas as pd
 from omegaconf import OmegaConf
 
-from experiments.committed import CLAIMS, RUNS, read_tables
+from experiments.committed_verdicts import CLAIMS, RUNS, read_tables
 from synthlab.config.families import conf_dir
-from synthlab.studies.presentation.report import stated
+from synthlab.studies.presentation.report import add_statements
 from synthlab.studies.study import Paper
 
 
-def rejudged(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
+def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
     """Return the table of claims of each study of a ``paper`` whose tables lie in ``folder``, by its name.
 
     Left out is a study that keeps no table of what its claims are judged on, and one of which a run diverged, since its
@@ -26,7 +26,7 @@ def rejudged(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
         evidence = study.reread(runs)
         if evidence is not None:
             trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}
-            found[name] = stated(study.judged(paper.claims, study.title.split(":")[0], evidence, trained))
+            found[name] = add_statements(study.judge(paper.claims, study.title.split(":")[0], evidence, trained))
     return found
 
 

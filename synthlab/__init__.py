@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
     from synthlab.sweeps.from_python import run as run
-    from synthlab.sweeps.models import load_model as load_model
-    from synthlab.sweeps.models import train as train
     from synthlab.sweeps.trackers.base import Track as Track
     from synthlab.sweeps.trackers.base import Tracker as Tracker
+    from synthlab.sweeps.train_and_load import load_model as load_model
+    from synthlab.sweeps.train_and_load import train as train
     from synthlab.training.trained import Prediction as Prediction
     from synthlab.training.trained import TrainedModel as TrainedModel
 
@@ -43,10 +43,10 @@ _HOMES = {
     "Track": "sweeps.trackers.base",
     "Tracker": "sweeps.trackers.base",
     "TrainedModel": "training.trained",
-    "load_model": "sweeps.models",
+    "load_model": "sweeps.train_and_load",
     "load_records": "analysis.record_list",
     "run": "sweeps.from_python",
-    "train": "sweeps.models",
+    "train": "sweeps.train_and_load",
 }
 __all__ = [
     "Dims",

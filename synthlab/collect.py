@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.analysis import ROWS
-from synthlab.cli.arguments import Parser, refusing
-from synthlab.config.arguments import checked
+from synthlab.cli.arguments import Parser, exit_on_input_error
+from synthlab.config.argument_checks import check_arguments
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
@@ -18,7 +18,7 @@ SUFFIXES = (".parquet", ".csv")
 TOLD = 10  # records left out that are named one by one
 
 
-@checked
+@check_arguments
 def collect(results: str | os.PathLike[str], out: str | os.PathLike[str], where: Any = None) -> Any:
     """Write one table of all runs below a folder of results.
 
@@ -120,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--out", default="runs.parquet", type=Path, help="a .parquet or .csv file (default: %(default)s)"
     )
     given = parser.parse_intermixed_args(argv)
-    with refusing():
+    with exit_on_input_error():
         found = collect(given.results, given.out, given.where)
     say(f"{found.runs} runs: {given.out}")
     if found.damaged:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab.analysis import ROWS
-from synthlab.analysis.comparison import Lengths, Names, check_table, gather
+from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
 from synthlab.analysis.curves import RC
-from synthlab.analysis.panels import draw
-from synthlab.cli.arguments import Parser, refusing
-from synthlab.config.arguments import checked
-from synthlab.config.pictures import check_picture, save_picture
+from synthlab.analysis.panels import draw_comparison
+from synthlab.cli.arguments import Parser, exit_on_input_error
+from synthlab.config.argument_checks import check_arguments
+from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 METADATA = {".png": {"Software": None}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the same bytes always
 
 
-@checked
+@check_arguments
 def compare(
     table: pd.DataFrame,
     metric: str | None = None,
@@ -68,7 +68,7 @@ def compare(
         2
     """
     check_picture("path", path, METADATA)
-    figure = draw(gather(table, metric, x, by, facet, length))
+    figure = draw_comparison(gather_points(table, metric, x, by, facet, length))
     if path is not None:
         _save(figure, "path", Path(path))
     return figure
@@ -92,7 +92,7 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
         for warning in told:  # of damaged records
             tell(f"warning: {warning.message}")
     else:
-        from synthlab.analysis.conditions import matching
+        from synthlab.analysis.conditions import select_rows
 
         if source.endswith(".parquet"):
             require("parquet", "pyarrow", what=f"source={source}")
@@ -101,12 +101,12 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
                 table = pd.read_parquet(source)
             else:
                 _check_last_line(source)
-                table = _without_count(pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False))
+                table = _drop_count(pd.read_csv(source, dtype={"id": str, "tag": str}, low_memory=False))
         except (OSError, ValueError) as error:
             reason = " ".join(str(getattr(error, "strerror", None) or error).split())
             raise InputError(f"source={source}: cannot be read ({reason}); give a table of runs") from None
         check_table(f"source={source}", table)
-        table = matching(table, where)
+        table = select_rows(table, where)
     if table.empty:
         raise InputError(f"source={source}: holds no runs" + (f" where {' '.join(where)}" if where else ""))
     return table
@@ -120,7 +120,7 @@ def _check_last_line(source: str) -> None:
             raise ValueError("its last line is cut off: no newline at the end")
 
 
-def _without_count(table: pd.DataFrame) -> pd.DataFrame:
+def _drop_count(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of ``collect`` without the column that says how many rows it has, if there is one. Raises
     ValueError where that is another number, or missing in the last row."""
     if ROWS not in table or table.empty:
@@ -147,7 +147,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_intermixed_args(argv)
 
 
-def _compared(argv: Sequence[str] | None) -> list[Path]:
+def _compare(argv: Sequence[str] | None) -> list[Path]:
     """What the command line asks for, drawn and written; the files."""
     import matplotlib.pyplot as plt
 
@@ -158,13 +158,13 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
     if os.path.realpath(data) == os.path.realpath(args.source):  # takes links in a loop as they are
         raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
     table = _read(args.source, args.where)
-    comparison = gather(table, args.metric, args.x, args.by, args.facet, args.length)
+    comparison = gather_points(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         data.write_text(comparison.csv(), encoding="utf-8")
     except OSError as error:
         raise InputError(f"out={picture}: cannot be written ({error.strerror})") from None
-    figure = draw(comparison)
+    figure = draw_comparison(comparison)
     _save(figure, "out", picture)
     plt.close(figure)
     return [picture, data]
@@ -172,8 +172,8 @@ def _compared(argv: Sequence[str] | None) -> list[Path]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Draw, and name the files; status 2, with one line for each problem, where the input is refused."""
-    with refusing():
-        files = _compared(argv)
+    with exit_on_input_error():
+        files = _compare(argv)
     say("written:", *(f"  {file}" for file in files))
     sys.exit(0)
 

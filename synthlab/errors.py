@@ -25,7 +25,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, *lines: str):
-        self.lines = tuple(map(_one_line, lines))
+        self.lines = tuple(map(_to_one_line, lines))
         super().__init__("\n".join(self.lines))
 
     def __reduce__(self):
@@ -84,15 +84,15 @@ def require(extra: str, *packages: str, what: str) -> None:
     """
     missing = [package for package in packages if not _is_installed(package)]
     if missing:
-        raise InputError(*(lacks(what, package, extra) for package in missing))
+        raise InputError(*(describe_missing(what, package, extra) for package in missing))
 
 
-def lacks(what: str, package: str, extra: str) -> str:
+def describe_missing(what: str, package: str, extra: str) -> str:
     """The line that refuses ``what``, for which ``package`` of an ``extra`` is not installed."""
     return f"{what}: needs {package}; pip install -e '.[{extra}]'"
 
 
-def _one_line(text: str) -> str:
+def _to_one_line(text: str) -> str:
     """A problem in one line of bounded length, whatever value it repeats: its beginning and its end."""
     text = text.replace("\r", "\\r").replace("\n", "\\n").replace("\0", "\\0")
     return text if len(text) <= LONGEST else f"{text[:KEPT]} ... {text[-KEPT:]}"
@@ -112,16 +112,16 @@ def is_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and is_torch)
 
 
-def in_bytes(number: float | int) -> str:
+def to_gib(number: float | int) -> str:
     """A number of bytes as text: ``74.5 GiB``."""
     return f"{number / 2**30:,.1f} GiB"
 
 
-def in_one_line(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """The error's type and message in one line: ``KeyError: 'name'``."""
     if is_of_memory(error):
         size = re.search(r"tried to allocate (\d+) bytes", str(error))
-        more = f" ({in_bytes(int(size[1]))} were asked for at once)" if size else ""
+        more = f" ({to_gib(int(size[1]))} were asked for at once)" if size else ""
         return f"MemoryError: there is not enough memory{more}; a smaller model, batch or length takes less"
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -23,10 +23,10 @@ STREAMS = (
 
 def stream(seed: int, name: str) -> torch.Generator:
     """A new generator for the RNG stream ``name`` of ``seed``. Streams of one seed are statistically independent."""
-    return seeded(np.random.SeedSequence(entropy=seed, spawn_key=(STREAMS.index(name),)))
+    return seed_generator(np.random.SeedSequence(entropy=seed, spawn_key=(STREAMS.index(name),)))
 
 
-def seeded(sequence: np.random.SeedSequence) -> torch.Generator:
+def seed_generator(sequence: np.random.SeedSequence) -> torch.Generator:
     """A new generator, seeded by ``sequence``."""
     state = int(sequence.generate_state(1, dtype=np.uint64)[0] >> 1)  # torch takes signed 64-bit seeds
     return torch.Generator().manual_seed(state)

@@ -87,6 +87,6 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
 @pytest.fixture
 def quick(tmp_path) -> list[str]:
     """Overrides that make runs take milliseconds, in this process, and keep them in a folder of their own."""
-    from synthlab.config.composition import as_overrides
+    from synthlab.config.composition import to_overrides
 
-    return [*as_overrides(QUICK), f"results={tmp_path}", "workers=1"]
+    return [*to_overrides(QUICK), f"results={tmp_path}", "workers=1"]

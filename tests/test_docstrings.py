@@ -52,7 +52,7 @@ OTHERS = [
     "synthlab.huggingface.lora:with_lora",
     "synthlab.huggingface.clex:with_clex",
     "synthlab.huggingface.collator:PositionCollator",
-    "synthlab.huggingface.benchmarks.synthetic:share",
+    "synthlab.huggingface.benchmarks.synthetic:share_of_answers",
     "synthlab.models.encodings.clex:CLEX",
     "synthlab.models.encodings.length_rope:DynamicNTK",
 ]

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from synthlab.errors import InputError, in_one_line
     ],
 )
 def test_an_error_in_one_line(error, line):
-    assert in_one_line(error) == line
+    assert format_error(error) == line
 
 
 def test_a_problem_is_one_line_of_bounded_length_whatever_value_it_repeats():

@@ -5,7 +5,7 @@ import pytest
 from support.configs import composed
 from support.unsound_hooks import GIVEN, KINDS
 from synthlab.config.base import resolve
-from synthlab.config.registry import asking
+from synthlab.config.registry import catch_errors
 from synthlab.errors import InputError
 
 SIZES = ("train_length=8", "test_length=16", "model.width=16", "model.heads=2", "model.depth=1")
@@ -15,7 +15,7 @@ PROBLEM = ("symbols", "vocabulary", "shortest", "longest", "has", "lengths", "wi
 HOOKS = {
     ("mean", "task", "UnsoundTask"): ("span", "targets"),
     ("mean", "encoding", "UnsoundEncoding"): ENCODING,
-    ("text", "task", "UnsoundLanguage"): ("vocabulary", "draw", "completed"),
+    ("text", "task", "UnsoundLanguage"): ("vocabulary", "draw", "complete_arguments"),
     ("text", "encoding", "UnsoundEncoding"): ENCODING,
     ("text", "extension", "UnsoundExtension"): ENCODING,
     ("text", "positions", "UnsoundSampler"): SAMPLER,
@@ -58,5 +58,5 @@ def test_a_hook_that_raises_or_answers_nonsense_is_refused(task, field, name, ho
 
 
 def test_ctrl_c_is_nobodys_nonsense():
-    with pytest.raises(KeyboardInterrupt), asking("task", "mine:Task", "be made"):
+    with pytest.raises(KeyboardInterrupt), catch_errors("task", "mine:Task", "be made"):
         raise KeyboardInterrupt

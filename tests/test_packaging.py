@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from synthlab.cli.commands import GROUP, commands
+from synthlab.cli.commands import GROUP, find_commands
 
 ROOT = Path(__file__).parent.parent
 
@@ -63,7 +63,7 @@ def test_nothing_lies_under_a_general_name(installed):
 def test_the_wheel_offers_every_subcommand(installed):
     (metadata,) = installed.glob("synthlab-*.dist-info")
     assert {entry.name: entry.value for entry in PathDistribution(metadata).entry_points.select(group=GROUP)} == {
-        name: entry.value for name, entry in commands().items()
+        name: entry.value for name, entry in find_commands().items()
     }
 
 

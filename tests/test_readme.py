@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.output_alignment.claims import CLAIMS
-from experiments.reference import OURS, REFERENCE, ROOT, blocks, pages, renewed
+from experiments.reference import OURS, REFERENCE, ROOT, blocks, pages, renew_page
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 
@@ -19,7 +19,7 @@ def tables() -> dict:
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_generated_tables_are_those_of_the_reference_run(page, tables):
-    assert renewed(page.read_text(), tables) == page.read_text(), "run make readme"
+    assert renew_page(page.read_text(), tables) == page.read_text(), "run make readme"
 
 
 def test_each_table_stands_on_one_page_and_none_is_empty(tables):

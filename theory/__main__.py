@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PositiveInt
 
 from synthlab.cli import hydra_app as cli
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
 
 HeadDim = Annotated[int, Field(gt=0, le=1024)]
 
 
-class Trained(BaseModel):
+class TrainedSettings(BaseModel):
     """Settings of the runs of either model: of its protocol, its model and its evaluation."""
 
     model_config = STRICT
@@ -32,7 +32,7 @@ class Settings(BaseModel):
     seeds: Annotated[int, Field(gt=0, le=10_000)]
     workers: PositiveInt | None
     results: str
-    trained: Trained
+    trained: TrainedSettings
     language: dict[str, Any]
 
 
@@ -42,33 +42,35 @@ def task(raw: dict[str, Any], command: str) -> bool:
     require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
     from synthlab.output import say
     from synthlab.storage.store import Store
-    from synthlab.studies.presentation.figure_files import Folder
+    from synthlab.studies.presentation.figure_files import FigureFolder
     from synthlab.studies.presentation.report import left_out_lines
-    from synthlab.sweeps.sweep import checked_workers, ensure
+    from synthlab.sweeps.sweep import count_workers, ensure
     from theory import language, results, trained
-    from theory.page import write_all
+    from theory.page import write_theory
 
-    settings = validated(Settings, raw, "")
+    settings = validate(Settings, raw, "")
     if settings.test_length < settings.train_length + 2:
         raise InputError(
             f"test_length={settings.test_length}: must be at least 2 more than train_length={settings.train_length}"
         )
-    text = language.Language.checked(settings.language)
+    text = language.LanguageSettings.from_raw(settings.language)
     lengths = {"train_length": settings.train_length, "test_length": settings.test_length}
     plain, mapped = trained.plain_cases(settings.head_dims), trained.mapped_cases()
-    runs = trained.configs(dict.fromkeys([*plain, *mapped]), settings.trained.model_dump(), lengths, settings.seeds)
+    runs = trained.list_configs(
+        dict.fromkeys([*plain, *mapped]), settings.trained.model_dump(), lengths, settings.seeds
+    )
     store = Store(settings.results)
-    folder = Folder(store.root / "theory")
+    folder = FigureFolder(store.root / "theory")
     store.make_writable("theory")
 
     tables = {"ledger": results.ledger()}
     say(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
-    bound_runs = [language.BoundConfig.of(text, seed) for seed in range(settings.seeds)]
+    bound_runs = [language.BoundConfig.from_language(text, seed) for seed in range(settings.seeds)]
     bound_store = Store(f"{settings.results}/{language.BoundConfig.folder}")
     tables["theorem1"] = language.bounds(ensure(bound_runs, bound_store))
     wanted = [case for case in runs if case in plain or (case.outrep, case.shift) in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]
-    records = {record.config.id: record for record in ensure(configs, store, checked_workers(settings.workers))}
+    records = {record.config.id: record for record in ensure(configs, store, count_workers(settings.workers))}
     found = {case: [records[config.id] for config in runs[case]] for case in wanted}
 
     tables["optima"] = results.optima(sorted({1, 2, 3, 5, 10, settings.train_length}), settings.test_length)
@@ -77,7 +79,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     tables["maps"] = trained.comparison({case: runs[case] for case in mapped}, found)
     tables["predictions"] = results.predictions(tables["training"], found)
     try:
-        files = write_all(folder, tables, command)
+        files = write_theory(folder, tables, command)
     except OSError as error:
         raise InputError(f"{error.filename}: cannot be written ({error.strerror}); the runs are kept") from None
     lost = left_out_lines(records.values())

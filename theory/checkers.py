@@ -12,7 +12,7 @@ from sympy import Expr, Matrix
 from theory.closed_forms.formulas import L, N, is_zero
 from theory.closed_forms.linear_attention import TARGETS, mixture, readout, training_loss
 from theory.closed_forms.optima import Optimum, optimum
-from theory.ledger import Checker, ForHeads, Status, Verdict, dims, plain
+from theory.ledger import Checker, Finding, ForHeads, Status, dims, write_plain
 
 LENGTHS = range(1, 13)  # searched for a formula's smallest counterexample
 
@@ -21,14 +21,14 @@ def equals(truth: Expr, symbol: Expr = L) -> Checker:
     """A formula holds if it equals ``truth`` for every value of its symbols. Otherwise the counterexample is the
     smallest ``symbol`` at which they differ."""
 
-    def check(claim: Expr) -> Verdict:
+    def check(claim: Expr) -> Finding:
         if is_zero(truth - claim):
-            return Verdict(Status.HOLDS)
+            return Finding(Status.HOLDS)
         for value in LENGTHS:
             right, said = (sympy.factor(sympy.expand(side.subs(symbol, value).doit())) for side in (truth, claim))
             if sympy.expand(right - said) != 0:
                 name = "l_train" if symbol == N else "l"
-                return Verdict(Status.FAILS, f"{name} = {value}: {plain(right)}, not {plain(said)}")
+                return Finding(Status.FAILS, f"{name} = {value}: {write_plain(right)}, not {write_plain(said)}")
         raise ArithmeticError(f"{truth - claim} is 0 at {LENGTHS} but was not shown to be 0")
 
     return check
@@ -40,7 +40,7 @@ def only_zero_of_error(task: str) -> Checker:
     entries = sympy.symbols("m00 m01 m10 m11")
     unknown = Matrix(2, 2, entries)
 
-    def check(claim: Matrix) -> Verdict:
+    def check(claim: Matrix) -> Finding:
         several = []
         for length in LENGTHS:
             equations = [
@@ -50,15 +50,15 @@ def only_zero_of_error(task: str) -> Checker:
             ]
             given = dict(zip(entries, claim.subs(L, length), strict=True))
             if any(sympy.sympify(equation).subs(given) != 0 for equation in equations):
-                return Verdict(Status.FAILS, f"l = {length}: the error is not 0 there")
+                return Finding(Status.FAILS, f"l = {length}: the error is not 0 there")
             if Matrix([[sympy.diff(equation, entry) for entry in entries] for equation in equations]).rank() < 4:
                 several.append(length)
         if several:
-            return Verdict(
+            return Finding(
                 Status.CONDITION,
                 f"l other than {', '.join(map(str, several))}, where only M[0, 0] and M[1, 1] are determined",
             )
-        return Verdict(Status.HOLDS, f"for l = 1 to {LENGTHS[-1]}")
+        return Finding(Status.HOLDS, f"for l = 1 to {LENGTHS[-1]}")
 
     return check
 
@@ -67,7 +67,7 @@ def least_loss(task: str, longest: int = 8) -> Checker:
     """For each head dimension an M(l_train) is said to have the least training loss: it is compared with the exact
     optimum up to l_train = ``longest``."""
 
-    def check(said: ForHeads) -> Verdict:
+    def check(said: ForHeads) -> Finding:
         claim = said.formulas
 
         def beaten(head_dim: int) -> str:
@@ -76,7 +76,7 @@ def least_loss(task: str, longest: int = 8) -> Checker:
                 best = optimum(task, length, head_dim)
                 if best.loss != theirs:
                     how = "" if _stationary(best, claim[head_dim].subs(N, length).doit()) else ", and not stationary"
-                    return f"l_train = {length}: loss {plain(theirs)}{how}, the least is {plain(best.loss)}"
+                    return f"l_train = {length}: loss {write_plain(theirs)}{how}, the least is {write_plain(best.loss)}"
             return ""
 
         return by_head_dim(claim, beaten, f"compared for l_train = {said.least} to {longest}")
@@ -88,7 +88,7 @@ def error_of_least_loss(task: str, longest: int = 5) -> Checker:
     """For each head dimension an error(l_train, l) is said to be the optimum's, up to l_train = ``longest``. Where the
     optimum is not unique there is no such error."""
 
-    def check(said: ForHeads) -> Verdict:
+    def check(said: ForHeads) -> Finding:
         claim = said.formulas
 
         def wrong(head_dim: int) -> str:
@@ -100,7 +100,7 @@ def error_of_least_loss(task: str, longest: int = 5) -> Checker:
                     theirs = sympy.expand(claim[head_dim].subs({N: length, L: test_length}).doit())
                     right = best.error(test_length)
                     if theirs != right:
-                        return f"l_train = {length}, l = {test_length}: {plain(right)}, not {plain(theirs)}"
+                        return f"l_train = {length}, l = {test_length}: {write_plain(right)}, not {write_plain(theirs)}"
             return ""
 
         verdict = by_head_dim(claim, wrong, f"compared for l_train = {said.least} to {longest}, l = 1 to {LENGTHS[-1]}")
@@ -109,20 +109,20 @@ def error_of_least_loss(task: str, longest: int = 5) -> Checker:
             return verdict
         unique = f"l_train other than {', '.join(map(str, open_at))}, where several M have the least loss"
         detail = f"{unique}; {verdict.detail}" if verdict.status == Status.CONDITION else unique
-        return Verdict(Status.CONDITION, detail)
+        return Finding(Status.CONDITION, detail)
 
     return check
 
 
-def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: str) -> Verdict:
+def by_head_dim(head_dims: Iterable[int], problem: Callable[[int], str], scope: str) -> Finding:
     """Holds, fails, or holds for some head dimensions, by what ``problem`` says of each; ``scope`` is what it tried."""
     found = {head_dim: problem(head_dim) for head_dim in head_dims}
     names = {head_dim: f"head dimension {dims(head_dim)}" for head_dim in found}
     failing = "; ".join(f"{names[head_dim]}, {text}" for head_dim, text in found.items() if text)
     holding = ", ".join(names[head_dim] for head_dim, text in found.items() if not text)
     if not failing:
-        return Verdict(Status.HOLDS, scope)
-    return Verdict(Status.CONDITION, f"{holding}. At {failing}") if holding else Verdict(Status.FAILS, failing)
+        return Finding(Status.HOLDS, scope)
+    return Finding(Status.CONDITION, f"{holding}. At {failing}") if holding else Finding(Status.FAILS, failing)
 
 
 def _stationary(best: Optimum, outputs: Matrix) -> bool:
@@ -139,10 +139,10 @@ def _stationary(best: Optimum, outputs: Matrix) -> bool:
 def grows_as(error: Expr) -> Checker:
     """The error is said to be O(l^power): its ratio to that must have a finite limit as l grows, for every M."""
 
-    def check(power: int) -> Verdict:
+    def check(power: int) -> Finding:
         limit = sympy.limit(error / L**power, L, sympy.oo)
         if limit.has(sympy.oo):
-            return Verdict(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
-        return Verdict(Status.HOLDS)
+            return Finding(Status.FAILS, f"the error over l^{power} grows beyond all bounds")
+        return Finding(Status.HOLDS)
 
     return check

@@ -29,7 +29,7 @@ class Optima(Drawing):
             one["length"], one["paper"].clip(lower=FLOOR), color=PAPER.colour, linestyle=PAPER.line, label=PAPER.label
         )
         if len(softmax):
-            _marked(axes, softmax, SOFTMAX, every=(5, 7), label=SOFTMAX.label, line=True)
+            _plot_marked(axes, softmax, SOFTMAX, every=(5, 7), label=SOFTMAX.label, line=True)
         _finish(axes, drawn)
 
     def note(self, drawn: pd.DataFrame) -> str:
@@ -70,7 +70,7 @@ class Maps(Drawing):
                 rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, linestyle=style.line, label=label
             )
             if rows["median"].notna().any():
-                _marked(axes, rows, style, every=(2 * turn, 7), label=None)
+                _plot_marked(axes, rows, style, every=(2 * turn, 7), label=None)
         _finish(axes, drawn, columns=2)
         if drawn["exact"].min() < FLOOR:  # marks from top to bottom leave the legend no room
             axes.set_ylim(top=axes.get_ylim()[1] * 1e4)
@@ -138,7 +138,7 @@ def _draw_heads(axes: Axes, linear: pd.DataFrame, step: int) -> None:
         if head_dim in (1, first_of_more):
             label = "exact, head dimension 1" if head_dim == 1 else "exact, 2 or more"
             axes.plot(rows["length"], rows["exact"].clip(lower=FLOOR), color=style.colour, lw=1.4, label=label)
-        _marked(axes, rows, style, every=(3 * head_dim % step, step), label=f"trained, {head_dim}")
+        _plot_marked(axes, rows, style, every=(3 * head_dim % step, step), label=f"trained, {head_dim}")
 
 
 def _models(drawn: pd.DataFrame) -> str:
@@ -150,7 +150,7 @@ def _shade(axes: Axes, drawn: pd.DataFrame) -> None:
     axes.axvspan(0.5, drawn["train_length"].max() + 0.5, color="0.2", alpha=0.1, lw=0, zorder=0)
 
 
-def _marked(
+def _plot_marked(
     axes: Axes, rows: pd.DataFrame, style: Style, every: tuple[int, int], label: str | None, line: bool = False
 ):
     start, step = every

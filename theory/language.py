@@ -22,13 +22,13 @@ from pydantic import BaseModel, Field, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.config.base import Config, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.language.languages.hidden_markov import HiddenMarkov
 from synthlab.metrics import Measures, Metric
 from synthlab.rng import stream
 from synthlab.storage.records import Record
-from synthlab.training.loop import Observer, Training, train
+from synthlab.training.loop import Observer, Training, train_ensemble
 from synthlab.training.trained import Prediction, TrainedModel
 
 ENTRIES = 10**8  # entries of one-hot tokens in memory at once
@@ -51,7 +51,7 @@ MEASURES = Measures(
 )
 
 
-class Language(BaseModel):
+class LanguageSettings(BaseModel):
     """The language, and how its model is trained and tested; each field is described in ``conf/theory.yaml``."""
 
     model_config = STRICT
@@ -65,9 +65,9 @@ class Language(BaseModel):
     protocol: Protocol
 
     @classmethod
-    def checked(cls, raw: Any) -> "Language":
+    def from_raw(cls, raw: Any) -> "LanguageSettings":
         """The language that ``raw`` describes; raises InputError."""
-        language = validated(cls, raw, "language")
+        language = validate(cls, raw, "language")
         for length in language.test_lengths:
             if length <= language.train_length:
                 raise InputError(
@@ -88,7 +88,7 @@ class Language(BaseModel):
         return chain.draw(batch, length, generator)
 
 
-class Attention(nn.Module):
+class LinearAttention25(nn.Module):
     """Equation 25: g(x[:k]) = 1/k sum_i (x_k W^Q . x_i W^K) x_i W^V W, tokens one-hot."""
 
     def __init__(self, vocabulary: int, width: int, generator: torch.Generator):
@@ -131,7 +131,7 @@ class BoundConfig(Config):
     default_task = answer = ""  # its language is no task
     folder = "theorem1"
     kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
-    language: Language
+    language: LanguageSettings
     model: Member
     encoding: Member
     protocol: Protocol
@@ -140,12 +140,12 @@ class BoundConfig(Config):
     seed: Seed
 
     @classmethod
-    def of(cls, language: Language, seed: int) -> "BoundConfig":
+    def from_language(cls, language: LanguageSettings, seed: int) -> "BoundConfig":
         """The run of ``language`` under ``seed``."""
         lengths = {"train_length": language.train_length, "test_length": max(language.test_lengths)}
         named = {"model": {"name": "equation25"}, "encoding": {"name": "nope"}}
         shared = {"language": language.model_dump(), "protocol": language.protocol.model_dump()}
-        return cls.checked(named | shared | lengths | {"seed": seed})
+        return cls.from_raw(named | shared | lengths | {"seed": seed})
 
     @property
     def shape(self) -> str:
@@ -178,7 +178,7 @@ class Terms(NamedTuple):
 
 
 @torch.no_grad()
-def measure(language: Language, model: Attention, seed: int = 0) -> pd.DataFrame:
+def measure_lengths(language: LanguageSettings, model: LinearAttention25, seed: int = 0) -> pd.DataFrame:
     """A row for each test length: error, misalignment and training loss over all windows from ``train_length``/2 on
     (equations 27 and 29), and the bounds."""
     longest = max(language.test_lengths)
@@ -211,10 +211,10 @@ def measure(language: Language, model: Attention, seed: int = 0) -> pd.DataFrame
     )
 
 
-def build_models(configs: Sequence[BoundConfig]) -> Attention:
+def build_models(configs: Sequence[BoundConfig]) -> LinearAttention25:
     """The initialized model of one run."""
     (config,) = configs
-    return Attention(config.language.vocabulary, config.language.width, stream(config.seed, "initial"))
+    return LinearAttention25(config.language.vocabulary, config.language.width, stream(config.seed, "initial"))
 
 
 def make_objective(model: nn.Module, configs: Sequence[BoundConfig], device: str = "cpu") -> Callable[[], Tensor]:
@@ -234,12 +234,14 @@ def train_models(
     model: nn.Module, configs: Sequence[BoundConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
     """Train the initialized model of one run, in place."""
-    return train(model.parameters(), make_objective(model, configs), [config.protocol for config in configs], observe)
+    return train_ensemble(
+        model.parameters(), make_objective(model, configs), [config.protocol for config in configs], observe
+    )
 
 
 def evaluate_model(model: nn.Module, index: int, config: BoundConfig) -> tuple[pd.DataFrame, None]:
     """The terms of theorem 1 and the bounds at each test length, in double precision."""
-    return measure(config.language, cast(Attention, copy.deepcopy(model).double())), None
+    return measure_lengths(config.language, cast(LinearAttention25, copy.deepcopy(model).double())), None
 
 
 class TrainedAttention(TrainedModel):

@@ -41,14 +41,14 @@ DETAILS = {
 }
 
 
-class Verdict(NamedTuple):
+class Finding(NamedTuple):
     """A status, and the condition or the smallest counterexample."""
 
     status: Status
     detail: str = ""
 
 
-Checker = Callable[[Any], Verdict]
+Checker = Callable[[Any], Finding]
 
 
 class ForHeads(NamedTuple):
@@ -85,7 +85,7 @@ class Entry:
     consequence_of: tuple[str, ...] = ()
 
     @cached_property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> Finding:
         """The verdict on the statement as printed."""
         verdict = self.check(self.claim)
         return verdict._replace(status=self.otherwise) if verdict.status == Status.FAILS else verdict
@@ -114,21 +114,23 @@ class Entry:
     @property
     def blame(self) -> str:
         """The entry's fault, or the faults that it follows from, in words."""
-        return blamed(self.fault, "; ".join(self.consequence_of))
+        return describe_cause(self.fault, "; ".join(self.consequence_of))
 
     @property
     def words(self) -> str:
         """The statement as text, with its formula if it has one."""
-        return f"{self.says.rstrip('.:')}: {plain(self.claim)}" if self.left else self.says
+        return f"{self.says.rstrip('.:')}: {write_plain(self.claim)}" if self.left else self.says
 
     @property
     def mended_words(self) -> str:
         """The correction as text."""
         if isinstance(self.corrected, ForHeads):
-            parts = [f"Head dimension {dims(dim)}: {plain(value)}." for dim, value in self.corrected.formulas.items()]
+            parts = [
+                f"Head dimension {dims(dim)}: {write_plain(value)}." for dim, value in self.corrected.formulas.items()
+            ]
             return " ".join([self.mended, *parts])
         if self.left and self.corrected is not None:
-            return f"{self.mended} Right: {plain(self.corrected)}."
+            return f"{self.mended} Right: {write_plain(self.corrected)}."
         return self.mended
 
     def _formula(self, claim: Any) -> str:
@@ -163,7 +165,7 @@ class Proposition(NamedTuple):
     derivation: Callable[[], list[Step]]
 
 
-def blamed(fault: str, consequence_of: str) -> str:
+def describe_cause(fault: str, consequence_of: str) -> str:
     """The cause of a failure, in words."""
     if fault:
         return f"Fault: {fault}."
@@ -177,11 +179,11 @@ def latex(formula: Any) -> str:
     return sympy.latex(formula, symbol_names={last: "H_n"}, mat_str="pmatrix", mat_delim="")
 
 
-def plain(value: Expr) -> str:
+def write_plain(value: Expr) -> str:
     """A number or formula as text: rationals exact, algebraic numbers to six digits."""
     value = sympy.sympify(value)
     if isinstance(value, sympy.MatrixBase):
-        return f"[{'; '.join(', '.join(plain(entry) for entry in row) for row in value.tolist())}]"
+        return f"[{'; '.join(', '.join(write_plain(entry) for entry in row) for row in value.tolist())}]"
     if value.is_number and not value.is_rational:
         return str(sympy.N(value, 6))
     return (

@@ -11,7 +11,7 @@ import sympy
 from sympy import Expr, Matrix, Rational
 
 from theory.closed_forms.formulas import N, is_zero
-from theory.ledger import Status, Verdict
+from theory.ledger import Finding, Status
 
 K, LT, RHO = sympy.symbols("k l_test rho", positive=True)
 P, Q = sympy.symbols("p q", positive=True)  # the first entries of two outputs over two tokens
@@ -38,15 +38,15 @@ PRINTED = Constants(lambda r: r**2, lambda r: r**2 + 1, lambda r, a, b: (1 + nor
 CORRECTED = Constants(lambda r: 3 * r**2, lambda r: 3 * (r**2 + 1), lambda r, a, b: 3 * (1 + norm(a) * norm(b)) * r**2)
 
 
-def triangle(claim: int) -> Verdict:
+def triangle(claim: int) -> Finding:
     """||a + b||^2 <= c (||a||^2 + ||b||^2) for all vectors: c I minus the matrix of ones must have no negative
     eigenvalue. With a negative one, equal vectors are a counterexample."""
     if (claim * sympy.eye(2) - sympy.ones(2)).is_positive_semidefinite:
-        return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"two equal terms of norm 1: 4, not at most {2 * claim}")
+        return Finding(Status.HOLDS)
+    return Finding(Status.FAILS, f"two equal terms of norm 1: 4, not at most {2 * claim}")
 
 
-def chain(claim: int) -> Verdict:
+def chain(claim: int) -> Finding:
     """The proof's five vectors, for a fraction s = k/l_test of far tokens: e = g(l) - y, s r, -s (g(l) - g(m)),
     -s (g(m) - y) and -s y. The third and the fourth add up to -s e, so their squares are at least s^2 ||e||^2 / 2, and
     the sum is (1 - s) e + s r - s y. By Cauchy and Schwarz its square is at most 2 + (1 - s)^2 / (1 + s^2/2) times the
@@ -54,9 +54,9 @@ def chain(claim: int) -> Verdict:
     s = sympy.Symbol("s")
     needed = 2 + (1 - s) ** 2 / (1 + s**2 / 2)
     if claim >= sympy.calculus.util.maximum(needed, s, sympy.Interval(0, 1)):
-        return Verdict(Status.HOLDS)
+        return Finding(Status.HOLDS)
     if claim < 2:
-        return Verdict(
+        return Finding(
             Status.FAILS,
             f"right in training (g(l) = g(m) = y), the opposite from far tokens alone (r = -y): 4 s^2, not at most "
             f"{2 * claim} s^2",
@@ -64,37 +64,37 @@ def chain(claim: int) -> Verdict:
     over = Rational(1, 2)
     while needed.subs(s, over) <= claim:
         over /= 2
-    return Verdict(
+    return Finding(
         Status.FAILS, f"s = {over}: up to {needed.subs(s, over)} times the sum of squares, not {claim} times"
     )
 
 
-def pulled_out(claim: Callable[[Matrix, Matrix], Expr]) -> Verdict:
+def check_pulled_out(claim: Callable[[Matrix, Matrix], Expr]) -> Finding:
     """||x A G B||^2 <= claim(A, B) ||G||^2 for a token x of norm 1 and the gram matrix G of tokens of norm 1: tried on
     A and B among ``WEIGHTS`` and small G. The mended claim is the norm's submultiplicativity."""
     x = Matrix([[1, 0]])
     for g in (token.T * token for token in UNIT):
         for a, b in product(WEIGHTS, repeat=2):
             if norm(x * a * g * b) > claim(a, b) * norm(g):
-                return Verdict(
+                return Finding(
                     Status.FAILS,
                     f"W^Q W^K' = {a.tolist()}, W^V W = {b.tolist()}, G = {g.tolist()}, x = {x.tolist()}: "
                     f"{norm(x * a * g * b)}, not at most {claim(a, b) * norm(g)}",
                 )
-    return Verdict(Status.HOLDS)
+    return Finding(Status.HOLDS)
 
 
-def gram_norm(claim: Callable[[int], Expr]) -> Verdict:
+def gram_norm(claim: Callable[[int], Expr]) -> Finding:
     """The gram matrix of k tokens of norm 1 has norm at most ``claim(k)``: each token adds a matrix of norm 1."""
     for k in range(1, 5):
         for tokens in product(UNIT, repeat=k):
             rows = Matrix.vstack(*tokens)
             if norm(rows.T * rows) > claim(k) ** 2:
-                return Verdict(Status.FAILS, f"k = {k} equal tokens")
-    return Verdict(Status.HOLDS)
+                return Finding(Status.FAILS, f"k = {k} equal tokens")
+    return Finding(Status.HOLDS)
 
 
-def normalized(claim: set[str]) -> Verdict:
+def check_normalized(claim: set[str]) -> Finding:
     """The vectors that the paper takes to have norm 1: ``tokens``, ``targets`` (both one-hot) and ``outputs`` of (25),
     here after one token e1 with W^Q W^K' = I and W^V W = c I."""
     one_hot = [Matrix([[1, 0]]), Matrix([[0, 1]])]
@@ -106,19 +106,19 @@ def normalized(claim: set[str]) -> Verdict:
     for name in sorted(claim):
         for thing in things[name]:
             if norm(thing) != 1:
-                return Verdict(
+                return Finding(
                     Status.FAILS, f"one token, W^V W = 2 I: one of the {name} has the squared norm {norm(thing)}"
                 )
-    return Verdict(Status.HOLDS)
+    return Finding(Status.HOLDS)
 
 
-def loss_differs_by_constant(claim: Expr) -> Verdict:
+def loss_differs_by_constant(claim: Expr) -> Finding:
     """For output and target of norm 1, ||g - y||^2 = 2 - 2 p; a claim that differs by a constant has the same
     derivative in p."""
     if is_zero(sympy.diff(claim - (2 - 2 * P), P)):
-        return Verdict(Status.HOLDS)
+        return Finding(Status.HOLDS)
     at = [sympy.simplify(claim - (2 - 2 * P)).subs(P, value) for value in (1, Rational(1, 2))]
-    return Verdict(Status.FAILS, f"the difference is {at[0]} at p = 1 and {at[1]} at p = 1/2")
+    return Finding(Status.FAILS, f"the difference is {at[0]} at p = 1 and {at[1]} at p = 1/2")
 
 
 def symmetric_cross_entropy() -> Expr:
@@ -132,15 +132,15 @@ def entropies() -> Expr:
     return -sum(x * sympy.log(x) + (1 - x) * sympy.log(1 - x) for x in (P, Q))
 
 
-def none_for_equal(claim: Expr) -> Verdict:
+def none_for_equal(claim: Expr) -> Finding:
     """Whether a measure of misalignment, a formula in p and q, is 0 for two equal outputs."""
     value = claim.subs(Q, P)
     if is_zero(value):
-        return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"two outputs (1/2, 1/2): {sympy.simplify(value.subs(P, Rational(1, 2)))}")
+        return Finding(Status.HOLDS)
+    return Finding(Status.FAILS, f"two outputs (1/2, 1/2): {sympy.simplify(value.subs(P, Rational(1, 2)))}")
 
 
-def truncation(claim: tuple[str, ...]) -> Verdict:
+def truncation(claim: tuple[str, ...]) -> Finding:
     """Pr(next symbol | last two) = Pr(next symbol | last one), exactly, for languages of two symbols from a hidden
     Markov model with two states; ``claim`` names the languages for which the statement should hold."""
     half, third = Rational(1, 2), Rational(1, 3)
@@ -163,11 +163,11 @@ def truncation(claim: tuple[str, ...]) -> Verdict:
             short = probability((last, 1)) / probability((last,))
             long = probability((before, last, 1)) / probability((before, last))
             if short != long:
-                return Verdict(Status.FAILS, f"{name}: Pr(1 | {last}) = {short}, Pr(1 | {before}{last}) = {long}")
-    return Verdict(Status.HOLDS)
+                return Finding(Status.FAILS, f"{name}: Pr(1 | {last}) = {short}, Pr(1 | {before}{last}) = {long}")
+    return Finding(Status.HOLDS)
 
 
-def coupling(claim: Callable[[int, int], bool]) -> Verdict:
+def coupling(claim: Callable[[int, int], bool]) -> Finding:
     """l and l - l' both uniform on l_train/2..l_train; ``claim(l, l - l')`` says which pairs are allowed. The extreme
     joint distributions are permutations (Birkhoff), here for l_train = 4. If all of them leave l' = 0 alone, ``claim``
     may still order a pair of independent draws, of which only the two together have the distribution of training."""
@@ -178,12 +178,12 @@ def coupling(claim: Callable[[int, int], bool]) -> Verdict:
         if all(claim(length, short) for length, short in zip(lengths, order, strict=True))
     ]
     if any(order != lengths for order in allowed):
-        return Verdict(Status.HOLDS)
+        return Finding(Status.HOLDS)
     draws = list(product(lengths, repeat=2))
     if not all(claim(max(pair), min(pair)) for pair in draws):
-        return Verdict(Status.FAILS, "l_train = 4: equal distributions leave l' = 0 alone")
+        return Finding(Status.FAILS, "l_train = 4: equal distributions leave l' = 0 alone")
     longer = [Rational(sum(max(pair) == length for pair in draws), len(draws)) for length in lengths]
-    return Verdict(
+    return Finding(
         Status.CONDITION,
         "l and l - l' are two independent draws put in order. The misalignment is symmetric and stays; but l is then "
         f"more often long, for l_train = 4 of length 2, 3, 4 with probability {', '.join(map(str, longer))}, which "
@@ -240,13 +240,13 @@ INSTANCES = [
 ]
 
 
-def bound(claim: Constants) -> Verdict:
+def check_bound(claim: Constants) -> Finding:
     """The theorem with these constants: on the instances, smallest l_test first; by the inequality of the chain of
     vectors; and C0 by that of the gram matrix between the weights."""
     for test_length, instance in product(range(3, 41), INSTANCES):
         error, bounded = instance.error_and_bound(claim, test_length)
         if error > bounded:
-            return Verdict(
+            return Finding(
                 Status.FAILS,
                 f"l_train = 2, l_test = {test_length}, a model that is {instance.name}: the error is {error}, the "
                 f"bound {bounded}",
@@ -255,21 +255,21 @@ def bound(claim: Constants) -> Verdict:
     of_chain = chain(least)
     if of_chain.status != Status.HOLDS:
         return of_chain
-    return pulled_out(lambda a, b: sympy.cancel(claim.rest(RHO, a, b) / (3 * RHO**2)) - 1)
+    return check_pulled_out(lambda a, b: sympy.cancel(claim.rest(RHO, a, b) / (3 * RHO**2)) - 1)
 
 
-def grows(claim: Expr) -> Verdict:
+def grows(claim: Expr) -> Finding:
     """C1/C2 as a function of rho grows with l_test: rho does, and the ratio with rho."""
     slope = sympy.factor(sympy.diff(claim, RHO))
     growing = sympy.diff(1 - N / (2 * LT), LT).is_positive
     if growing and slope.is_positive:
-        return Verdict(
+        return Finding(
             Status.HOLDS, f"from {claim.subs(RHO, Rational(1, 2))} at l_train to less than {claim.subs(RHO, 1)}"
         )
-    return Verdict(Status.FAILS, "the slope is not positive")
+    return Finding(Status.FAILS, "the slope is not positive")
 
 
-def at_most_l(claim: Expr) -> Verdict:
+def at_most_l(claim: Expr) -> Finding:
     """k = l_test - l <= claim for every l in l_train/2..l_train."""
     slack = sympy.expand(claim - (LT - N / 2))
-    return Verdict(Status.HOLDS) if slack.is_nonnegative else Verdict(Status.FAILS, "l = l_train/2")
+    return Finding(Status.HOLDS) if slack.is_nonnegative else Finding(Status.FAILS, "l = l_train/2")

@@ -7,19 +7,19 @@ from typing import Any
 import pandas as pd
 from latex2mathml.converter import convert
 
-from synthlab.analysis.curves import in_words
+from synthlab.analysis.curves import plain_label
 from synthlab.storage.files import write_whole
-from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.presentation.report import Picture
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
 from theory.ledger import latex
-from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, counted, propositions
+from theory.results import agreement_by_case, bound_words, by_shift, closed_forms, count_statements, propositions
 
 Tables = Mapping[str, pd.DataFrame]
 
 
-def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
+def write_theory(folder: FigureFolder, tables: Tables, command: str) -> list[Path]:
     """Write the tables, the figures, ``theory.tex`` and ``theory.html`` into ``folder``; returns all files."""
     written = []
     for name, table in tables.items():
@@ -42,9 +42,9 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
         "propositions": propositions(),
         "derivations": derivations,
         "forms": forms,
-        "counted": counted(tables["ledger"]),
+        "counted": count_statements(tables["ledger"]),
     }
-    write_whole(tex, template("theory", "theory.tex.j2", markup=False, escape=_escaped).render(known))
+    write_whole(tex, template("theory", "theory.tex.j2", markup=False, escape=_escape).render(known))
     shown = {
         **known,
         "tables": {**tables, "agreement": agreement_by_case(tables["agreement"])},
@@ -57,7 +57,9 @@ def write_all(folder: Folder, tables: Tables, command: str) -> list[Path]:
     }
     write_whole(
         page,
-        template("theory", "theory.html.j2", markup=True, math=_mathml, number=_number, words=in_words).render(shown),
+        template("theory", "theory.html.j2", markup=True, math=_mathml, number=_number, words=plain_label).render(
+            shown
+        ),
     )
     return list(dict.fromkeys([*written, *(file for picture in pictures for file in picture.files), tex, page]))
 
@@ -83,7 +85,7 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
             "maps",
             {
                 "a": Drawn("(a) without BOS, shift 0", Maps(), maps[~maps["bos"] & (maps["shift"] == 0)]),
-                "b": Drawn("(b) with BOS, the better shift of each map", Maps(), _better(maps[maps["bos"]])),
+                "b": Drawn("(b) with BOS, the better shift of each map", Maps(), _select_better(maps[maps["bos"]])),
             },
         ),
         "bounds": (
@@ -97,11 +99,12 @@ def _sheets(tables: Tables) -> dict[str, tuple[str, str, dict[str, Drawn]]]:
     }
 
 
-def _better(maps: pd.DataFrame) -> pd.DataFrame:
+def _select_better(maps: pd.DataFrame) -> pd.DataFrame:
     """The rows of the better shift of each map; column ``left_out`` says in words what is left out."""
     shifts = by_shift(maps)
     others = (
-        f"{in_words(str(row.outrep))} {row.exact:,.0f} ({row.shift})" for row in shifts[~shifts["better"]].itertuples()
+        f"{plain_label(str(row.outrep))} {row.exact:,.0f} ({row.shift})"
+        for row in shifts[~shifts["better"]].itertuples()
     )
     left_out = f"of each map the worse shift, with which it errs at {maps['length'].max()} by: {', '.join(others)}"
     return maps.merge(shifts.loc[shifts["better"], ["outrep", "shift"]]).assign(left_out=left_out)
@@ -126,7 +129,7 @@ def _number(value: Any) -> str:
     return "" if pd.isna(value) else f"{value:.4g}"
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """``text`` with LaTeX's special characters escaped."""
     special = {c: f"\\{c}" for c in "_&%#{}$"} | {c: rf"\ensuremath{{{c}}}" for c in "<>|"}
     special |= {"^": r"\^{}", "~": r"\~{}", "\\": r"\textbackslash{}"}

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import sympy
 
-from synthlab.analysis.curves import in_words
+from synthlab.analysis.curves import plain_label
 from synthlab.storage.records import Record
 from theory.closed_forms.formulas import loss_formula, optimum_error_formula, optimum_formula
 from theory.closed_forms.linear_attention import TARGETS
 from theory.closed_forms.optima import optimum, paper_optimum
-from theory.ledger import Entry, Proposition, Status, blamed, plain
+from theory.ledger import Entry, Proposition, Status, describe_cause, write_plain
 from theory.trained import SHIFTS, Case
 
 # In the order of the paper's equations; what goes beyond the paper comes last.
@@ -60,10 +60,10 @@ def ledger_lines(table: pd.DataFrame) -> list[str]:
     """The ledger for a terminal."""
     width = max(map(len, table["equation"]))
     lines = [line for row in table.itertuples() for line in _lines(row, width)]
-    return [*lines, "", *(line for text in counted(table) for line in wrap(text, LINE))]
+    return [*lines, "", *(line for text in count_statements(table) for line in wrap(text, LINE))]
 
 
-def counted(table: pd.DataFrame) -> list[str]:
+def count_statements(table: pd.DataFrame) -> list[str]:
     """The number of statements by status, and the number of faults behind those that fail."""
     papers, ours = (table[table["equation"].isin(BEYOND) == beyond] for beyond in (False, True))
     failing = papers[papers["status"] == str(Status.FAILS)]
@@ -88,7 +88,7 @@ def _lines(row: Any, width: int) -> list[str]:
     indent = " " * (width + 4)
     head = f"{MARKS[Status(row.status)]} {row.equation:<{width}}  "
     lines = wrap(f"{row.status.upper()}: {row.says}", LINE, initial_indent=head, subsequent_indent=indent)
-    notes = [row.why, row.mended, blamed(row.fault, row.consequence_of)]
+    notes = [row.why, row.mended, describe_cause(row.fault, row.consequence_of)]
     return lines + [
         line for note in notes for line in wrap(note, LINE, initial_indent=indent, subsequent_indent=indent)
     ]
@@ -112,11 +112,11 @@ def optima(train_lengths: Sequence[int], test_length: int) -> pd.DataFrame:
                         "head_dim": head_dim,
                         "is_unique": best.is_unique,
                         "loss": str(best.loss),
-                        "paper_loss": plain(paper.loss),
-                        **{f"M{i}{j}": plain(best.outputs[i, j]) for i in (0, 1) for j in (0, 1)},
+                        "paper_loss": write_plain(paper.loss),
+                        **{f"M{i}{j}": write_plain(best.outputs[i, j]) for i in (0, 1) for j in (0, 1)},
                         "test_length": test_length,
-                        "error": plain(error),
-                        "paper_error": plain(paper_error),
+                        "error": write_plain(error),
+                        "paper_error": write_plain(paper_error),
                         **{f"M{i}{j}_decimal": float(best.outputs[i, j]) for i in (0, 1) for j in (0, 1)},
                         "loss_decimal": float(best.loss),
                         "paper_loss_decimal": float(paper.loss),
@@ -229,7 +229,7 @@ def closed_form_lines() -> list[str]:
     for task, forms in closed_forms().items():
         for name, form in forms.items():
             head = f"  {task if name == 'M' else '':<8}{name:<6}= "
-            lines += wrap(plain(form), LINE, initial_indent=head, subsequent_indent=" " * len(head))
+            lines += wrap(write_plain(form), LINE, initial_indent=head, subsequent_indent=" " * len(head))
     return lines
 
 
@@ -257,14 +257,14 @@ def map_words(maps: pd.DataFrame) -> str:
     """The errors of the maps with BOS, in words."""
     found = by_shift(maps[maps["bos"]])
     order = ", ".join(
-        f"{in_words(str(row.outrep))} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
+        f"{plain_label(str(row.outrep))} {row.exact:,.0f}{f' (shift {row.shift})' if row.shift else ''}"
         for row in found[found["better"]].itertuples()
     )
     (at,) = found["length"].unique()
     *_, worst = found.itertuples()
     return (
         f"Maps with BOS, exact errors at length {at}, each map with the better of the shifts "
-        f"{' and '.join(map(str, SHIFTS))}: {order}. The worst of all is {in_words(str(worst.outrep))} with shift "
+        f"{' and '.join(map(str, SHIFTS))}: {order}. The worst of all is {plain_label(str(worst.outrep))} with shift "
         f"{worst.shift}: {worst.exact:,.0f}."
     )
 

@@ -8,7 +8,7 @@ import pandas as pd
 from sympy import Matrix
 
 from synthlab.config.composition import Composed, compose, settings_of
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
@@ -67,7 +67,7 @@ def mapped_cases() -> list[Case]:
     ]
 
 
-def configs(
+def list_configs(
     cases: Iterable[Case], trained: Mapping[str, Mapping[str, Any]], lengths: Mapping[str, int], seeds: int
 ) -> dict[Case, list[RunConfig]]:
     """The runs of each case, one for each seed. ``trained`` are the settings of each model's runs, ``lengths`` the
@@ -77,7 +77,7 @@ def configs(
         for key, value in settings.items():
             if key.split(".")[0] not in SETTABLE or (key == "model" and value != MODELS_OF[model]):
                 raise InputError(
-                    f"trained.{model}.{key}={shown(value)}: must be a setting of {', '.join(SETTABLE)} "
+                    f"trained.{model}.{key}={show(value)}: must be a setting of {', '.join(SETTABLE)} "
                     f"for model={MODELS_OF[model]}"
                 )
     base = Composed(compose([]))
@@ -85,7 +85,7 @@ def configs(
     for case in cases:
         settings = {**chosen[case.model], **lengths, **case.settings()}
         config = resolve(base.with_settings(settings))
-        runs[case] = [config.seeded({"seed": seed}) for seed in range(seeds)]
+        runs[case] = [config.with_seeds({"seed": seed}) for seed in range(seeds)]
     return runs
 
 
@@ -95,11 +95,11 @@ def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Se
 
     For linear attention the error is the expected one, computed from M; for softmax it is that on the test sequences.
     """
-    tables = [_compared(case, configs[0], found.get(case, ())) for case, configs in runs.items()]
+    tables = [_compare(case, configs[0], found.get(case, ())) for case, configs in runs.items()]
     return pd.concat(tables, ignore_index=True)
 
 
-def _compared(case: Case, config: RunConfig, records: Sequence[Record]) -> pd.DataFrame:
+def _compare(case: Case, config: RunConfig, records: Sequence[Record]) -> pd.DataFrame:
     finished = [record for record in records if record.diverged_at is None]
     frame = pd.DataFrame({**case._asdict(), "length": range(1, config.test_length + 1)})
     frame = frame.assign(median=np.nan, low=np.nan, high=np.nan, seeds=len(finished), train_length=config.train_length)

@@ -35,7 +35,7 @@ POWERS = """
 """
 
 
-class Curves:
+class CurvesChart:
     """A chart of curves, one for each run, on which hovering names the run."""
 
     def __init__(self, title: str, x: str, y: str, scale: str):
@@ -99,7 +99,7 @@ class ErrorChart:
 
     def __init__(self) -> None:
         title, x, y = "Error on sequences of each length", "length of the test sequences", "mean squared error"
-        self.charts = {scale: Curves(title, x, y, scale) for scale in ("log", "linear")}
+        self.charts = {scale: CurvesChart(title, x, y, scale) for scale in ("log", "linear")}
         self.shades = []
         for each in self.charts.values():
             shade = BoxAnnotation(left=0.5, fill_color=SHADE, fill_alpha=0.15, level="underlay")
@@ -140,15 +140,15 @@ class AnswersChart:
 
     def update(self, dots: Sequence[Dots], train_length: int) -> None:
         """Show these predictions; one beyond the axes is at their edge, and shows its value on hovering."""
-        low, high = spread([value for each in dots for value in each.truth])
+        low, high = find_range([value for each in dots for value in each.truth])
         room = high - low
         self.figure.x_range.update(start=low - 0.05 * room, end=high + 0.05 * room)
         self.figure.y_range.update(start=low - 0.2 * room, end=high + 0.6 * room)
         self.diagonal.data = {"x": [low, high], "y": [low, high]}
         rows = _empty(*self.dots.data)
-        for each, colour, marker in coloured(dots, train_length):
+        for each, colour, marker in colour_dots(dots, train_length):
             rows["x"] += each.truth
-            rows["y"] += kept_within(each.answers, self.figure.y_range)
+            rows["y"] += clip_to_axis(each.answers, self.figure.y_range)
             rows["real"] += each.answers
             for column, value in (("colour", colour), ("marker", marker), ("length", each.length)):
                 rows[column] += [value] * len(each.truth)
@@ -183,15 +183,15 @@ class OutputsChart:
         self, dots: Sequence[Dots], outputs: str, truth: str, seen: tuple[float, float], train_length: int
     ) -> None:
         """Show the fields named ``outputs`` and ``truth`` of the dots."""
-        low, high = spread([value for each in dots for value in getattr(each, truth)] + list(seen))
+        low, high = find_range([value for each in dots for value in getattr(each, truth)] + list(seen))
         room = high - low
         self.figure.x_range.update(start=low - 0.1 * room, end=high + 0.25 * room)
         self.practised.update(left=seen[0], right=seen[1], visible=True)
         rows, bars = _empty(*self.dots.data), _empty(*self.bars.data)
-        for row, (each, colour, marker) in enumerate(coloured(dots, train_length)):
+        for row, (each, colour, marker) in enumerate(colour_dots(dots, train_length)):
             values = getattr(each, outputs)
-            rows["x"] += kept_within(values, self.figure.x_range)
-            rows["y"] += [row + 0.05 + 0.33 * _scattered(i) for i in range(len(values))]
+            rows["x"] += clip_to_axis(values, self.figure.x_range)
+            rows["y"] += [row + 0.05 + 0.33 * _scatter(i) for i in range(len(values))]
             rows["real"] += values
             for column, value in (("colour", colour), ("marker", marker), ("length", each.length)):
                 rows[column] += [value] * len(values)
@@ -205,7 +205,7 @@ class OutputsChart:
         self.figure.y_range.update(start=-0.6, end=len(dots) - 0.4)
 
 
-def coloured(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
+def colour_dots(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
     """Each length with its colour and marker: cool and round within the training lengths, warm and angular beyond."""
     within = [each for each in dots if each.length <= train_length]
     beyond = [each for each in dots if each.length > train_length]
@@ -215,19 +215,19 @@ def coloured(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, s
     ]
 
 
-def spread(values: Sequence[float]) -> tuple[float, float]:
+def find_range(values: Sequence[float]) -> tuple[float, float]:
     """The minimal and maximal value, widened if they are equal."""
     low, high = min(values), max(values)
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
-def kept_within(values: Sequence[float], bounds: Range1d) -> list[float]:
+def clip_to_axis(values: Sequence[float], bounds: Range1d) -> list[float]:
     """Clip values to the axis, so that they are visible at its edge."""
     start, end = cast(tuple[float, float], (bounds.start, bounds.end))
     return [min(max(value, start), end) for value in values]
 
 
-def _scattered(i: int) -> float:
+def _scatter(i: int) -> float:
     """A number between 0 and 1, spread evenly over many i."""
     return i * 0.618033988749895 % 1
 

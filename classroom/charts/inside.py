@@ -20,7 +20,7 @@ from bokeh.models import (
 )
 from bokeh.palettes import Blues256, PuOr11
 
-from classroom.charts.curves import points, spread
+from classroom.charts.curves import find_range, points
 from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, tip
 from classroom.charts.views import PICTURED, Reading
 
@@ -66,7 +66,7 @@ class SequenceChart:
         self.figure.x_range.update(start=0.5, end=len(reading.truth) + 0.5)
         self.shade.update(right=train_length + 0.5, visible=True)
         self.chosen.update(location=reading.length, visible=True)
-        low, high = spread([*reading.truth, *reading.answers])
+        low, high = find_range([*reading.truth, *reading.answers])
         self.figure.y_range.update(start=low - 0.05 * (high - low), end=high + 0.05 * (high - low))
         self.truth.data = _line(lengths, reading.truth)
         self.answers.data = _line(lengths, reading.answers)
@@ -103,7 +103,7 @@ class AttentionChart:
         tokens = ["BOS", *reading.symbols[: reading.length], "EOS"]
         heads = len(reading.attention)
         cells = [
-            (place, head + 1, weight, _named(tokens, place))
+            (place, head + 1, weight, _name_token(tokens, place))
             for head, weights in enumerate(reading.attention)
             for place, weight in enumerate(weights)
         ]
@@ -178,7 +178,7 @@ def _line(x: Sequence[int], y: Sequence[float]) -> dict[str, list]:
     return points(x, y, "") | {"y": list(y)}
 
 
-def _named(tokens: Sequence[str], place: int) -> str:
+def _name_token(tokens: Sequence[str], place: int) -> str:
     return tokens[place] if place in (0, len(tokens) - 1) else f"{tokens[place]} (symbol {place})"
 
 

@@ -14,7 +14,7 @@ from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
-from synthlab.regression.evaluation import measured, readouts, test_sequences
+from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.rng import stream
 
 DOTS = 60  # sequences of each length that are shown one by one
@@ -36,7 +36,7 @@ class Viewer:
         x = self.x[:sequences]
         largest = self.config.evaluation.largest
         z = readouts(Member(model, 0), x, stream(self.config.test_seed, "evaluation_positions"))
-        metrics = measured(z, x, self.task, self.outrep, largest)
+        metrics = measure_outputs(z, x, self.task, self.outrep, largest)
         y, z = self.task.targets(x).double(), z.double()
         answers = self.outrep.inverse(self.outrep.clip(z, largest))
         shown = {"truth": y, "answers": answers, "mapped": self.outrep.forward(y), "outputs": z}
@@ -70,7 +70,7 @@ class Viewer:
             added = np.where(np.isneginf(logits), np.nan, logits).tolist()
         return Reading(symbols, length, answers[0].tolist(), self.task.targets(x)[0].tolist(), attention, added)
 
-    def seen(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def find_target_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
         """The minimal and maximal training targets, on the original scale and in representation space."""
         natural = self.task.span(self.config.train_length)
         mapped = self.outrep.forward(torch.tensor(natural, dtype=torch.float64)).tolist()

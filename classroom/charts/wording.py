@@ -7,11 +7,11 @@ from synthlab.analysis import curves as plots
 MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 
 
-def in_class(name: str) -> str:
-    """The display name of a series of ``tables.labelled`` or a member of a config group: ``1/√x``."""
-    return plots.in_words(name).replace("sqrt(x)", "√x")
+def display_name(name: str) -> str:
+    """The display name of a series of ``tables.label_series`` or a member of a config group: ``1/√x``."""
+    return plots.plain_label(name).replace("sqrt(x)", "√x")
 
 
-def in_digits(value: float) -> str:
+def format_digits(value: float) -> str:
     """Three significant digits, without an exponent."""
     return np.format_float_positional(value, precision=3, unique=False, fractional=False, trim="-")

@@ -15,7 +15,7 @@ from classroom.charts.views import View
 from synthlab.analysis.curves import RC, Style, draw_curves, style_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.measures import METRICS
-from synthlab.studies.presentation.pages import containing
+from synthlab.studies.presentation.pages import embed_data
 
 WIDTH = 7.0  # inches, of every picture
 ROW = 0.35  # inches, of a length in the picture of outputs
@@ -147,4 +147,4 @@ def _limits(panel: _Panel) -> Span:
 def _link(figure: Figure) -> str:
     buffer = BytesIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return containing(buffer.getvalue(), "image/svg+xml")
+    return embed_data(buffer.getvalue(), "image/svg+xml")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 
 Text = Annotated[str, Field(min_length=1)]
 
@@ -30,15 +30,15 @@ class Lessons(BaseModel):
     lessons: Annotated[dict[str, Lesson], Field(min_length=1)]
 
     @classmethod
-    def checked(cls, raw: Mapping[str, Any]) -> "Lessons":
+    def from_raw(cls, raw: Mapping[str, Any]) -> "Lessons":
         """The lessons of a composed config; raises InputError."""
-        return validated(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
+        return validate(cls, {key: raw[key] for key in cls.model_fields if key in raw}, "")
 
     def settings(self, lesson: Lesson) -> list[dict[str, Any]]:
         """The settings of the lesson's runs, in order, by dotted key; groups before the keys inside them."""
-        return [in_order(self.every | run) for run in lesson.runs]
+        return [sort_settings(self.every | run) for run in lesson.runs]
 
 
-def in_order(settings: Mapping[str, Any]) -> dict[str, Any]:
+def sort_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings in an order in which a group's member comes before the keys inside it."""
     return dict(sorted(settings.items(), key=lambda setting: "." in setting[0]))

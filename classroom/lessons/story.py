@@ -8,26 +8,26 @@ from typing import Any, NamedTuple, cast
 import pandas as pd
 
 from classroom.charts.viewer import Viewer
-from classroom.charts.wording import MODELS, in_class, in_digits
+from classroom.charts.wording import MODELS, display_name, format_digits
 from classroom.lessons.figures import Look, error_figure, outputs_figure
 from classroom.lessons.lesson import Lesson, Lessons
-from synthlab.analysis.tables import labelled
+from synthlab.analysis.tables import label_series
 from synthlab.config.base import Config
-from synthlab.config.composition import Composed, as_overrides, compose, settings_of
+from synthlab.config.composition import Composed, compose, settings_of, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
 from synthlab.storage.files import write_whole
-from synthlab.storage.records import flat
+from synthlab.storage.records import flatten
 from synthlab.studies.presentation.pages import template
 from synthlab.sweeps.workers import map_ensembles
-from synthlab.training.devices import one_thread
+from synthlab.training.devices import use_one_thread
 from synthlab.training.ensembles import seconds
 from synthlab.training.execution import fit
 from theory.closed_forms.least import least_error
 
 
-class Run(NamedTuple):
+class LessonRun(NamedTuple):
     """A run of a lesson. ``series`` is its label as on figures, unique within the lesson, ``name`` the same in words;
     ``command`` trains it."""
 
@@ -41,7 +41,7 @@ class Told(NamedTuple):
     """The parts of a lesson on the page. ``error`` and ``outputs`` are pictures, as data URLs."""
 
     lesson: Lesson
-    runs: Sequence[Run]
+    runs: Sequence[LessonRun]
     error: str
     outputs: str
     shown: Sequence[str]  # names of the runs in the picture of the outputs
@@ -53,48 +53,51 @@ class Told(NamedTuple):
     spread: str
 
 
-def planned(lessons: Lessons, steps: int | None = None) -> dict[str, list[Run]]:
+def plan_lessons(lessons: Lessons, steps: int | None = None) -> dict[str, list[LessonRun]]:
     """The runs of each lesson, by its name; ``steps`` replaces what the lessons say. Raises InputError."""
     base = Composed(compose([]))
     return {name: _runs(base, name, lessons.settings(lesson), steps) for name, lesson in lessons.lessons.items()}
 
 
-def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[Run]:
+def _runs(base: Composed, lesson: str, runs: list[dict[str, Any]], steps: int | None) -> list[LessonRun]:
     replaced = {} if steps is None else {"protocol.steps": steps}
     commands, configs = [], []
     for settings in runs:
         try:
-            overrides = list(as_overrides(settings | replaced))
+            overrides = list(to_overrides(settings | replaced))
             configs.append(resolve(base.with_settings(dict(settings_of(settings | replaced)))))
         except InputError as error:
             raise InputError(*(f"lessons.{lesson}.runs: {line}" for line in error.lines)) from None
         commands.append(shlex.join(["synthlab", *overrides]))
-    series = list(labelled(pd.DataFrame([{"kind": config.kind} | flat(config.model_dump()) for config in configs])))
+    series = list(
+        label_series(pd.DataFrame([{"kind": config.kind} | flatten(config.model_dump()) for config in configs]))
+    )
     return [
-        Run(key, _name(key, config), command, config)
+        LessonRun(key, _name(key, config), command, config)
         for key, command, config in zip(series, commands, configs, strict=True)
     ]
 
 
 def _name(series: str, config: RunConfig) -> str:
-    """The name in words of a series of ``tables.labelled``."""
+    """The name in words of a series of ``tables.label_series``."""
     if series == config.task["name"]:  # the lesson's only run
         model = str(config.model["name"])
         return MODELS.get(model, model)
     if series == f"train_length={config.train_length}":
         return f"trained up to {config.train_length}"
-    name = in_class(series)
+    name = display_name(series)
     shift = config.outrep["shift"] if series == config.outrep["name"] else 0
     return name.replace("x", f"(x+{shift:g})") if shift else name
 
 
-def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
+def train_and_view(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
     """Train each run and view its model; returns the views by run id. Raises RunsFailed if a run diverged."""
     plan: list[list[Config]] = [[config] for config in configs]
     plan.sort(key=seconds, reverse=True)
     found = {look.config.id: look for look in map_ensembles(_look, plan, workers)}
     lost = [
-        f"lessons: a run diverged at step {look.diverged_at}: {' '.join(as_overrides(flat(look.config.model_dump())))}"
+        f"lessons: a run diverged at step {look.diverged_at}: "
+        f"{' '.join(to_overrides(flatten(look.config.model_dump())))}"
         for look in found.values()
         if look.diverged_at is not None
     ]
@@ -105,16 +108,16 @@ def looks(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
 
 def _look(configs: list[Config]) -> Look:
     config = cast(RunConfig, configs[0])  # lessons have no other kind of runs
-    with one_thread():
+    with use_one_thread():
         model, (training,) = fit(configs)
         viewer = Viewer(config)
-        return Look(config, viewer.view(model), *viewer.seen(), training.diverged_at)
+        return Look(config, viewer.view(model), *viewer.find_target_ranges(), training.diverged_at)
 
 
 def write_page(
     path: Path,
     lessons: Lessons,
-    plan: Mapping[str, list[Run]],
+    plan: Mapping[str, list[LessonRun]],
     found: Mapping[str, Look],
     steps: int | None,
     command: str,
@@ -132,7 +135,9 @@ def error_limits(looks: Iterable[Look]) -> tuple[float, float]:
     return min(errors) / 2, max(errors) * 2
 
 
-def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], limits: tuple[float, float]) -> Told:
+def tell_lesson(
+    lesson: Lesson, runs: Sequence[LessonRun], found: Mapping[str, Look], limits: tuple[float, float]
+) -> Told:
     """The parts of one lesson."""
     seen = {run.series: found[run.config.id] for run in runs}
     names = {run.series: run.name for run in runs}
@@ -150,12 +155,12 @@ def tell_lesson(lesson: Lesson, runs: Sequence[Run], found: Mapping[str, Look], 
         least=bool(least),
         rings=len({run.config.train_length for run in runs}) > 1,
         missing=missing,
-        numbers=numbers(runs, seen, least),
-        spread="; ".join(spread(run, seen[run.series]) for run in shown),
+        numbers=describe_errors(runs, seen, least),
+        spread="; ".join(list_answers(run, seen[run.series]) for run in shown),
     )
 
 
-def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float]) -> str:
+def describe_errors(runs: Sequence[LessonRun], seen: Mapping[str, Look], least: Sequence[float]) -> str:
     """The typical error (root mean squared error) at the longest training length and at the longest test length."""
     parts: list[tuple[str, Sequence[float], RunConfig]] = [
         (run.name, seen[run.series].view.error, run.config) for run in runs
@@ -163,22 +168,22 @@ def numbers(runs: Sequence[Run], seen: Mapping[str, Look], least: Sequence[float
     if least:
         parts.append(("the best possible", least, runs[0].config))
     ends = [
-        f"{name + ': ' if len(parts) > 1 else ''}{_typical(error, config.train_length)}, "
-        f"{_typical(error, config.test_length)}"
+        f"{name + ': ' if len(parts) > 1 else ''}{_format_error(error, config.train_length)}, "
+        f"{_format_error(error, config.test_length)}"
         for name, error, config in parts
     ]
     return "; ".join(ends)
 
 
-def _typical(error: Sequence[float], length: int) -> str:
-    return f"{in_digits(error[length - 1] ** 0.5)} at length {length}"
+def _format_error(error: Sequence[float], length: int) -> str:
+    return f"{format_digits(error[length - 1] ** 0.5)} at length {length}"
 
 
-def spread(run: Run, look: Look) -> str:
+def list_answers(run: LessonRun, look: Look) -> str:
     """Truth and answers at the longest length, from least to greatest."""
     dots = look.view.dots[-1]
     truth, answers = (
-        [in_digits(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers)
+        [format_digits(value) for value in (min(values), max(values))] for values in (dots.truth, dots.answers)
     )
     asked = truth[0] if truth[0] == truth[1] else f"{truth[0]} to {truth[1]}"
     return f"{run.name}: at length {dots.length} the truth is {asked}, the answers are {answers[0]} to {answers[1]}"

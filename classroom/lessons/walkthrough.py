@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.cli import hydra_app as cli
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, require
 from synthlab.output import say, tell
 
@@ -26,20 +26,20 @@ def task(raw: dict[str, Any], command: str) -> bool:
     """Train the lessons' runs, write the page and name it. ``command`` is as typed."""
     require("theory", "sympy", what="synthlab walkthrough")
     from classroom.lessons.lesson import Lessons
-    from classroom.lessons.story import looks, planned, write_page
+    from classroom.lessons.story import plan_lessons, train_and_view, write_page
     from synthlab.storage.store import Store
-    from synthlab.sweeps.sweep import checked_workers
+    from synthlab.sweeps.sweep import count_workers
 
     own = {key: value for key, value in raw.items() if key not in Lessons.model_fields}
-    settings, lessons = validated(Settings, own, ""), Lessons.checked(raw)
-    workers = checked_workers(settings.workers)
+    settings, lessons = validate(Settings, own, ""), Lessons.from_raw(raw)
+    workers = count_workers(settings.workers)
     store = Store(settings.results)
     page = store.root / "walkthrough.html"
-    plan = planned(lessons, settings.steps)
+    plan = plan_lessons(lessons, settings.steps)
     store.make_writable(".")
     runs = {run.config.id: run.config for part in plan.values() for run in part}
     tell(f"training {len(runs)} runs, {min(workers, len(runs))} at a time")
-    found = looks(list(runs.values()), workers)
+    found = train_and_view(list(runs.values()), workers)
     try:
         write_page(page, lessons, plan, found, settings.steps, command)
     except OSError as error:

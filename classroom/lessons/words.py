@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from classroom.charts.wording import MODELS, in_class
+from classroom.charts.wording import MODELS, display_name
 from synthlab.config.families import conf_dir, tasks_of
 
 WORDS = {
@@ -60,7 +60,7 @@ def choices(group: str) -> list[tuple[str, str]]:
 
 def word(group: str, name: str) -> str:
     """The display name of a member of a config group."""
-    return WORDS.get(group, {}).get(name) or in_class(name)
+    return WORDS.get(group, {}).get(name) or display_name(name)
 
 
 def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:

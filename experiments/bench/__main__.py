@@ -17,9 +17,9 @@ import torch
 
 from experiments.bench import probes, sequences
 from experiments.bench.classroom import reaction
-from experiments.bench.commands import measure
-from experiments.bench.probes import apart
-from synthlab.cli.arguments import Parser, refusing
+from experiments.bench.commands import time_command
+from experiments.bench.probes import run_in_processes
+from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import require
 from synthlab.output import say
 
@@ -30,7 +30,7 @@ FIGURES = ("output_alignment", "seeds=5")
 LENGTHS = ((10, 50), (20, 126), (40, 317), (80, 800))
 
 
-class Row(NamedTuple):
+class BenchRow(NamedTuple):
     """A measure: its value, what is asked of it, and the figures behind it."""
 
     measure: str
@@ -61,21 +61,23 @@ QUICK = Effort(
 )
 
 
-def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+def time_training(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
     """Examples a second of the whole machine: a process of one thread on each core, against x-transformers in its
     plain loop, on one thread or all, whichever is faster; and against as many such loops as there are cores."""
     rounds = []
     for _ in range(effort.rounds):
-        ours = sum(apart(probes.examples_per_second, overrides, effort.seconds, copies=CORES))
+        ours = sum(run_in_processes(probes.examples_per_second, overrides, effort.seconds, copies=CORES))
         plain = [
-            apart(probes.padded_examples_per_second, overrides, effort.seconds, threads)[0]
+            run_in_processes(probes.padded_examples_per_second, overrides, effort.seconds, threads)[0]
             for threads in sorted({1, CORES})
         ]
-        side_by_side = sum(apart(probes.padded_examples_per_second, overrides, effort.seconds, 1, copies=CORES))
+        side_by_side = sum(
+            run_in_processes(probes.padded_examples_per_second, overrides, effort.seconds, 1, copies=CORES)
+        )
         rounds.append((ours, max(plain), side_by_side))
     ours, plain, side_by_side = (median(each) for each in zip(*rounds, strict=True))
     ratio, fair = median(a / b for a, b, _ in rounds), median(a / c for a, _, c in rounds)
-    return Row(
+    return BenchRow(
         f"training, {name}, against x-transformers on padded batches",
         f"{ratio:.1f}x",
         goal,
@@ -83,12 +85,12 @@ def training(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
     )
 
 
-def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+def time_stacking(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
     """What stacking gives: one core, a stack against one model at a time."""
-    [together] = apart(probes.examples_per_second, overrides, effort.seconds)
-    [single] = apart(probes.examples_per_second, overrides, effort.seconds, 1)
-    length = probes.config_of(*overrides).train_length
-    return Row(
+    [together] = run_in_processes(probes.examples_per_second, overrides, effort.seconds)
+    [single] = run_in_processes(probes.examples_per_second, overrides, effort.seconds, 1)
+    length = probes.compose_run(*overrides).train_length
+    return BenchRow(
         f"one core, {name}, stacked against one model at a time",
         f"{together / single:.1f}x",
         goal,
@@ -96,11 +98,11 @@ def alone(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
     )
 
 
-def evaluation(effort: Effort) -> Row:
+def evaluation(effort: Effort) -> BenchRow:
     """Every test length in one pass against a batch for each."""
     length, sequences = effort.eval_length, effort.eval_sequences
-    [(packed, batches)] = apart(probes.evaluation_seconds, length, sequences, effort.seconds)
-    return Row(
+    [(packed, batches)] = run_in_processes(probes.evaluation_seconds, length, sequences, effort.seconds)
+    return BenchRow(
         f"testing at lengths 1..{length}, {sequences} sequences each, against a batch for each length",
         f"{batches / packed:.1f}x",
         "25x",
@@ -108,10 +110,10 @@ def evaluation(effort: Effort) -> Row:
     )
 
 
-def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> Row:
+def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> BenchRow:
     """Matrix arithmetic done in training against the peak of the core."""
-    [(reached, peak)] = apart(probes.flops_per_second, overrides, effort.seconds)
-    return Row(
+    [(reached, peak)] = run_in_processes(probes.flops_per_second, overrides, effort.seconds)
+    return BenchRow(
         f"matrix FLOP/s of training, {name}, share of the core's peak",
         f"{reached / peak:.2f}",
         goal,
@@ -119,22 +121,22 @@ def utilization(name: str, overrides: list[str], goal: str, effort: Effort) -> R
     )
 
 
-def figures(effort: Effort) -> Iterator[Row]:
+def figures(effort: Effort) -> Iterator[BenchRow]:
     """The paper's figures from nothing, against one model at a time on one core."""
     arguments = ["study", *effort.figure, *effort.run]
-    cost = measure(arguments)
-    [one] = apart(probes.run_seconds, list(effort.run))
+    cost = time_command(arguments)
+    [one] = run_in_processes(probes.run_seconds, list(effort.run))
     command = " ".join(["synthlab", *arguments])
-    yield Row(
+    yield BenchRow(
         f"figures 1, 3, 4, 5 from nothing: {cost.runs} runs",
         f"{cost.seconds:.0f} s",
         "300 s",
         f"{one * cost.runs / cost.seconds:.1f} times faster than as many runs of {one:.1f} s in turn; {command}",
     )
-    yield Row("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes")
+    yield BenchRow("peak memory of that", f"{cost.memory / 1024:.2f} GiB", "1.5 GiB", "all processes")
 
 
-def commands(effort: Effort) -> Iterator[Row]:
+def time_commands(effort: Effort) -> Iterator[BenchRow]:
     """Single runs as a user starts them, on one core."""
     run = ["task=length", "outrep=rsqrt"]
     for name, goal, arguments in (
@@ -142,9 +144,9 @@ def commands(effort: Effort) -> Iterator[Row]:
         ("one run, classroom, one core", "", [*run, "protocol=classroom", *effort.run]),
         ("start-up and one step", "3 s", [*run, "protocol.steps=1", "evaluation.sequences=1"]),
     ):
-        cost = measure(arguments, one_core=True)
+        cost = time_command(arguments, one_core=True)
         what = " ".join(["synthlab", *arguments])
-        yield Row(
+        yield BenchRow(
             name,
             f"{cost.seconds:.1f} s",
             goal,
@@ -152,11 +154,11 @@ def commands(effort: Effort) -> Iterator[Row]:
         )
 
 
-def sweep(effort: Effort) -> Row:
+def time_sweep(effort: Effort) -> BenchRow:
     """A sweep of runs that take about 5 seconds each: what is neither training nor testing."""
     arguments = ["sweep", "task=mean,length", "encoding=nope,rope", *effort.sweep]
-    cost, workers = measure(arguments, sampled=False), os.cpu_count() or 1
-    return Row(
+    cost, workers = time_command(arguments, sampled=False), os.cpu_count() or 1
+    return BenchRow(
         f"time of a sweep beyond training and testing, {cost.busy / cost.runs:.1f} s a run, {workers} workers",
         f"{1 - cost.busy / (workers * cost.seconds):.1%}",
         "5%",
@@ -164,25 +166,25 @@ def sweep(effort: Effort) -> Row:
     )
 
 
-def classroom(effort: Effort) -> Iterator[Row]:
+def classroom(effort: Effort) -> Iterator[BenchRow]:
     """How soon the page for the class reacts, without the browser's part of it."""
     found = reaction(effort.seconds)
     one_core = "one core, RoPE, width 32; without the browser's part"
-    yield Row("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core)
-    yield Row("classroom: curves drawn anew", f"{found.looks:.1f} a second", "2", one_core)
-    yield Row("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core)
+    yield BenchRow("classroom: first curve after Train", f"{found.first:.2f} s", "2 s", one_core)
+    yield BenchRow("classroom: curves drawn anew", f"{found.looks:.1f} a second", "2", one_core)
+    yield BenchRow("classroom: stopped after Stop", f"{found.stop:.2f} s", "1 s", one_core)
 
 
-def gpu(effort: Effort) -> Row:
+def gpu(effort: Effort) -> BenchRow:
     """Default models trained in an hour on a GPU, stacked and one at a time."""
     name = "GPU: models trained an hour, stacked against one at a time"
     if not torch.cuda.is_available():
-        return Row(name, "not measured", "100x", "no GPU on this machine")
-    [together] = apart(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
-    [single] = apart(probes.examples_per_second, SMALL, effort.seconds, 1, "cuda")
-    config = probes.config_of()
+        return BenchRow(name, "not measured", "100x", "no GPU on this machine")
+    [together] = run_in_processes(probes.examples_per_second, SMALL, effort.seconds, None, "cuda")
+    [single] = run_in_processes(probes.examples_per_second, SMALL, effort.seconds, 1, "cuda")
+    config = probes.compose_run()
     hour = 3600 / (config.protocol.steps * config.protocol.batch * config.train_length)
-    return Row(
+    return BenchRow(
         name,
         f"{together / single:.0f}x",
         "100x",
@@ -190,17 +192,17 @@ def gpu(effort: Effort) -> Row:
     )
 
 
-def answers(effort: Effort) -> Iterator[Row]:
+def answers(effort: Effort) -> Iterator[BenchRow]:
     """Tasks whose answers are tokens: training, drawing beside it, and memory at a long length."""
-    [times] = apart(sequences.every_step_times, effort.seconds / 10)
+    [times] = run_in_processes(sequences.every_step_times, effort.seconds / 10)
     slowest, training = max(times, key=lambda name: times[name].share), times["sort"]
-    yield Row(
+    yield BenchRow(
         "tasks whose answers are tokens: training on sort, width 64, 2 layers, one core",
         f"{training.tokens / training.step:,.0f} tokens/s",
         "",
         f"{1 / training.step:.0f} steps a second of {training.tokens:,} tokens, padding included",
     )
-    yield Row(
+    yield BenchRow(
         f"drawing their examples against training on them, the slowest of {len(times)} tasks",
         f"{times[slowest].share:.2f}",
         "at most 1",
@@ -209,8 +211,8 @@ def answers(effort: Effort) -> Iterator[Row]:
     lengths = [f"train_length={effort.long}", f"test_length={effort.long}"]
     steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1"]
     arguments = ["run", "task=copy", *lengths, *steps]
-    cost = measure(arguments, one_core=True)
-    yield Row(
+    cost = time_command(arguments, one_core=True)
+    yield BenchRow(
         f"peak memory of copy at length {effort.long}",
         f"{cost.memory / 1024:.2f} GiB",
         "",
@@ -218,13 +220,16 @@ def answers(effort: Effort) -> Iterator[Row]:
     )
 
 
-def growth(effort: Effort) -> Row:
+def growth(effort: Effort) -> BenchRow:
     """How cost grows with length: packed, and as the sum over lengths of runs of their own."""
-    times = [apart(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0] for pair in effort.lengths]
+    times = [
+        run_in_processes(probes.growing_cost, *pair, effort.steps, effort.eval_sequences // 8)[0]
+        for pair in effort.lengths
+    ]
     grown = np.log([train for train, _ in effort.lengths])
     packed, separate = (np.polyfit(grown, np.log(seconds), 1)[0] for seconds in zip(*times, strict=True))
     (first, last), (short, long) = (effort.lengths[0], effort.lengths[-1]), (times[0], times[-1])
-    return Row(
+    return BenchRow(
         f"cost as lengths grow from {first[0]} and {first[1]} to {last[0]} and {last[1]} (training, testing)",
         f"power {packed:.1f} against {separate:.1f}",
         "one less",
@@ -232,13 +237,13 @@ def growth(effort: Effort) -> Row:
     )
 
 
-def rows(effort: Effort) -> Iterator[Row]:
+def measure_all(effort: Effort) -> Iterator[BenchRow]:
     """All measures, as they are taken."""
     small, large = "the default model", "width 64, 2 layers"
-    yield training(small, SMALL, "12x", effort)
-    yield training(large, LARGE, "8x", effort)
-    yield alone(small, SMALL, "", effort)
-    yield alone(large, LARGE, "", effort)
+    yield time_training(small, SMALL, "12x", effort)
+    yield time_training(large, LARGE, "8x", effort)
+    yield time_stacking(small, SMALL, "", effort)
+    yield time_stacking(large, LARGE, "", effort)
     yield evaluation(effort)
     yield utilization(large, LARGE, "0.5", effort)
     yield utilization(small, SMALL, "0.3", effort)
@@ -246,8 +251,8 @@ def rows(effort: Effort) -> Iterator[Row]:
     yield from answers(effort)
     yield growth(effort)
     yield gpu(effort)
-    yield sweep(effort)
-    yield from commands(effort)
+    yield time_sweep(effort)
+    yield from time_commands(effort)
     yield from classroom(effort)
 
 
@@ -255,10 +260,10 @@ def main() -> None:
     parser = Parser(prog="synthlab bench", description=(__doc__ or "").partition(": ")[2])
     parser.add_argument("effort", nargs="?", choices=["quick"], help="measure briefly, to see that it works")
     quick = parser.parse_args().effort == "quick"
-    with refusing():
+    with exit_on_input_error():
         require("bench", "x_transformers", "psutil", what="synthlab bench")
     taken = []
-    for row in rows(QUICK if quick else Effort()):
+    for row in measure_all(QUICK if quick else Effort()):
         taken.append(row)
         goal = f" (goal {row.goal})" if row.goal else ""
         say(f"{row.measure}: {row.value}{goal}\n    {row.details}")

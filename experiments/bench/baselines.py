@@ -16,7 +16,7 @@ from synthlab.regression.config import RunConfig
 PADDING = 4
 
 
-def padded_step(config: RunConfig) -> Callable[[], None]:
+def make_padded_step(config: RunConfig) -> Callable[[], None]:
     """A training step of the length task in x-transformers: as many examples as a step of ``config`` has, each a row of
     its own, padded to the longest; forward, backward and optimizer as in that library's examples."""
     # Of the extra bench.
@@ -51,7 +51,7 @@ def padded_step(config: RunConfig) -> Callable[[], None]:
     return step
 
 
-class Causal(nn.Module):
+class CausalBaseline(nn.Module):
     """One model of a stack without position encoding, as a plain causal Transformer on [BOS, x, EOS]: the readout of
     whole rows, all of one length."""
 

@@ -25,27 +25,27 @@ class Reaction(NamedTuple):
 
 def reaction(seconds: float) -> Reaction:
     """Watch a run for so many seconds, on one core where the system can be told so, and stop it."""
-    with _one_core():
+    with _use_one_core():
         worker = Worker(grace=PATIENCE)
         try:
-            _next(worker, Ready)
+            _await_message(worker, Ready)
             began = time.perf_counter()
             worker.send(Train(1, RUN | {"protocol.steps": 10**6}))
-            _next(worker, Progress)
+            _await_message(worker, Progress)
             first, looks = time.perf_counter(), 0
             while time.perf_counter() < first + seconds or not looks:
-                _next(worker, Progress)
+                _await_message(worker, Progress)
                 looks += 1
             stopping = time.perf_counter()
             worker.send(Stop())
-            while _next(worker, Progress).state != "stopped":
+            while _await_message(worker, Progress).state != "stopped":
                 pass
             return Reaction(first - began, looks / (stopping - first), time.perf_counter() - stopping)
         finally:
             worker.close()
 
 
-def _next(worker: Worker, kind: type[Wanted]) -> Wanted:
+def _await_message(worker: Worker, kind: type[Wanted]) -> Wanted:
     """The last message of this kind among those that come next."""
     while True:
         found = [reply for reply in worker.replies() if isinstance(reply, kind)]
@@ -55,7 +55,7 @@ def _next(worker: Worker, kind: type[Wanted]) -> Wanted:
 
 
 @contextmanager
-def _one_core() -> Iterator[None]:
+def _use_one_core() -> Iterator[None]:
     """Have processes that start here run on one core."""
     if not hasattr(os, "sched_setaffinity"):
         yield

@@ -25,7 +25,7 @@ class Cost(NamedTuple):
     busy: float
 
 
-def measure(arguments: list[str], one_core: bool = False, sampled: bool = True) -> Cost:
+def time_command(arguments: list[str], one_core: bool = False, sampled: bool = True) -> Cost:
     """Run ``synthlab arguments`` with a results folder of its own, on one core where the system can be told so; raises
     CalledProcessError if it fails. Looking at the memory takes 3 % of two cores; where not ``sampled``, memory is 0."""
     import psutil  # not everybody has it
@@ -38,7 +38,7 @@ def measure(arguments: list[str], one_core: bool = False, sampled: bool = True) 
             process.cpu_affinity(process.cpu_affinity()[:1])
         memory = 0
         while process.poll() is None:
-            memory = max(memory, _held(process) if sampled else 0)
+            memory = max(memory, _measure_memory(process) if sampled else 0)
             time.sleep(SAMPLING)
         seconds = time.perf_counter() - started
         if process.returncode:
@@ -48,7 +48,7 @@ def measure(arguments: list[str], one_core: bool = False, sampled: bool = True) 
         return Cost(seconds, memory / MIB, len(records), busy)
 
 
-def _held(process: "psutil.Process") -> int:
+def _measure_memory(process: "psutil.Process") -> int:
     """Memory of a process and all below it. Pages that they share are counted once where the system says which those
     are (Linux), else once for each."""
     import psutil

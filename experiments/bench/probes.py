@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from experiments.bench.baselines import Causal, padded_step
+from experiments.bench.baselines import CausalBaseline, make_padded_step
 from synthlab.config.base import Kind
 from synthlab.config.composition import compose
 from synthlab.models.layers import Member
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, data, resolve
-from synthlab.regression.evaluation import evaluate, test_sequences
+from synthlab.regression.evaluation import evaluate_lengths, test_sequences
 from synthlab.regression.family import make_objective
 from synthlab.rng import stream
 from synthlab.training.ensembles import ensemble_size
@@ -27,33 +27,33 @@ from synthlab.training.execution import execute, fit
 REPEATS = 5  # timings behind a median
 
 
-def apart(probe: Callable[..., Any], *arguments: Any, copies: int = 1) -> list[Any]:
+def run_in_processes(probe: Callable[..., Any], *arguments: Any, copies: int = 1) -> list[Any]:
     """What ``probe(*arguments)`` returns in each of ``copies`` new processes that run at the same time."""
     with ProcessPoolExecutor(copies, mp_context=get_context("spawn")) as pool:
         return [waiting.result() for waiting in [pool.submit(probe, *arguments) for _ in range(copies)]]
 
 
-def config_of(*overrides: str) -> RunConfig:
+def compose_run(*overrides: str) -> RunConfig:
     """The run that overrides of the lab's default describe."""
     return resolve(compose(["task=length", "outrep=rsqrt", *overrides]))
 
 
-def stacked(config: Kind, models: int) -> list[Kind]:
+def repeat_seeds(config: Kind, models: int) -> list[Kind]:
     """``models`` seeds of a run."""
-    return [config.seeded({"seed": seed}) for seed in range(models)]
+    return [config.with_seeds({"seed": seed}) for seed in range(models)]
 
 
 def examples_per_second(overrides: list[str], seconds: float, models: int | None = None, device: str = "cpu") -> float:
     """Of the lab's own loop on one thread, data and optimizer included, in a stack of the size that a sweep takes."""
     torch.set_num_threads(1)
-    config = config_of(*overrides)
+    config = compose_run(*overrides)
     models = models or ensemble_size(config, device)
     batch = config.protocol.batch * config.train_length * models
     rates, steps = [], 10
     while len(rates) < REPEATS:
-        timed = config_of(*overrides, f"protocol.steps={steps}")
+        timed = compose_run(*overrides, f"protocol.steps={steps}")
         started = time.perf_counter()
-        fit(stacked(timed, models), device=device)
+        fit(repeat_seeds(timed, models), device=device)
         took = time.perf_counter() - started
         if took < seconds / REPEATS / 2:
             steps *= 2  # too short to time; and the first was a warm-up
@@ -66,20 +66,20 @@ def padded_examples_per_second(overrides: list[str], seconds: float, threads: in
     """Of x-transformers in a plain loop over padded batches."""
     torch.set_num_threads(threads)
     torch.manual_seed(0)
-    config = config_of(*overrides)
-    return config.protocol.batch * config.train_length / seconds_a_call(padded_step(config), seconds)
+    config = compose_run(*overrides)
+    return config.protocol.batch * config.train_length / seconds_a_call(make_padded_step(config), seconds)
 
 
 def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[float, float]:
     """Of testing a model at every length 1..``length`` on one thread: all in one pass, and a batch for each length.
     Raises AssertionError if the two disagree."""
     torch.set_num_threads(1)
-    config = config_of(f"test_length={length}", f"evaluation.sequences={sequences}")
+    config = compose_run(f"test_length={length}", f"evaluation.sequences={sequences}")
     stack = build_models([config])
     task, inputs, outrep = data(config)
     how = config.evaluation.model_dump() | {"seed": config.test_seed}
     x = test_sequences(inputs, sequences, length, config.test_seed)
-    model, plain = Member(stack, 0), Causal(cast(Transformer, stack))
+    model, plain = Member(stack, 0), CausalBaseline(cast(Transformer, stack))
 
     def each_length() -> torch.Tensor:
         return torch.stack([plain(x[:, :k]) for k in range(1, length + 1)], 1)
@@ -87,7 +87,7 @@ def evaluation_seconds(length: int, sequences: int, seconds: float) -> tuple[flo
     with torch.no_grad():
         torch.testing.assert_close(model(x), each_length(), rtol=1e-4, atol=1e-4)
         return (
-            seconds_a_call(lambda: evaluate(model, task, inputs, outrep, length, **how), seconds / 4),
+            seconds_a_call(lambda: evaluate_lengths(model, task, inputs, outrep, length, **how), seconds / 4),
             seconds_a_call(each_length, seconds),
         )
 
@@ -96,8 +96,8 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
     """Of the matrix products that training steps execute, on one thread, as torch counts them; and the peak of
     single-precision products there."""
     torch.set_num_threads(1)
-    config = config_of(*overrides)
-    configs = stacked(config, ensemble_size(config))
+    config = compose_run(*overrides)
+    configs = repeat_seeds(config, ensemble_size(config))
     objective = make_objective(build_models(configs), configs)
     with FlopCounterMode(display=False) as counter:
         objective().sum().backward()
@@ -112,9 +112,9 @@ def flops_per_second(overrides: list[str], seconds: float) -> tuple[float, float
 def run_seconds(overrides: list[str]) -> float:
     """Of one run alone, trained and tested, start-up left aside."""
     torch.set_num_threads(1)
-    execute(config_of(*overrides, "protocol.steps=20"))
+    execute(compose_run(*overrides, "protocol.steps=20"))
     started = time.perf_counter()
-    execute(config_of(*overrides))
+    execute(compose_run(*overrides))
     return time.perf_counter() - started
 
 
@@ -123,28 +123,28 @@ def growing_cost(train_length: int, test_length: int, steps: int, sequences: int
     packed run; and the sum over all lengths of runs of their own, timed at some and interpolated."""
     torch.set_num_threads(1)
     lengths = [f"train_length={train_length}", f"test_length={test_length}", f"evaluation.sequences={sequences}"]
-    config = config_of(*lengths, f"protocol.steps={steps}")
+    config = compose_run(*lengths, f"protocol.steps={steps}")
     packed = seconds_a_call(lambda: execute(config), 1.0)
-    plain = Causal(cast(Transformer, build_models([config])))
+    plain = CausalBaseline(cast(Transformer, build_models([config])))
     optimizer = torch.optim.Adam(plain.parameters(), fused=True)
 
     def rows(count: int, length: int) -> torch.Tensor:
         return torch.randint(0, 2, (count, length), generator=stream(0, "training"))
 
-    def training(length: int) -> None:
+    def train_step(length: int) -> None:
         loss = (plain(rows(config.protocol.batch, length)) - length).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
 
-    def testing(length: int) -> None:
+    def test_step(length: int) -> None:
         with torch.no_grad():
             plain(rows(sequences, length))
 
-    return packed, steps * _over_lengths(training, train_length) + _over_lengths(testing, test_length)
+    return packed, steps * _sum_over_lengths(train_step, train_length) + _sum_over_lengths(test_step, test_length)
 
 
-def _over_lengths(call: Callable[[int], None], longest: int) -> float:
+def _sum_over_lengths(call: Callable[[int], None], longest: int) -> float:
     """The sum of ``call``'s seconds over lengths 1..``longest``."""
     timed = np.unique(np.geomspace(1, longest, 10).round().astype(int))
     seconds = [seconds_a_call(lambda length=int(length): call(length), 0.1) for length in timed]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import torch
 
-from experiments.bench.probes import seconds_a_call, stacked
+from experiments.bench.probes import repeat_seeds, seconds_a_call
 from synthlab.config.composition import compose
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_models, resolve
@@ -28,7 +28,7 @@ class Times(NamedTuple):
         return self.drawing / (self.step - self.drawing)
 
 
-def config_of(*overrides: str) -> SequencesConfig:
+def compose_run(*overrides: str) -> SequencesConfig:
     """The run that overrides describe."""
     return resolve(compose(list(overrides)))
 
@@ -36,8 +36,8 @@ def config_of(*overrides: str) -> SequencesConfig:
 def step_times(seconds: float, *overrides: str) -> Times:
     """Of a run; each part is timed for about so many ``seconds``."""
     torch.set_num_threads(1)
-    first = config_of(*overrides)
-    configs = stacked(first, ensemble_size(first))
+    first = compose_run(*overrides)
+    configs = repeat_seeds(first, ensemble_size(first))
     examples = Examples(first)
     batches, model = iter(examples), build_models(configs)
     objective = AnswerLoss(model, configs)

@@ -21,21 +21,21 @@ from synthlab.regression.construction import resolve
 from synthlab.regression.measures import METRICS
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.sweeps.progress import Progress
-from synthlab.sweeps.ranking import row
+from synthlab.sweeps.progress import ProgressLine
+from synthlab.sweeps.ranking import summarize_run
 from synthlab.sweeps.sweep import Sweep
 
 MIB = 2**20
 TASKS, ENCODINGS = ("mean", "length", "sum"), ("nope", "alibi", "rope", "learned")
 
 
-def configs(number: int) -> list[RunConfig]:
+def make_configs(number: int) -> list[RunConfig]:
     """Runs of the lab's default protocol: tasks, encodings and as many seeds as it takes."""
     kinds = [resolve(compose([f"task={task}", f"encoding={name}"])) for task in TASKS for name in ENCODINGS]
-    return [kinds[i % len(kinds)].seeded({"seed": i // len(kinds)}) for i in range(number)]
+    return [kinds[i % len(kinds)].with_seeds({"seed": i // len(kinds)}) for i in range(number)]
 
 
-def made(config: RunConfig, numbers: np.random.Generator) -> Record:
+def make_record(config: RunConfig, numbers: np.random.Generator) -> Record:
     """A record as large as a trained one, filled with random numbers."""
     protocol, lengths = config.protocol, range(1, config.test_length + 1)
     steps = range(protocol.record_every, protocol.steps + 1, protocol.record_every)
@@ -50,44 +50,44 @@ def made(config: RunConfig, numbers: np.random.Generator) -> Record:
 
 def costs(number: int) -> dict[str, Any]:
     """What a store of so many records costs: seconds, MiB, files."""
-    asked, numbers = configs(number), np.random.default_rng(0)
+    asked, numbers = make_configs(number), np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         store, out = Store(folder), Path(folder, "runs.parquet")
         began = time.perf_counter()
         for config in asked:
-            store.write(made(config, numbers))
+            store.write(make_record(config, numbers))
         found: dict[str, Any] = {"records": number, "write_seconds": time.perf_counter() - began}
         blocks = [path.stat().st_blocks * 512 for path in store.runs.rglob("*") if path.is_file()]
         found |= {"files": len(blocks), "disk_mib": sum(blocks) / MIB}
-        found["list_seconds"] = timed(lambda: list(store.ids()))[0]
-        found["look_seconds"] = timed(lambda: Progress({c.id: c for c in asked}, store, 0).count())[0]
+        found["list_seconds"] = time_task(lambda: list(store.ids()))[0]
+        found["look_seconds"] = time_task(lambda: ProgressLine({c.id: c for c in asked}, store, 0).count())[0]
         tasks = {
-            "again": lambda: Sweep(asked, store, keep=row).end(),
+            "again": lambda: Sweep(asked, store, keep=summarize_run).end(),
             "parquet": lambda: collect(folder, out),
             "csv": lambda: collect(folder, out.with_suffix(".csv")),
             "one_length": lambda: collect(folder, Path(folder, "few.parquet"), f"length={asked[0].test_length}"),
             "one_run": lambda: collect(folder, Path(folder, "one.parquet"), "task=mean encoding=nope seed=0"),
         }
         for name, task in tasks.items():
-            found[f"{name}_seconds"], found[f"{name}_peak_mib"] = apart(task)
+            found[f"{name}_seconds"], found[f"{name}_peak_mib"] = time_in_process(task)
         found |= {f"{path.suffix[1:]}_mib": path.stat().st_size / MIB for path in (out, out.with_suffix(".csv"))}
     return found
 
 
-def timed(task: Callable[[], Any]) -> tuple[float, Any]:
+def time_task(task: Callable[[], Any]) -> tuple[float, Any]:
     """How many seconds ``task`` takes, and what it returns."""
     began = time.perf_counter()
     result = task()
     return time.perf_counter() - began, result
 
 
-def apart(task: Callable[[], Any]) -> tuple[float, float]:
+def time_in_process(task: Callable[[], Any]) -> tuple[float, float]:
     """Seconds of ``task`` and the peak memory, in MiB, of a process of its own that does it."""
     context = get_context("fork")  # the task need not be pickled
     queue = context.Queue()
 
     def work() -> None:
-        seconds, _ = timed(task)
+        seconds, _ = time_task(task)
         queue.put((seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
     process = context.Process(target=work)

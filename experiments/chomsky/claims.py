@@ -1,10 +1,10 @@
-"""The claims of both papers, each decided in miniature. Arms are position encodings, as ``scores`` has them."""
+"""The claims of both papers, each decided in miniature. Arms are position encodings, as ``score_runs`` has them."""
 
 from collections.abc import Mapping
 
 import pandas as pd
 
-from experiments.chomsky.scores import RANDOMIZED, best, gain, pairs, plain, scores
+from experiments.chomsky.scores import RANDOMIZED, best, find_pairs, gain, score_runs, select_plain
 from experiments.sequences.alignment import alignment_claims
 from experiments.sequences.checks import NONE_FITS
 from synthlab.studies.checks import Check
@@ -42,8 +42,8 @@ FOUND = (
     ),
 )
 def on_average(runs: pd.DataFrame) -> list[Check]:
-    table = scores(runs)
-    of_each = {arm: gain(table, arm) for arm in _paired(table)}
+    table = score_runs(runs)
+    of_each = {arm: gain(table, arm) for arm in _find_paired(table)}
     of_best = {"best encoding of each task and seed": best(table, True) - best(table, False)}
     return _raise(of_each | of_best)
 
@@ -59,8 +59,8 @@ def on_average(runs: pd.DataFrame) -> list[Check]:
     why=FOUND,
 )
 def without_positions(runs: pd.DataFrame) -> list[Check]:
-    table = scores(runs)
-    return _raise({f"nope over {arm}": _over(table, "nope", arm) for arm in _paired(table)})
+    table = score_runs(runs)
+    return _raise({f"nope over {arm}": _compare_arms(table, "nope", arm) for arm in _find_paired(table)})
 
 
 @claim(
@@ -74,19 +74,19 @@ def without_positions(runs: pd.DataFrame) -> list[Check]:
     why=FOUND,
 )
 def above_none(runs: pd.DataFrame) -> list[Check]:
-    table = scores(runs)
-    randomized = [RANDOMIZED + arm for arm in _paired(table)]
-    return _raise({f"{arm} over nope": _over(table, arm, "nope") for arm in randomized})
+    table = score_runs(runs)
+    randomized = [RANDOMIZED + arm for arm in _find_paired(table)]
+    return _raise({f"{arm} over nope": _compare_arms(table, arm, "nope") for arm in randomized})
 
 
-def _paired(table: pd.DataFrame) -> list[str]:
+def _find_paired(table: pd.DataFrame) -> list[str]:
     """The encodings that are there with randomized positions and without. Raises NoEvidence where there are none."""
-    if not pairs(table):
+    if not find_pairs(table):
         raise NoEvidence("no encoding that is there with randomized positions and without")
-    return pairs(table)
+    return find_pairs(table)
 
 
-def _over(table: pd.DataFrame, arm: str, other: str) -> pd.Series:
+def _compare_arms(table: pd.DataFrame, arm: str, other: str) -> pd.Series:
     """By how much ``arm`` scores more than ``other``. Raises NoEvidence without runs of ``nope``."""
     if "nope" not in table:
         raise NoEvidence("no finished run without positions")
@@ -115,8 +115,8 @@ def _is_positive(what: str, gains: pd.Series) -> Check:
 
 def stays_low(runs: pd.DataFrame) -> list[Check]:
     """That under no plain encoding a task generalizes: that the best of them, for each seed, stays below ``LEVEL``."""
-    table = scores(runs)
-    arms = plain(table)
+    table = score_runs(runs)
+    arms = select_plain(table)
     if not arms:
         raise NoEvidence("no encoding without randomized positions")
     values = best(table, False).dropna().to_numpy()

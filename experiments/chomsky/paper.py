@@ -8,10 +8,10 @@ from omegaconf import OmegaConf
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
-from experiments.committed import RUNS, read_tables
-from experiments.sequences.comparison import number
-from experiments.sequences.reproduction import Reproduction, printed
-from synthlab.studies.presentation.report import About, Numbers
+from experiments.committed_verdicts import RUNS, read_tables
+from experiments.sequences.comparison import format_number
+from experiments.sequences.reproduction import Reproduction, to_lines
+from synthlab.studies.presentation.report import About, NumbersTable
 from synthlab.studies.study import Paper, Rows
 
 HERE = Path(__file__).parent
@@ -38,23 +38,23 @@ class Chomsky(Reproduction):
     def tables(self, runs, records):
         published: Any = OmegaConf.load(self.numbers)
         arms, tasks = by_arm(runs, {key: len(every) for key, every in records.items()}), by_task(runs)
-        told = shown(arms)
+        told = format_arms(arms)
         lines = [f"published: {one.what}: {one.value:.3f} ({one.where})" for one in published.numbers]
-        lines = [*printed(told), *printed(rounded(tasks)), *lines]
-        return {"table": arms, "gain": tasks}, lines, Numbers(published.says, told)
+        lines = [*to_lines(told), *to_lines(format_numbers(tasks)), *lines]
+        return {"table": arms, "gain": tasks}, lines, NumbersTable(published.says, told)
 
 
-def shown(arms: pd.DataFrame) -> pd.DataFrame:
+def format_arms(arms: pd.DataFrame) -> pd.DataFrame:
     """The table of tasks and arms for a reader, in words."""
     fit = [f"{row.fit} of {row.runs}" for row in arms.itertuples()]
-    numbers = rounded(arms[["task", "level", "arm", "within", "median", "least", "greatest"]])
+    numbers = format_numbers(arms[["task", "level", "arm", "within", "median", "least", "greatest"]])
     return numbers.rename(columns={"arm": "encoding"}).assign(fit=fit)
 
 
-def rounded(table: pd.DataFrame) -> pd.DataFrame:
+def format_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """Numbers with three decimals, and nothing where there is none."""
     parts = table.select_dtypes("number")
-    return table.assign(**{str(name): parts[name].map(number) for name in parts})
+    return table.assign(**{str(name): parts[name].map(format_number) for name in parts})
 
 
 def results(folder: Path) -> Rows:
@@ -62,8 +62,8 @@ def results(folder: Path) -> Rows:
     return [
         {
             "task": row["task"],
-            "best, plain": number(row["plain_maximum"]),
-            "best, randomized": number(row["randomized_maximum"]),
+            "best, plain": format_number(row["plain_maximum"]),
+            "best, randomized": format_number(row["randomized_maximum"]),
             "gain of the best": f"{row['gain_of_maxima']:+.3f}",
             "gain of pairs": f"{row['median_gain']:+.3f} [{row['least_gain']:+.3f}, {row['greatest_gain']:+.3f}]",
         }

@@ -25,7 +25,7 @@ LEVELS = {
 }
 
 
-def scores(runs: pd.DataFrame) -> pd.DataFrame:
+def score_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """The score of each run: a row for each task and seed, a column for each arm; NaN where a run is missing.
 
     Args:
@@ -41,14 +41,14 @@ def scores(runs: pd.DataFrame) -> pd.DataFrame:
     return means.unstack("arm")
 
 
-def plain(table: pd.DataFrame) -> list[str]:
+def select_plain(table: pd.DataFrame) -> list[str]:
     """The arms without randomized positions."""
     return [arm for arm in table.columns if not arm.startswith(RANDOMIZED)]
 
 
-def pairs(table: pd.DataFrame) -> list[str]:
+def find_pairs(table: pd.DataFrame) -> list[str]:
     """The encodings that are there both plain and with randomized positions."""
-    return [arm for arm in plain(table) if RANDOMIZED + arm in table.columns]
+    return [arm for arm in select_plain(table) if RANDOMIZED + arm in table.columns]
 
 
 def gain(table: pd.DataFrame, arm: str) -> pd.Series:
@@ -67,7 +67,7 @@ def by_arm(runs: pd.DataFrame, trained: Mapping[tuple[str, str], int]) -> pd.Dat
     """A row for each task and arm: ``within``, the median accuracy per token on training lengths; of the score
     ``median``, ``least`` and ``greatest`` over seeds, the last of which the papers report; how many runs ``fit`` of
     those ``finished`` and of those ``trained``."""
-    table, rows = scores(runs), []
+    table, rows = score_runs(runs), []
     for (task, arm), of_arm in runs.groupby(["task", "arm"], sort=False):
         inside = of_arm.loc[of_arm["last"] <= of_arm["train_length"], "tokens"]
         found = table[str(arm)].xs(task, level="task").dropna()
@@ -83,13 +83,13 @@ def by_task(runs: pd.DataFrame) -> pd.DataFrame:
     """A row for each task, and their mean: the maximum over seeds and encodings without and with randomized positions,
     and its ``gain_of_maxima``; and the median, least and greatest of the gain over all pairs of runs that differ by
     randomized positions alone. Empty without such pairs."""
-    table, rows = scores(runs), []
-    if not pairs(table):
+    table, rows = score_runs(runs), []
+    if not find_pairs(table):
         return pd.DataFrame()
-    sides = plain(table), [arm for arm in table.columns if arm.startswith(RANDOMIZED)]
+    sides = select_plain(table), [arm for arm in table.columns if arm.startswith(RANDOMIZED)]
     for task, of_task in table.groupby(level="task", sort=False):
         without, with_them = (pd.concat([of_task[arm] for arm in side]).max() for side in sides)
-        paired = pd.concat([gain(of_task, arm) for arm in pairs(table)]).dropna()
+        paired = pd.concat([gain(of_task, arm) for arm in find_pairs(table)]).dropna()
         maxima = {"plain_maximum": without, "randomized_maximum": with_them, "gain_of_maxima": with_them - without}
         spread = {"median_gain": paired.median(), "least_gain": paired.min(), "greatest_gain": paired.max()}
         rows.append({"task": task, **maxima, **spread})

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.sequences import checks
 from experiments.sequences.alignment import alignment_claims
-from experiments.sequences.checks import published_ranges
+from experiments.sequences.checks import select_published
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
@@ -34,12 +34,12 @@ WITHOUT = ("interleaved_majority", "tomita4")  # no program without positional f
 
 def generalizes(runs: pd.DataFrame, arm: str) -> list[Check]:
     """That runs of an ``arm`` generalize to all lengths that the paper tested."""
-    return checks.generalizes(published_ranges(runs), arm, LEVEL)
+    return checks.generalizes(select_published(runs), arm, LEVEL)
 
 
 def fails(runs: pd.DataFrame, arm: str) -> list[Check]:
     """That runs of an ``arm`` do not generalize to the longest that the paper tested."""
-    return checks.fails(published_ranges(runs), arm, LEVEL)
+    return checks.fails(select_published(runs), arm, LEVEL)
 
 
 def with_positions_alone(runs: pd.DataFrame, other: str = "nope") -> list[Check]:

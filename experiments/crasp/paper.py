@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.committed import TABLES, read_tables
+from experiments.committed_verdicts import TABLES, read_tables
 from experiments.crasp.claims import CLAIMS, LEVEL
-from experiments.sequences.comparison import number
+from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
@@ -43,7 +43,7 @@ def results(folder: Path) -> Rows:
                 "task": task,
                 "positions": names[str(arm)],
                 "theory": {True: "yes", False: "no"}.get(last["expected"], NONE),
-                "published": _published(last),
+                "published": _format_published(last),
                 "at multiples": multiples,
                 "here": _spread(last),
                 "verdict": last["verdict"],
@@ -54,15 +54,15 @@ def results(folder: Path) -> Rows:
     return rows
 
 
-def _published(row: pd.Series) -> str:
+def _format_published(row: pd.Series) -> str:
     """The mean over runs that were kept, and over all where that is another."""
-    kept, of_all = (number(row[name], NONE) for name in ("published", "published_all"))
+    kept, of_all = (format_number(row[name], NONE) for name in ("published", "published_all"))
     return kept if of_all in (NONE, kept) else f"{kept}, of all {of_all}"
 
 
 def _spread(row: pd.Series) -> str:
     """The median over seeds with least and greatest."""
-    return f"{number(row['median'])} [{number(row['least'])}, {number(row['greatest'])}]"
+    return f"{format_number(row['median'])} [{format_number(row['least'])}, {format_number(row['greatest'])}]"
 
 
 PAPER = Paper("crasp", ABOUT, Crasp, CLAIMS, blocks=lambda folder: {"crasp_results": results(folder)})

@@ -8,15 +8,15 @@ from typing import Annotated, cast
 import pandas as pd
 from pydantic import Field
 
-from experiments.long_short_alignment.arms import baseline, binned, by_depth, differences, less_baseline
+from experiments.long_short_alignment.arms import baseline, bin_by_tokens, by_depth, differences, less_baseline
 from experiments.long_short_alignment.drawings import Contexts, Lines
-from experiments.long_short_alignment.run_table import FAR, QUANTITIES, Named, fits, table
+from experiments.long_short_alignment.run_table import FAR, QUANTITIES, Named, make_run_table, mark_fits
 from experiments.long_short_alignment.scalar import ScalarConfig
 from experiments.long_short_alignment.step_costs import step_costs
-from synthlab.analysis.curves import in_words
-from synthlab.analysis.tables import over_seeds
+from synthlab.analysis.curves import plain_label
+from synthlab.analysis.tables import aggregate_seeds
 from synthlab.config.base import Config
-from synthlab.config.registry import unknown
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.language.languages import LANGUAGES
@@ -44,13 +44,13 @@ class Analysis(ABC):
 
     def runs(self, records: Sequence[Record], names: Mapping[str, Named]) -> pd.DataFrame:
         """A row for each finished run, which is one of the study's CSVs; ``names`` are given by identity."""
-        return table(records, names)
+        return make_run_table(records, names)
 
     def fits(self, runs: pd.DataFrame, records: Sequence[Record], level: float) -> pd.Series:
         """Whether each of the ``runs``, whose ``records`` are given, fits, as the study's ``fit``, ``level``, asks."""
-        return fits(runs, level)
+        return mark_fits(runs, level)
 
-    def alone(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def restrict(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Some of the ``runs`` as they are where there are no others."""
         return runs
 
@@ -80,7 +80,9 @@ class Effect(Analysis):
     def panels(self, runs, records):
         drawing = Lines("arm", self.label, f"change from {baseline(runs)}", zero=True)
         return {
-            name: Drawn(QUANTITIES[name], drawing, _in_order(over_seeds(differences(runs, name), BY_ARM, name), runs))
+            name: Drawn(
+                QUANTITIES[name], drawing, _sort_by_arm(aggregate_seeds(differences(runs, name), BY_ARM, name), runs)
+            )
             for name in self.quantities
         }
 
@@ -107,11 +109,11 @@ class ByContext(Analysis):
 
     def panels(self, runs, records):
         first = baseline(runs)
-        every = less_baseline(binned(runs, records), ["variant", "seed", "length"], "loss", first)
+        every = less_baseline(bin_by_tokens(runs, records), ["variant", "seed", "length"], "loss", first)
         every = every[every["arm"] != first].assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(str(name)): Drawn(in_words(str(name)), drawing, _over_seeds(rows))
+            _file_name(str(name)): Drawn(plain_label(str(name)), drawing, _aggregate_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -133,7 +135,9 @@ class ByDepth(Analysis):
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
             f"{_file_name(str(name))}_{length}": Drawn(
-                f"{in_words(str(name))}, {length} tokens", drawing, over_seeds(rows, ["series", "depth"], "accuracy")
+                f"{plain_label(str(name))}, {length} tokens",
+                drawing,
+                aggregate_seeds(rows, ["series", "depth"], "accuracy"),
             )
             for (name, length), rows in facts.groupby(["variant", "length"], sort=False)
         }
@@ -148,22 +152,22 @@ class Plain(Analysis):
     reach = 1
 
     def panels(self, runs, records):
-        every = binned(runs, records)
+        every = bin_by_tokens(runs, records)
         told = ["arm", "variant"] if every["variant"].nunique() > 1 or every["arm"].nunique() == 1 else ["arm"]
         names = every[told].agg(lambda row: ", ".join(filter(None, row)), axis=1)
-        drawn = _over_seeds(every.assign(series=names))
+        drawn = _aggregate_seeds(every.assign(series=names))
         return {"loss": Drawn("loss by context", Contexts("cross-entropy, nats"), drawn)}
 
 
 BY_ARM = ["series", "arm"]
 
 
-def _over_seeds(every: pd.DataFrame) -> pd.DataFrame:
-    drawn = over_seeds(every, ["series", "length"], "loss")
+def _aggregate_seeds(every: pd.DataFrame) -> pd.DataFrame:
+    drawn = aggregate_seeds(every, ["series", "length"], "loss")
     return drawn.assign(train_length=every["train_length"].max())
 
 
-def _in_order(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def _sort_by_arm(drawn: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """The rows of each series in the order of the study's arms."""
     order = list(dict.fromkeys(runs["arm"]))
     return drawn.sort_values("arm", key=lambda arm: arm.map(order.index), kind="stable").reset_index(drop=True)
@@ -178,4 +182,4 @@ def check_quantities(field: str, names: Sequence[str]) -> None:
     """Raise InputError for a quantity that is not measured; ``field`` of the analysis asks for it."""
     for name in names:
         if name not in QUANTITIES:
-            raise InputError(unknown(f"analysis.{field}", name, QUANTITIES))
+            raise InputError(describe_unknown(f"analysis.{field}", name, QUANTITIES))

@@ -36,7 +36,7 @@ def less_baseline(rows: pd.DataFrame, keys: list[str], quantity: str, first: str
     return rows.assign(**changed).dropna(subset=[quantity])
 
 
-def binned(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
+def bin_by_tokens(runs: pd.DataFrame, records: Sequence[Record]) -> pd.DataFrame:
     """The loss of each run by the number of tokens seen, ``BIN`` of them a row."""
     by_id, parts = {record.config.id: record for record in records}, []
     names = [name for name in ("arm", "variant", "seed", "train_length", "fit") if name in runs]

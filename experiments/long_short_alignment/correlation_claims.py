@@ -15,11 +15,11 @@ from synthlab.analysis.correlations import (
     correlation,
     lead,
     spearman,
-    whichever_is_left_out,
+    widen_by_leaving_out,
 )
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.intervals import Estimate, Interval
+from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
 from synthlab.studies.verdicts import Claims
 
 CORRELATIONS = Claims[pd.DataFrame]()
@@ -31,7 +31,7 @@ WITNESSES_OF_MODELS = ("settings", "encodings")
 NO_OTHER = None  # no threshold is half or twice that of a correlation, which ends at 1
 
 
-def estimated(
+def check_estimate(
     runs: pd.DataFrame, what: str, found: Correlation, of: str, low: float, centre: float | None = 0.0
 ) -> Check:
     """A check on a correlation whose interval rests on the independent witnesses ``of`` the ``runs``. Raises
@@ -41,19 +41,19 @@ def estimated(
         raise NoEvidence(f"{number} {of} are too few for an interval: it takes {LEAST_GROUPS}")
     if np.isnan(found.low):
         raise NoEvidence("a quantity is not finite, or does not vary over the models")
-    estimate = Estimate(Interval(found.low, found.high, COVERAGE), number, of)
+    estimate = GroupEstimate(ConfidenceInterval(found.low, found.high, COVERAGE), number, of)
     return Check(what, np.array([found.value]), low=low, estimate=estimate, centre=centre)
 
 
-def ahead(runs: pd.DataFrame, x: str, name: str, y: str, of: str) -> Check:
+def check_lead(runs: pd.DataFrame, x: str, name: str, y: str, of: str) -> Check:
     """A check that the correlation with ``y`` of ``x``, which is called ``name``, exceeds that of the training loss,
-    among models trained alike. Raises NoEvidence as ``estimated`` does."""
+    among models trained alike. Raises NoEvidence as ``check_estimate`` does."""
     first, other = f"{x}{WITHIN}", f"loss_1x{WITHIN}"
-    value = whichever_is_left_out(runs, [first, other, y], of, ALIKE, lambda rows, by: lead(rows, first, other, y, by))
-    return estimated(runs, f"{name}, {over(of)}: less that of the training loss", value, of, low=0.0)
+    value = widen_by_leaving_out(runs, [first, other, y], of, ALIKE, lambda rows, by: lead(rows, first, other, y, by))
+    return check_estimate(runs, f"{name}, {describe_witnesses(of)}: less that of the training loss", value, of, low=0.0)
 
 
-def over(of: str) -> str:
+def describe_witnesses(of: str) -> str:
     """Return the words for what an interval rests on."""
     return f"over {of}" if of == "encodings" else f"over {of}, whichever encoding is left out"
 
@@ -80,11 +80,15 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     y, found = f"loss_to_4x{WITHIN}", []
     for (x, name), of in product(DISTANCES.items(), WITNESSES_OF_MODELS):
         column = f"{x}{WITHIN}"
-        value = whichever_is_left_out(
+        value = widen_by_leaving_out(
             runs, [column, y], of, ALIKE, lambda rows, by, column=column: correlation(rows, column, y, by)
         )
-        found.append(estimated(runs, f"{name}, {over(of)}: correlation", value, of, low=TRAINING, centre=NO_OTHER))
-        found.append(ahead(runs, x, name, y, of))
+        found.append(
+            check_estimate(
+                runs, f"{name}, {describe_witnesses(of)}: correlation", value, of, low=TRAINING, centre=NO_OTHER
+            )
+        )
+        found.append(check_lead(runs, x, name, y, of))
     return found
 
 
@@ -109,10 +113,14 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
 def numbers(runs: pd.DataFrame) -> list[Check]:
     x, y, found = "wasserstein_within", "error_within", []
     for (task, rows), of in product(runs.groupby("task", sort=False), ("trainings", "encodings")):
-        value = whichever_is_left_out(
+        value = widen_by_leaving_out(
             rows, [x, y], of, SAME_TARGETS, lambda part, by: correlation(part, x, y, by, spearman)
         )
-        found.append(estimated(rows, f"{task}, {over(of)}: rank correlation", value, of, low=0.0, centre=NO_OTHER))
+        found.append(
+            check_estimate(
+                rows, f"{task}, {describe_witnesses(of)}: rank correlation", value, of, low=0.0, centre=NO_OTHER
+            )
+        )
     return found
 
 
@@ -129,7 +137,7 @@ def _leads(outcome: str) -> Callable[[pd.DataFrame], list[Check]]:
 
     def judge(runs: pd.DataFrame) -> list[Check]:
         compared = product(DISTANCES.items(), WITNESSES_OF_MODELS)
-        return [ahead(runs, x, name, outcome + WITHIN, of) for (x, name), of in compared]
+        return [check_lead(runs, x, name, outcome + WITHIN, of) for (x, name), of in compared]
 
     return judge
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import committed
+from experiments import committed_verdicts
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.long_short_alignment.studies import AlignmentStudy
@@ -22,7 +22,7 @@ ABOUT = About(
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    rows = committed.verdicts(pd.read_csv(folder / committed.CLAIMS))
+    rows = committed_verdicts.verdicts(pd.read_csv(folder / committed_verdicts.CLAIMS))
     extensions = {f"long_short_alignment.{id}" for id in EXTENSIONS}
     return {
         "long_short_alignment": [row for row in rows if row["id"] not in extensions],

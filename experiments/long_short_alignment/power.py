@@ -18,7 +18,7 @@ OFTEN = 0.8  # the share of studies that are to find what there is
 MOST = 10_000  # witnesses
 
 
-class Power(NamedTuple):
+class DetectionPower(NamedTuple):
     """Of ``number`` witnesses: the share of such studies that find a certain lead, the ``smallest`` lead that they find
     in four studies of five, and how many witnesses it takes to find that certain lead so often; NaN where that is not
     known, or more than 10,000."""
@@ -28,15 +28,15 @@ class Power(NamedTuple):
     needed: float
 
 
-def power(measured: Correlation, number: int, lead: float) -> Power:
+def power(measured: Correlation, number: int, lead: float) -> DetectionPower:
     """What a study that ``measured`` a lead with ``number`` witnesses can find of a ``lead``."""
     reach = max(measured.value - measured.low, measured.high - measured.value)
     if not reach > 0:
-        return Power(np.nan, np.nan, np.nan)
+        return DetectionPower(np.nan, np.nan, np.nan)
     normal, error = NormalDist(), reach / student(number - 1)
 
     def smallest(witnesses: int) -> float:
         return (student(witnesses - 1) + normal.inv_cdf(OFTEN)) * error * np.sqrt(number / witnesses)
 
     needed = next((float(n) for n in range(LEAST_GROUPS, MOST + 1) if smallest(n) <= lead), np.nan)
-    return Power(1 - normal.cdf(student(number - 1) - lead / error), float(smallest(number)), needed)
+    return DetectionPower(1 - normal.cdf(student(number - 1) - lead / error), float(smallest(number)), needed)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from experiments.long_short_alignment.analyses import Analysis, Names, check_quantities
 from experiments.long_short_alignment.drawings import LETTERS, Scatter
-from experiments.long_short_alignment.power import OFTEN, Lead, Power, power
+from experiments.long_short_alignment.power import OFTEN, DetectionPower, Lead, power
 from experiments.long_short_alignment.run_table import (
     FURTHER,
     MISALIGNMENTS,
@@ -22,7 +22,15 @@ from experiments.long_short_alignment.run_table import (
     scalar_table,
 )
 from experiments.long_short_alignment.scalar import ScalarConfig
-from synthlab.analysis.correlations import WITNESSES, Correlation, correlation, lead, pearson, spearman, without_one
+from synthlab.analysis.correlations import (
+    WITNESSES,
+    Correlation,
+    correlation,
+    lead,
+    pearson,
+    range_without_one,
+    spearman,
+)
 from synthlab.regression.baseline import constant_loss
 from synthlab.studies.fitting import fits
 from synthlab.studies.presentation.figure_files import Drawn
@@ -45,9 +53,9 @@ class Correlations(Analysis):
         """With the ``setting`` of each model; columns ``..._within`` have the mean over the models of the same setting
         and seed subtracted."""
         runs = super().runs(records, names)
-        return self.alone(runs.assign(setting=settings_of(runs["variant"])))
+        return self.restrict(runs.assign(setting=name_settings(runs["variant"])))
 
-    def alone(self, runs):
+    def restrict(self, runs):
         columns = [name for name in dict.fromkeys([*QUANTITIES, *self.outcomes]) if name in runs]
         return less_means(runs, ["setting", "seed"], columns)
 
@@ -68,7 +76,7 @@ class Correlations(Analysis):
         }
 
     def tables(self, runs, records):
-        return {"correlations": _over_both(self, runs, self._correlations)}
+        return {"correlations": _tabulate_both(self, runs, self._correlations)}
 
     def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
         predictors = [
@@ -84,11 +92,11 @@ class Correlations(Analysis):
             last, within = self.predictors[-1] + kind, ["setting", "seed"] if kind else []
             leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in rows]
             table[["lead", "lead_low", "lead_high"]] = leads
-            table[list(Power._fields)] = [
+            table[list(DetectionPower._fields)] = [
                 power(found, number, self.worth) for found, number in zip(leads, table["number"], strict=True)
             ]
             table[["least_without_one", "greatest_without_one"]] = [
-                without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how, _ in rows
+                range_without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how, _ in rows
             ]
             parts.append(table)
         return pd.concat(parts, ignore_index=True)
@@ -105,7 +113,7 @@ class Correlations(Analysis):
         ]
 
 
-def settings_of(variants: pd.Series) -> pd.Series:
+def name_settings(variants: pd.Series) -> pd.Series:
     """The setting of each model: what its variant says but for its encoding or extension and that it is fine-tuned."""
     return variants.str.replace(r", fine-tuned(?=,|$)", "", regex=True).str.partition(", ")[2]
 
@@ -125,14 +133,14 @@ class Scalar(Analysis):
     )
 
     def runs(self, records, names):
-        return self.alone(scalar_table(records))
+        return self.restrict(scalar_table(records))
 
     def fits(self, runs, records, level):
         """By the training loss, which has no regularizer: at most ``level`` times that of the best constant answer."""
         levels = {record.config.id: level * constant_loss(cast(ScalarConfig, record.config)) for record in records}
         return runs["id"].isin([record.config.id for record in records if fits(record, levels[record.config.id])])
 
-    def alone(self, runs):
+    def restrict(self, runs):
         return among_targets(runs)
 
     def panels(self, runs, records):
@@ -140,7 +148,7 @@ class Scalar(Analysis):
         return {x: Drawn(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn}
 
     def tables(self, runs, records):
-        return {"correlations": _over_both(self, runs, self._correlations)}
+        return {"correlations": _tabulate_both(self, runs, self._correlations)}
 
     def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
@@ -150,7 +158,7 @@ class Scalar(Analysis):
             table = correlations(rows, pairs, ("trainings", "encodings"))
             each = list(table[["predictor", "outcome", "kind"]].itertuples(index=False))
             table[["least_without_one", "greatest_without_one"]] = [
-                without_one(rows, x, y, "encoding", HOW[how], SAME_TARGETS if x.endswith(WITHIN) else ())
+                range_without_one(rows, x, y, "encoding", HOW[how], SAME_TARGETS if x.endswith(WITHIN) else ())
                 for x, y, how in each
             ]
             parts.append(table)
@@ -161,11 +169,13 @@ class Scalar(Analysis):
         return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
 
 
-def _over_both(analysis: Analysis, runs: pd.DataFrame, table: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+def _tabulate_both(
+    analysis: Analysis, runs: pd.DataFrame, table: Callable[[pd.DataFrame], pd.DataFrame]
+) -> pd.DataFrame:
     """``table`` of all ``runs`` and, if they say which fit, of those alone; its column ``over`` says of which."""
     rows = {"all": runs}
     if "fit" in runs:
-        rows["fit"] = analysis.alone(runs[runs["fit"]])
+        rows["fit"] = analysis.restrict(runs[runs["fit"]])
     return pd.concat({over: table(these) for over, these in rows.items()}, names=["over", None]).reset_index("over")
 
 

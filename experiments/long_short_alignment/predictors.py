@@ -43,20 +43,20 @@ class Predictors(Correlations):
         and in ``answer`` whether it ``leads`` or ``trails``, or that this is undecided."""
         pairs = [(x, y) for y in self.outcomes for x in self.predictors if x != y]
         return pd.DataFrame(
-            {"among": among, "predictor": x, "outcome": y} | self._compared(runs, x + kind, y + kind, kind)
+            {"among": among, "predictor": x, "outcome": y} | self._compare(runs, x + kind, y + kind, kind)
             for kind, among in AMONG.items()
             for x, y in pairs
         )
 
-    def _compared(self, runs: pd.DataFrame, x: str, y: str, kind: str) -> dict[str, Any]:
+    def _compare(self, runs: pd.DataFrame, x: str, y: str, kind: str) -> dict[str, Any]:
         by, last = WITNESSES["settings"], self.predictors[-1] + kind
         found, led = correlation(runs, x, y, by), lead(runs, x, last, y, by)
         leads = {"lead": led.value, "lead_low": led.low, "lead_high": led.high}
         counts = {"models": len(runs), "number": runs[by].nunique(), "of": "settings"}
-        return found._asdict() | leads | {"answer": "" if x == last else answer(led)} | counts
+        return found._asdict() | leads | {"answer": "" if x == last else judge_lead(led)} | counts
 
 
-def answer(led: Correlation) -> str:
+def judge_lead(led: Correlation) -> str:
     """Whether the first of two predictors ``leads`` or ``trails``, by the interval of its lead."""
     if not led.low <= led.high:
         return "not known"

@@ -83,25 +83,25 @@ class Named(NamedTuple):
     group: str
 
 
-def table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:
+def make_run_table(records: Iterable[Record], names: Mapping[str, Named]) -> pd.DataFrame:
     """A row for each finished run: its names, its settings, its measurements. ``names`` is keyed by run id."""
-    return pd.DataFrame([row(record, names[record.config.id]) for record in records if record.diverged_at is None])
+    return pd.DataFrame([make_row(record, names[record.config.id]) for record in records if record.diverged_at is None])
 
 
-def row(record: Record, named: Named) -> dict[str, Any]:
+def make_row(record: Record, named: Named) -> dict[str, Any]:
     """One run's row."""
     settings = {key: value for key, value in record.settings().items() if not isinstance(value, list)}
     names = {"id": record.config.id} | named._asdict()
-    return names | settings | losses(record) | errors(record) | measured_beside(record)
+    return names | settings | average_losses(record) | errors(record) | read_measurements(record)
 
 
-def measured_beside(record: Record) -> dict[str, Any]:
+def read_measurements(record: Record) -> dict[str, Any]:
     """The measurements of a finished run that are not per test length, by name."""
     outputs = cast(pd.DataFrame, record.outputs)
     return {str(name): value for name, value in outputs.iloc[0].to_dict().items()}
 
 
-def losses(record: Record) -> dict[str, float]:
+def average_losses(record: Record) -> dict[str, float]:
     """Means of the columns in ``MEANS`` over ranges of context, in training lengths, as far as the run was tested;
     those of the Bayes-optimal predictor too, where it is known."""
     length, means = record.config.train_length, {}
@@ -119,7 +119,7 @@ def losses(record: Record) -> dict[str, float]:
 def errors(record: Record) -> dict[str, float]:
     """Shares of wrong answers at the end of texts of so many training lengths, for each kind of questions that were
     asked: means over the depths of the fact."""
-    answers, found = measured_beside(record), {}
+    answers, found = read_measurements(record), {}
     for (kind, name), k in product(ERRORS.items(), REACHES):
         shares = [share for of, share in answers.items() if of.startswith(f"{kind}@{k * record.config.train_length}@")]
         if shares:
@@ -127,7 +127,7 @@ def errors(record: Record) -> dict[str, float]:
     return found
 
 
-def fits(runs: pd.DataFrame, level: float) -> pd.Series:
+def mark_fits(runs: pd.DataFrame, level: float) -> pd.Series:
     """Whether each run fits: whether its loss within the training length, ``loss_1x``, is at most ``level`` nats above
     the lowest that is known to be possible on its test texts. That is the loss of the Bayes-optimal predictor; where it
     is not known, the lowest of all ``runs`` that are tested on these texts."""
@@ -166,7 +166,7 @@ def _scalar_row(record: Record) -> dict[str, Any]:
     return (
         {"id": config.id, "seed": config.seed, "group": " ".join(members.values())}
         | members
-        | measured_beside(record)
+        | read_measurements(record)
         | {
             "error_5x": math.log10(
                 max(cast(float, metrics.loc[FURTHER * config.train_length, "relative_error"]), LEAST)

@@ -14,7 +14,7 @@ sequence, each given to the model as a sequence of its own, the mean of |z(x[-l1
 lengths drawn for each. It compares answers one by one, so that it also counts what the symbols themselves change: two
 suffixes may have different targets where the distributions of targets are the same.
 
-Raw distances are in the units of the map: those of 1/x are far less than those of x. ``_scaled`` divides by the
+Raw distances are in the units of the map: those of 1/x are far less than those of x. ``_scale`` divides by the
 standard deviation of all the outputs that are compared, pooled over lengths, so that neither unit nor offset matters.
 Then ``wasserstein_scaled`` is at most 2 / sqrt(3), and ``suffix_scaled`` at most 2: the distance of two distributions
 is at most the mean difference of independent outputs, so its average over pairs of lengths at most Gini's mean
@@ -43,7 +43,7 @@ from synthlab.models.packing import ENDS
 from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
-from synthlab.regression.evaluation import measured, readouts, test_sequences
+from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
 
@@ -79,14 +79,14 @@ class ScalarConfig(RunConfig):
     kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
     @classmethod
-    def of(cls, run: RunConfig) -> "ScalarConfig":
+    def from_run(cls, run: RunConfig) -> "ScalarConfig":
         """The same run with its misalignment."""
-        return cls.checked(run.model_dump(exclude={"kind"}))
+        return cls.from_raw(run.model_dump(exclude={"kind"}))
 
 
 def resolve(raw: Mapping[str, Any]) -> ScalarConfig:
     """The complete config of the run that ``raw`` describes. Raises InputError for one that could not be trained."""
-    return ScalarConfig.of(regression.resolve({key: value for key, value in raw.items() if key != "kind"}))
+    return ScalarConfig.from_run(regression.resolve({key: value for key, value in raw.items() if key != "kind"}))
 
 
 @torch.no_grad()
@@ -100,7 +100,7 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
     model, positions = Member(stack, index), stream(seed, "evaluation_positions")
     x = test_sequences(inputs, how.sequences, config.test_length, seed)
     z = readouts(model, x, positions)
-    metrics = measured(z, x, task, outrep, how.largest)
+    metrics = measure_outputs(z, x, task, outrep, how.largest)
     if config.test_length < config.train_length:
         x = test_sequences(inputs, how.sequences, config.train_length, seed)
         z = readouts(model, x, positions)
@@ -113,12 +113,15 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
         tokens = config.train_length + ENDS
         drawn = model.encoding.positions(torch.full((len(x),), tokens), tokens, positions)
     lengths = suffix_lengths(len(x), config.train_length, stream(seed, "windows"))
-    row = [*misalignment(z, model, within, lengths, drawn), *misalignment(perfect(within), perfect, within, lengths)]
+    row = [
+        *measure_misalignment(z, model, within, lengths, drawn),
+        *measure_misalignment(perfect(within), perfect, within, lengths),
+    ]
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
     return table, pd.DataFrame([row], columns=list(OUTPUTS))
 
 
-def misalignment(
+def measure_misalignment(
     z: Float[Tensor, "N L"],
     answer: Answer,
     x: Int[Tensor, "N T"],
@@ -136,7 +139,7 @@ def misalignment(
     ).double()
     first, second = ends.view(2, -1)
     between, within = pairwise(compared).mean().item(), (first - second).abs().mean().item()
-    return between, scaled(between, compared), within, scaled(within, ends)
+    return between, scale_by_deviation(between, compared), within, scale_by_deviation(within, ends)
 
 
 def wasserstein(a: Float[Tensor, "..."], b: Float[Tensor, "..."]) -> Float[Tensor, ""]:
@@ -155,7 +158,7 @@ def pairwise(z: Float[Tensor, "..."]) -> Float[Tensor, "K K"]:
     return torch.cdist(ordered, ordered, p=1) / len(z)
 
 
-def scaled(value: float, outputs: Float[Tensor, "..."]) -> float:
+def scale_by_deviation(value: float, outputs: Float[Tensor, "..."]) -> float:
     """``value`` in standard deviations of ``outputs``; 0 where those are equal up to rounding."""
     deviation = outputs.double().std(correction=0).item()
     return value / deviation if deviation > ROUNDING * outputs.abs().max().item() else 0.0

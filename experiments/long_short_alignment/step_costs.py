@@ -9,8 +9,8 @@ import pandas as pd
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
 from synthlab.language.objective import WindowLoss
-from synthlab.training.devices import one_thread
-from synthlab.training.loop import train
+from synthlab.training.devices import use_one_thread
+from synthlab.training.loop import train_ensemble
 
 # What is measured: windows of each text, and alpha. One window is the plain step; the paper counts against two.
 STEPS = {"one window": (1, 0.0), "two windows": (2, 0.0), "two windows and the regularizer": (2, 0.1)}
@@ -26,8 +26,8 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
         )
         for name, (windows, alpha) in STEPS.items()
     }
-    with one_thread():
-        steps = {name: _timed_steps(run) for name, run in runs.items()}
+    with use_one_thread():
+        steps = {name: _make_timer(run) for name, run in runs.items()}
         every = [{name: seconds() for name, seconds in steps.items()} for _ in range(1 + ROUNDS)]
     rounds = pd.DataFrame(every[1:])  # the first is a warm-up
     one, two, _ = STEPS
@@ -42,7 +42,7 @@ def step_costs(config: LanguageConfig) -> pd.DataFrame:
     )
 
 
-def _timed_steps(config: LanguageConfig) -> Callable[[], float]:
+def _make_timer(config: LanguageConfig) -> Callable[[], float]:
     """Return what trains a new model for a few steps and returns their seconds."""
     stack = build_models([config])
     objective = WindowLoss(stack, [config], config.train_length)
@@ -50,7 +50,7 @@ def _timed_steps(config: LanguageConfig) -> Callable[[], float]:
 
     def seconds() -> float:
         started = time.perf_counter()
-        train(stack.parameters(), objective, [protocol])
+        train_ensemble(stack.parameters(), objective, [protocol])
         return time.perf_counter() - started
 
     return seconds

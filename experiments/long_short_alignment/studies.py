@@ -15,7 +15,7 @@ from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.fitting import left_out
+from synthlab.studies.fitting import describe_left_out
 from synthlab.studies.grids import Cell, Grid, NameOrMember
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Plan, Results, Study
@@ -60,7 +60,7 @@ class AlignmentStudy(Grid, Study):
                 self._analysis.check(field, config)
 
     def evidence(self, plan, records):
-        mine, analysis = _finished(plan, records), ANALYSES.build(self.analysis)
+        mine, analysis = _select_finished(plan, records), ANALYSES.build(self.analysis)
         runs = analysis.runs(mine, self._names(plan)) if mine else pd.DataFrame()
         self.check_finished(plan, {"": runs})
         return {"": runs if self.fit is None else runs.assign(fit=analysis.fits(runs, mine, self.fit))}
@@ -69,7 +69,7 @@ class AlignmentStudy(Grid, Study):
         [found] = super().grounds(evidence, trained)
         if found.fitting is None:
             return [found]
-        alone = ANALYSES.build(self.analysis).alone(found.fitting.given)
+        alone = ANALYSES.build(self.analysis).restrict(found.fitting.given)
         return [found._replace(fitting=found.fitting._replace(given=alone))]
 
     def reread(self, runs):
@@ -77,13 +77,13 @@ class AlignmentStudy(Grid, Study):
 
     def results(self, plan, records, evidence):
         analysis: Analysis = ANALYSES.build(self.analysis)
-        names, table, mine = self._names(plan), evidence[""], _finished(plan, records)
+        names, table, mine = self._names(plan), evidence[""], _select_finished(plan, records)
         try:
             panels = analysis.panels(table, mine)
         except NoEvidence as error:
             raise InputError(f"study.{plan.name}: {error}; lower protocol.lr") from None
-        best = [cell.best(records) for cell in plan.cells[""]]
-        lost = left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
+        best = [cell.find_best(records) for cell in plan.cells[""]]
+        lost = describe_left_out({_series(names[runs[0].config.id]): runs for _, runs in best})
         for panel in panels.values():
             if self.tune:
                 panel.data["tuned"] = "; ".join(
@@ -97,18 +97,18 @@ class AlignmentStudy(Grid, Study):
 
     def _names(self, plan: Plan) -> dict[str, Named]:
         """What each run is called, by identity."""
-        return {run.id: self.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
+        return {run.id: self.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
-    def named(self, cell: Cell, config: Config) -> Named:
+    def name_run(self, cell: Cell, config: Config) -> Named:
         """What the study calls a run of a cell."""
-        training = f"{cell.arm} {_told(config.encoding['name'], cell.chosen)}".strip()
+        training = f"{cell.arm} {_describe_choice(config.encoding['name'], cell.chosen)}".strip()
         extended = not any("extension" in arm for arm in self.arms.values())
         return Named(cell.arm, cell.arm == next(iter(self.arms)), variant(config, cell.chosen, extended), training)
 
 
-def _finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
+def _select_finished(plan: Plan, records: Mapping[str, Record]) -> list[Record]:
     """The runs that did not diverge, of each cell those of its best setting."""
-    best = [record for cell in plan.cells[""] for record in cell.best(records)[1]]
+    best = [record for cell in plan.cells[""] for record in cell.find_best(records)[1]]
     return [record for record in best if record.diverged_at is None]
 
 
@@ -124,10 +124,10 @@ def variant(config: Config, chosen: Mapping[str, Any], extended: bool = True) ->
     name = ((extended and extension) or config.encoding)["name"]
     if finetune is not None and finetune.steps:
         name += f", fine-tuned{f' {finetune.steps} steps' if 'finetune.steps' in chosen else ''}"
-    return _told(name, chosen)
+    return _describe_choice(name, chosen)
 
 
-def _told(name: str, chosen: Mapping[str, Any]) -> str:
+def _describe_choice(name: str, chosen: Mapping[str, Any]) -> str:
     """``name``, and the settings ``chosen`` beside it of which it does not tell."""
     beside = {key: value for key, value in chosen.items() if key not in ("encoding", "extension", "finetune.steps")}
     return "".join([name, *(f", {key}={value}" for key, value in beside.items())])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments.sequences import checks
 from experiments.sequences.alignment import alignment_claims
-from experiments.sequences.ranks import above
+from experiments.sequences.ranks import check_above
 from synthlab.studies.checks import Check
 from synthlab.studies.verdicts import Claims
 
@@ -28,7 +28,7 @@ ANY = "the paper orders the encodings, so any difference counts; theirs are {}"
 GOOD, POOR = ("nope", "t5", "alibi"), ("partial_rope", "sinusoidal")
 
 
-def t5_as_begun(runs: pd.DataFrame) -> str:
+def explain_t5_start(runs: pd.DataFrame) -> str:
     """Return why the runs of T5's bias say nothing of the paper's; empty if it begins as the authors' does, with a
     standard deviation of one over the root of the width."""
     rows = runs[runs["arm"].str.startswith("t5")]
@@ -42,26 +42,26 @@ def t5_as_begun(runs: pd.DataFrame) -> str:
 
 def generalizes(runs: pd.DataFrame, arm: str) -> list[Check]:
     """That runs of an ``arm`` get more than half right in every range of lengths beyond training."""
-    return _as_begun(checks.generalizes(runs, arm, LEVEL), runs, arm)
+    return _mark_untested(checks.generalizes(runs, arm, LEVEL), runs, arm)
 
 
 def fails(runs: pd.DataFrame, arm: str) -> list[Check]:
     """That runs of an ``arm`` do not in the last range."""
-    return _as_begun(checks.fails(runs, arm, LEVEL), runs, arm)
+    return _mark_untested(checks.fails(runs, arm, LEVEL), runs, arm)
 
 
 def ranks_above(ranks: pd.DataFrame, arm: str, other: str) -> list[Check]:
     """That the mean reciprocal rank of ``arm`` is greater than that of ``other``."""
-    return _as_begun([above(ranks, arm, other)], ranks, arm, other)
+    return _mark_untested([check_above(ranks, arm, other)], ranks, arm, other)
 
 
-def _as_begun(found: list[Check], runs: pd.DataFrame, *arms: str) -> list[Check]:
+def _mark_untested(found: list[Check], runs: pd.DataFrame, *arms: str) -> list[Check]:
     """The checks, not tested if they are on T5's bias and it does not begin as the authors' does."""
-    reason = t5_as_begun(runs) if any(arm.startswith("t5") for arm in arms) else ""
+    reason = explain_t5_start(runs) if any(arm.startswith("t5") for arm in arms) else ""
     return [check._replace(untested=check.untested or reason) for check in found]
 
 
-def near(runs: pd.DataFrame) -> pd.DataFrame:
+def select_near(runs: pd.DataFrame) -> pd.DataFrame:
     """The rows of training lengths and of the first range beyond."""
     return runs[runs["last"] <= NEAR * runs["train_length"]]
 
@@ -115,7 +115,7 @@ def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
     why=f"{WHY}, but one of three seeds of RoPE on reverse, which is left out here",
 )
 def just_beyond(runs: pd.DataFrame) -> list[Check]:
-    rows = near(runs)
+    rows = select_near(runs)
     return [
         *(check for arm in GOOD for check in generalizes(rows, arm)),
         *fails(rows, "sinusoidal"),
@@ -153,5 +153,5 @@ claim(
     why=WHY,
 )
 def buckets(runs: pd.DataFrame) -> list[Check]:
-    rows = near(runs)
+    rows = select_near(runs)
     return [*generalizes(rows, "t5"), *fails(rows, "t5, 32 buckets")]

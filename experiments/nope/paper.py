@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from experiments.committed import TABLES, read_tables
+from experiments.committed_verdicts import TABLES, read_tables
 from experiments.nope.claims import CLAIMS, LEVEL
-from experiments.sequences.comparison import number
-from experiments.sequences.ranked import Ranked
+from experiments.sequences.comparison import format_number
+from experiments.sequences.ranking_reproduction import Ranked
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
 
@@ -30,7 +30,7 @@ def results(folder: Path) -> Rows:
     """A row for each task: ours in the first range beyond training, with what was published in brackets."""
     table = read_tables(folder / TABLES)["tasks_table"]
     pairs = zip(table["median"], table["published"], strict=True)
-    shown = [f"{number(ours)} ({number(theirs, '-')})" for ours, theirs in pairs]
+    shown = [f"{format_number(ours)} ({format_number(theirs, '-')})" for ours, theirs in pairs]
     table, rows = table.assign(shown=shown), []
     for task, of_task in table[table["first"] > table["train_length"]].groupby("task", sort=False):
         near = of_task[of_task["first"] == of_task["first"].min()]

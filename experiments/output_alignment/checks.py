@@ -6,7 +6,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Float
 
-from synthlab.analysis.curves import in_words
+from synthlab.analysis.curves import plain_label
 from synthlab.regression.config import RunConfig
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, logarithms
@@ -29,36 +29,36 @@ def _best_constant(evidence: Evidence, name: str) -> Float[np.ndarray, " L"]:
     return p * (1 - p) / l
 
 
-def far_under_constant(evidence: Evidence, name: str) -> Check:
+def check_under_constant(evidence: Evidence, name: str) -> Check:
     """That no length has an error near that of the best constant answer."""
     against = evidence.errors(name).div(_best_constant(evidence, name), axis="columns").max(axis="columns").to_numpy()
-    what = f"{in_words(name)}: error / best constant's, largest"
+    what = f"{plain_label(name)}: error / best constant's, largest"
     return Check(what, against, high=1 / NEAR, series=(name,))
 
 
 def rise(evidence: Evidence, name: str, low: float = -np.inf, high: float = np.inf) -> Check:
     """How far the error rises beyond training, from the paper's level on: a lower error within is no fault."""
-    what = f"{in_words(name)}: largest error beyond training / within ({LEVEL:g} at least)"
+    what = f"{plain_label(name)}: largest error beyond training / within ({LEVEL:g} at least)"
     return Check(what, evidence.rise(name, LEVEL), low, high, series=(name,))
 
 
 def explodes(evidence: Evidence, name: str) -> Check:
     """That the error beyond training is many times that within."""
-    what = f"{evidence.config(name).task['name']}, {in_words(name)}: largest error beyond training / within"
+    what = f"{evidence.config(name).task['name']}, {plain_label(name)}: largest error beyond training / within"
     return Check(what, evidence.rise(name), low=NEAR, series=(name,))
 
 
 def keeps_rising(evidence: Evidence, name: str) -> Check:
     """That the error grows from each third of the lengths beyond training to the next."""
-    what = f"{evidence.config(name).task['name']}, {in_words(name)}: error in a third beyond training / in the next"
+    what = f"{evidence.config(name).task['name']}, {plain_label(name)}: error in a third beyond training / in the next"
     return Check(what, evidence.trend(name), high=1.0, series=(name,), compares=True)
 
 
-def better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
+def check_better(evidence: Evidence, names: Sequence[str], others: Sequence[str], high: float = 1.0) -> list[Check]:
     """That the error of each of ``names`` is less than ``high`` times that of each of ``others``; by default, less."""
     return [
         Check(
-            f"{in_words(name)} / {in_words(other)}",
+            f"{plain_label(name)} / {plain_label(other)}",
             evidence.ratio(name, other),
             high=high,
             series=(name, other),

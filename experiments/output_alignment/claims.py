@@ -4,14 +4,14 @@ from itertools import pairwise
 
 from experiments.output_alignment.checks import (
     LEVEL,
-    better,
+    check_better,
+    check_under_constant,
     explodes,
     exponents,
-    far_under_constant,
     keeps_rising,
     rise,
 )
-from synthlab.analysis.curves import in_words
+from synthlab.analysis.curves import plain_label
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims
@@ -24,7 +24,7 @@ CLAIMS = Claims[Evidence]()
 claim = CLAIMS.claim
 
 
-def _others(evidence: Evidence, *names: str) -> list[str]:
+def _list_others(evidence: Evidence, *names: str) -> list[str]:
     return [name for name in evidence.names if name not in names]
 
 
@@ -50,9 +50,9 @@ def flat_mean(evidence: Evidence) -> list[Check]:
     largest = evidence.errors("nope").max(axis="columns").to_numpy()
     return [
         Check("NoPE: largest error", largest, high=3 * LEVEL, series=("nope",)),
-        far_under_constant(evidence, "nope"),
+        check_under_constant(evidence, "nope"),
         rise(evidence, "nope", high=FLAT),
-        *(rise(evidence, name, low=FLAT) for name in _others(evidence, "nope")),
+        *(rise(evidence, name, low=FLAT) for name in _list_others(evidence, "nope")),
     ]
 
 
@@ -99,8 +99,8 @@ def maps_help(evidence: Evidence) -> list[Check]:
     twice = 2 * 30 - config.train_length  # from the training length on; no horizon ends beyond the tested lengths
     centre = config.train_length if twice <= config.test_length else None
     return [
-        *better(evidence, _others(evidence, "identity"), ["identity"]),
-        *better(evidence, ["rsqrt"], _others(evidence, "identity", "rsqrt")),
+        *check_better(evidence, _list_others(evidence, "identity"), ["identity"]),
+        *check_better(evidence, ["rsqrt"], _list_others(evidence, "identity", "rsqrt")),
         Check("1/sqrt(x): horizon", evidence.horizons("rsqrt", at_least=35), low=30, series=("rsqrt",), centre=centre),
     ]
 
@@ -117,7 +117,7 @@ def maps_help(evidence: Evidence) -> list[Check]:
 )
 def rebuttal_maps(evidence: Evidence) -> list[Check]:
     new = ["reciprocal", "rlog"]
-    return [*better(evidence, new, ["identity"]), *better(evidence, ["rsqrt"], new)]
+    return [*check_better(evidence, new, ["identity"]), *check_better(evidence, ["rsqrt"], new)]
 
 
 @claim(
@@ -138,7 +138,7 @@ def longer_training(evidence: Evidence) -> list[Check]:
     lower = [
         check._replace(what=f"{task}, {check.what}")
         for shorter, longer in pairwise(names)
-        for check in better(evidence, [longer], [shorter])
+        for check in check_better(evidence, [longer], [shorter])
     ]
     return [*lower, *(check(evidence, name) for name in names for check in (explodes, keeps_rising))]
 
@@ -166,7 +166,9 @@ claim(
     encoding="nope",
 )
 def maps_help_sum(evidence: Evidence) -> list[Check]:
-    return better(evidence, ["sqrt", "log"], ["identity"]) + better(evidence, ["rsqrt"], ["identity"], high=0.5)
+    return check_better(evidence, ["sqrt", "log"], ["identity"]) + check_better(
+        evidence, ["rsqrt"], ["identity"], high=0.5
+    )
 
 
 claim(
@@ -182,7 +184,7 @@ claim(
     task="mean",
     inputs="uniform_count",
     outrep="identity",
-)(lambda evidence: [far_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)])
+)(lambda evidence: [check_under_constant(evidence, "nope"), rise(evidence, "nope", high=FLAT)])
 
 
 @claim(
@@ -203,13 +205,13 @@ claim(
 def slow_alibi(evidence: Evidence) -> list[Check]:
     return [
         Check(
-            f"ALiBi's final loss / {in_words(name)}'s",
+            f"ALiBi's final loss / {plain_label(name)}'s",
             evidence.loss_ratio("alibi", name),
             low=1.0,
             series=("alibi", name),
             compares=True,
         )
-        for name in _others(evidence, "alibi")
+        for name in _list_others(evidence, "alibi")
     ]
 
 
@@ -229,6 +231,8 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
 )
 def square_growth(evidence: Evidence) -> list[Check]:
     return [
-        Check(f"{in_words(name)}: exponent", exponents(evidence, name), low=1.75, high=2.25, series=(name,), centre=2.0)
+        Check(
+            f"{plain_label(name)}: exponent", exponents(evidence, name), low=1.75, high=2.25, series=(name,), centre=2.0
+        )
         for name in evidence.names
     ]

@@ -10,7 +10,7 @@ from synthlab.analysis.curves import seeds_note
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.heat import Table
-from synthlab.training.devices import one_thread
+from synthlab.training.devices import use_one_thread
 
 Measure = Literal["unexplained", "lost", "lost_next", "alone", "line_error"]
 OF_WHAT = "fraction of the variance of the mapped targets within training that"
@@ -41,13 +41,13 @@ class Inside(Table):
         return pd.DataFrame(
             {
                 "id": [record.config.id for record in finished],
-                "value": measured(finished, self.measure),
+                "value": measure_heads(finished, self.measure),
                 "train_length": [record.config.train_length for record in finished],
                 "test_length": [record.config.test_length for record in finished],
             }
         )
 
-    def greatest(self, drawn):
+    def find_greatest(self, drawn):
         return 1.0
 
     def text(self, value, drawn):
@@ -57,13 +57,13 @@ class Inside(Table):
         return f"{self.measures}; {seeds_note(drawn)}; {SEQUENCES} sequences of each length"
 
 
-def measured(records: Sequence[Record], measure: Measure) -> list[float]:
+def measure_heads(records: Sequence[Record], measure: Measure) -> list[float]:
     """A number for each finished run, from its trained model."""
     found = []
     for record in records:
         key = record.config.id, str(record.environment)
         if key not in _measured:
-            with one_thread():  # a second costs small models more than it gives
+            with use_one_thread():  # a second costs small models more than it gives
                 _measured[key] = heads_of(cast(TrainedRegression, record.model()))
         found.append(getattr(_measured[key], measure))
     return found

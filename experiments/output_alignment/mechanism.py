@@ -9,8 +9,8 @@ diverge, ever faster.
 
 import numpy as np
 
-from experiments.output_alignment.inside import Measure, measured
-from synthlab.analysis.curves import in_words
+from experiments.output_alignment.inside import Measure, measure_heads
+from synthlab.analysis.curves import plain_label
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.verdicts import Claims
@@ -23,13 +23,13 @@ HALF = 0.5  # of the variance
 def _checks(evidence: Evidence, what: str, measure: Measure, low: float = -np.inf, high: float = np.inf) -> list[Check]:
     """A check for each series of a task that needs the length."""
     counting = [name for name in evidence.names if evidence.config(name).task["name"] in COUNTING]
-    values = {name: np.array(measured(evidence.records[name], measure)) for name in counting}
-    return [Check(f"{in_words(name)}: {what}", values[name], low, high, series=(name,)) for name in counting]
+    values = {name: np.array(measure_heads(evidence.records[name], measure)) for name in counting}
+    return [Check(f"{plain_label(name)}: {what}", values[name], low, high, series=(name,)) for name in counting]
 
 
 def _register(id: str, encoding: str, statement: str, quantity: str, why: str):
     """Register the claim ``id`` about models with one encoding."""
-    about, where = f"{in_words(encoding)}: {statement}", "the lab's account: results, why 1/x wins"
+    about, where = f"{plain_label(encoding)}: {statement}", "the lab's account: results, why 1/x wins"
     return CLAIMS.claim(f"{id}_{encoding}", where=where, statement=about, quantity=quantity, why=why, encoding=encoding)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import committed
+from experiments import committed_verdicts
 from experiments.output_alignment import mechanism
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
@@ -23,9 +23,9 @@ ABOUT = About(
 
 def blocks(folder: Path) -> dict[str, Rows]:
     """Return the rows of each table by the name of its block, from the files of the reference runs."""
-    checks = pd.read_csv(folder / committed.CLAIMS)
+    checks = pd.read_csv(folder / committed_verdicts.CLAIMS)
     lab, recipe = (
-        {row["id"].removeprefix("output_alignment."): row for row in committed.verdicts(rows)}
+        {row["id"].removeprefix("output_alignment."): row for row in committed_verdicts.verdicts(rows)}
         for rows in (checks[checks["study"] != RECIPE], checks[checks["study"] == RECIPE])
     )
     return {

@@ -19,7 +19,7 @@ from synthlab.analysis.correlations import COVERAGE, LEAST_GROUPS, student
 from synthlab.analysis.curves import style_of
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.intervals import Estimate, Interval, median_interval
+from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate, median_interval
 from synthlab.studies.presentation.drawing import Drawing
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.study import Results
@@ -50,7 +50,7 @@ def shifts(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     return found.dropna().reset_index()
 
 
-def pairs(found: pd.DataFrame, between: str) -> pd.DataFrame:
+def pair_runs(found: pd.DataFrame, between: str) -> pd.DataFrame:
     """A row for each two runs of one seed that are of one task or one arm and differ by the other, ``between``, and in
     score by ``APART`` or more; and whether the smaller of each of ``QUANTITIES`` says which is better: 1 if so, 0 if it
     says the contrary, half where they are ``ALIKE``.
@@ -61,7 +61,7 @@ def pairs(found: pd.DataFrame, between: str) -> pd.DataFrame:
     """
     alike = [name for name in RUN if name != between]
     rows = [
-        {name: one[name] for name in alike} | {name: _says(one, other, name) for name in QUANTITIES}
+        {name: one[name] for name in alike} | {name: _score_pair(one, other, name) for name in QUANTITIES}
         for _, together in found.groupby(alike, sort=False)
         for one, other in combinations(together.to_dict("records"), 2)
         if abs(one["score"] - other["score"]) >= APART
@@ -69,7 +69,7 @@ def pairs(found: pd.DataFrame, between: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*alike, *QUANTITIES])
 
 
-def _says(one: dict, other: dict, quantity: str) -> float:
+def _score_pair(one: dict, other: dict, quantity: str) -> float:
     better, worse = (one, other) if one["score"] > other["score"] else (other, one)
     apart = worse[quantity] - better[quantity]
     return 0.5 if abs(apart) <= ALIKE else float(apart > 0)
@@ -84,14 +84,14 @@ def with_alignment(results: Results, runs: pd.DataFrame, metric: str, overrides:
     title = "Does the shift of outputs say which generalize?"
     return results._replace(
         panels={**results.panels, ALIGNMENT: Drawn(title, Shifts(), found.assign(overrides=overrides))},
-        lines=[*results.lines, *_told(found)],
+        lines=[*results.lines, *_describe_pairs(found)],
     )
 
 
-def _told(found: pd.DataFrame) -> list[str]:
+def _describe_pairs(found: pd.DataFrame) -> list[str]:
     lines = []
     for between, which in {"arm": "encodings on one task", "task": "tasks under one encoding"}.items():
-        compared = pairs(found, between)
+        compared = pair_runs(found, between)
         shares = ", ".join(f"{100 * compared[name].mean():.0f} % whose {says}" for name, says in QUANTITIES.items())
         if len(compared):
             lines.append(f"of two {which} the better is that, of {len(compared)} pairs: {shares}")
@@ -133,10 +133,10 @@ def alignment_claims(claims: Claims[pd.DataFrame], metric: str = "exact") -> Non
                 f"left out, and mean over tasks, over encodings"
             ),
             why="0.75 is ours, half way from chance to always",
-        )(lambda runs, quantity=quantity: says(runs, metric, quantity))
+        )(lambda runs, quantity=quantity: check_quantity(runs, metric, quantity))
 
 
-def says(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check]:
+def check_quantity(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check]:
     """That on most tasks the smaller ``quantity`` says which of two encodings generalizes better: over tasks, whichever
     encoding is left out, and over encodings. Raises NoEvidence where no two runs differ, and where there are too few
     encodings to leave each of them out."""
@@ -151,13 +151,13 @@ def says(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check]:
     if not all(map(len, without)):
         raise NoEvidence("one encoding is in all pairs whose scores differ")
     intervals = [median_interval(each) for each in (shares, *without)]
-    widest = Interval(
+    widest = ConfidenceInterval(
         min(each.low for each in intervals),
         max(each.high for each in intervals),
         min(each.coverage for each in intervals),
     )
-    over_tasks = Estimate(widest, len(shares), "tasks")
-    over_encodings = Estimate(_jackknife(shares.mean(), [each.mean() for each in without]), len(arms), "encodings")
+    over_tasks = GroupEstimate(widest, len(shares), "tasks")
+    over_encodings = GroupEstimate(_jackknife(shares.mean(), [each.mean() for each in without]), len(arms), "encodings")
     median = ("median over tasks, whichever encoding is left out", np.median(shares), over_tasks)
     mean = ("mean over tasks, over encodings", shares.mean(), over_encodings)
     return [
@@ -168,11 +168,11 @@ def says(runs: pd.DataFrame, metric: str, quantity: str) -> list[Check]:
 
 def _shares(found: pd.DataFrame, quantity: str) -> Float[np.ndarray, " tasks"]:
     """Of each task the share of its pairs of runs in which the smaller ``quantity`` says which is better."""
-    return pairs(found, "arm").groupby("task")[quantity].mean().to_numpy(dtype=float)
+    return pair_runs(found, "arm").groupby("task")[quantity].mean().to_numpy(dtype=float)
 
 
-def _jackknife(value: float, without: list[float]) -> Interval:
+def _jackknife(value: float, without: list[float]) -> ConfidenceInterval:
     """The 95 % interval of a share from its values without each encoding."""
     spread = np.sum((np.array(without) - value) ** 2) * (len(without) - 1) / len(without)
     reach = student(len(without) - 1) * np.sqrt(spread)
-    return Interval(max(value - reach, 0.0), min(value + reach, 1.0), COVERAGE)
+    return ConfidenceInterval(max(value - reach, 0.0), min(value + reach, 1.0), COVERAGE)

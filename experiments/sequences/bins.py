@@ -11,7 +11,7 @@ from synthlab.analysis.curves import band_note, draw_lines
 from synthlab.analysis.tables import curves
 from synthlab.sequences.measures import METRICS
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.drawing import Drawing, Series, runs_of
+from synthlab.studies.presentation.drawing import Drawing, Series, tabulate_runs
 
 ROUNDING = 1e-6  # what a multiple of a length may be above a whole number
 SHOWN = {"exact": "exact match", "tokens": "accuracy per token"}  # a panel each
@@ -37,9 +37,9 @@ class Share(Drawing):
         return f"{band_note(drawn)}; trained on the shaded lengths; dotted: chance of an exact match"
 
 
-def shares(found: Sequence[Series], metric: str) -> pd.DataFrame:
+def share_by_length(found: Sequence[Series], metric: str) -> pd.DataFrame:
     """What a panel draws: ``metric`` by length over the seeds of each series, and chance."""
-    runs = runs_of(found)
+    runs = tabulate_runs(found)
     drawn = curves(runs, metric, runs["series"])
     chance = curves(runs, "chance", runs["series"])["median"]
     first = runs.groupby("series")["train_from"].min()

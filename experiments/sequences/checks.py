@@ -17,14 +17,14 @@ NONE_FITS = "none of the runs fits its training lengths"
 def generalizes(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:
     """That the share of wrong answers of an ``arm`` stays under ``level`` in every range of lengths beyond training.
     Raises NoEvidence where no run is finished."""
-    return [errs(rows, f"{_told(rows)} wrong", level, generalizing=True) for rows in _beyond(runs, arm)]
+    return [errs(rows, f"{_describe_rows(rows)} wrong", level, generalizing=True) for rows in _split_beyond(runs, arm)]
 
 
 def fails(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:
     """That the share of wrong answers of an ``arm`` is ``level`` or more in the last range of lengths. Raises
     NoEvidence where no run is finished."""
-    last = _beyond(runs, arm)[-1]
-    return [errs(last, f"{_told(last)} wrong", level, generalizing=False)]
+    last = _split_beyond(runs, arm)[-1]
+    return [errs(last, f"{_describe_rows(last)} wrong", level, generalizing=False)]
 
 
 def errs(rows: pd.DataFrame, what: str, level: float, generalizing: bool) -> Check:
@@ -36,7 +36,7 @@ def errs(rows: pd.DataFrame, what: str, level: float, generalizing: bool) -> Che
     return Check(what, wrong, low, high, series=series, untested=untested)
 
 
-def published_ranges(runs: pd.DataFrame) -> pd.DataFrame:
+def select_published(runs: pd.DataFrame) -> pd.DataFrame:
     """The rows of the lengths that the paper's numbers were measured at: those of ``runs``, but for tasks that the
     paper tested at lengths of their own, each set of which counts once."""
     has_own = runs.groupby("task")[RANGE].transform("max") > 0
@@ -49,7 +49,7 @@ def _is_beyond(runs: pd.DataFrame) -> pd.Series:
     return (runs["first"] > runs["train_length"]) | (runs[RANGE] > 0)
 
 
-def _beyond(runs: pd.DataFrame, arm: str) -> list[pd.DataFrame]:
+def _split_beyond(runs: pd.DataFrame, arm: str) -> list[pd.DataFrame]:
     """The rows of an arm in each range beyond the training lengths, the shortest first."""
     rows = runs[(runs["arm"] == arm) & _is_beyond(runs)]
     if rows.empty:
@@ -57,6 +57,6 @@ def _beyond(runs: pd.DataFrame, arm: str) -> list[pd.DataFrame]:
     return [of_range for _, of_range in rows.groupby(["last", "first"])]
 
 
-def _told(rows: pd.DataFrame) -> str:
+def _describe_rows(rows: pd.DataFrame) -> str:
     row = rows.iloc[0]
     return f"{row['task']}, {row['arm']}, lengths {row['first']:g} to {row['last']:g}: share"

@@ -6,11 +6,11 @@ import pandas as pd
 
 from experiments.sequences.bins import by_series
 from experiments.sequences.checks import errs
-from experiments.sequences.published import OURS, RANGE, Published, beside
+from experiments.sequences.published import OURS, RANGE, Published, join_published
 from synthlab.storage.records import Record
 
 
-def compared(
+def compare_published(
     runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]], numbers: Published, level: float
 ) -> pd.DataFrame:
     """A row for each task, arm and range of lengths.
@@ -33,7 +33,7 @@ def compared(
     ours = ours.assign(runs=[every[key] for key in of], model=[models[key] for key in of])
     trained = runs.drop_duplicates(["task", "arm"]).set_index(["task", "arm"])["train_length"]
     ours["train_length"] = [trained[key] for key in of]
-    found, rows = beside(ours, numbers), dict(iter(runs.groupby(OURS, sort=False)))
+    found, rows = join_published(ours, numbers), dict(iter(runs.groupby(OURS, sort=False)))
     about = found[OURS].itertuples(index=False, name=None)
     return found.assign(
         verdict=[_verdict(rows[key], mean, level) for key, mean in zip(about, found["published"], strict=True)]
@@ -51,7 +51,7 @@ def by_theory(found: pd.DataFrame, level: float) -> list[str]:
     task on which an answer that looks at no prompt is good enough.
 
     Args:
-        found: What ``compared`` returns.
+        found: What ``compare_published`` returns.
         level: A share of wrong answers.
     """
     expected = found.groupby(["task", "arm"])["expected"].transform("first")
@@ -80,7 +80,7 @@ def _model(record: Record) -> str:
     return f"{model['depth']}l {model['heads']}h {model['width']}, {protocol.steps} steps of {protocol.batch}"
 
 
-def shown(found: pd.DataFrame) -> pd.DataFrame:
+def format_comparison(found: pd.DataFrame) -> pd.DataFrame:
     """The table for a reader, in words; what the paper's theory lets expect only where it has one."""
     rows = []
     for row in found.to_dict("records"):
@@ -91,14 +91,14 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
                 "task": row["task"],
                 "encoding": row["arm"],
                 "expected": {True: "yes", False: "no"}.get(row["expected"], ""),
-                "published": number(row["published"]),
-                "of all": number(row["published_all"]),
+                "published": format_number(row["published"]),
+                "of all": format_number(row["published_all"]),
                 "kept": f"{row['kept']:g} of {row['trained']:g}" if counted else "",
                 "at": row["published_lengths"] if theirs else "",
                 "theirs": row["published_model"] if theirs else "",
-                "ours": number(row["median"]),
-                "range": f"{number(row['least'])} to {number(row['greatest'])}",
-                "of fitting": number(row["median_fit"]),
+                "ours": format_number(row["median"]),
+                "range": f"{format_number(row['least'])} to {format_number(row['greatest'])}",
+                "of fitting": format_number(row["median_fit"]),
                 "fit": f"{row['fit']:g} of {row['runs']:g}",
                 "lengths": f"{row['first']:g} to {row['last']:g}",
                 "model": row["model"],
@@ -109,6 +109,6 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
     return told if told["expected"].ne("").any() else told.drop(columns="expected")
 
 
-def number(value: float, missing: str = "") -> str:
+def format_number(value: float, missing: str = "") -> str:
     """Return a number with three decimals, or what stands for one that is ``missing``."""
     return missing if pd.isna(value) else f"{value:.3f}"

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from pydantic import BaseModel, Field, model_validator
 
 from synthlab.config.base import Length
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.sequences.config import Bin
 
 Exact = Annotated[float, Field(ge=0, le=1)]
@@ -37,7 +37,7 @@ class Ranks(BaseModel):
     mean: dict[str, Exact]
 
 
-class Entry(BaseModel):
+class PublishedEntry(BaseModel):
     """Exact match of one task under one encoding, in each of the paper's ranges of lengths; None where it is not given.
 
     Either the published mean, ``exact``; or that of each run, ``runs``, of which the paper keeps those that reach
@@ -56,7 +56,7 @@ class Entry(BaseModel):
     note: str = ""
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> "Entry":
+    def _check_exclusive(self) -> "PublishedEntry":
         if (self.exact is None) == (self.runs is None):
             raise ValueError("either exact or runs must be given")
         return self
@@ -86,7 +86,7 @@ class Published(BaseModel):
     sources: dict[str, Source]
     ranks: Ranks | None = None
     lengths: dict[str, list[Quantiles]] = Field(default_factory=dict)
-    entries: list[Entry]
+    entries: list[PublishedEntry]
 
     def table(self) -> pd.DataFrame:
         """A row for each entry and range."""
@@ -121,12 +121,12 @@ class Published(BaseModel):
 
 
 @cache
-def published(path: Path) -> Published:
+def read_published(path: Path) -> Published:
     """The numbers that the file at ``path`` holds. Raises InputError for what is none."""
-    return validated(Published, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
+    return validate(Published, OmegaConf.to_container(OmegaConf.load(path)), path.stem)
 
 
-def beside(ours: pd.DataFrame, numbers: Published) -> pd.DataFrame:
+def join_published(ours: pd.DataFrame, numbers: Published) -> pd.DataFrame:
     """Our numbers, with columns ``OURS`` and ``train_length``, and in each row the published ones of the same task, arm
     and lengths, if there are any.
 

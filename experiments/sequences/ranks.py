@@ -11,7 +11,7 @@ from synthlab.studies.evidence import NoEvidence
 RUN = ["task", "seed", "arm"]
 
 
-def scores(runs: pd.DataFrame) -> pd.DataFrame:
+def score_beyond(runs: pd.DataFrame) -> pd.DataFrame:
     """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike; and, where
     ``runs`` have them, the model's ``width`` and the ``scale`` that its encoding begins with.
 
@@ -50,7 +50,7 @@ def mean_by_seed(ranks: pd.DataFrame) -> pd.DataFrame:
     return ranks[ranks["seed"].isin(whole)].pivot_table("reciprocal", "seed", "arm")
 
 
-def above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
+def check_above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
     """That the mean reciprocal rank of ``arm`` is greater than that of ``other``. Raises NoEvidence where no seed has
     both on all tasks."""
     means = mean_by_seed(ranks)
@@ -60,8 +60,8 @@ def above(ranks: pd.DataFrame, arm: str, other: str) -> Check:
     return Check(f"mean reciprocal rank, {other} less {arm}", (means[other] - means[arm]).to_numpy(), high=0.0)
 
 
-def published_scores(numbers: Published) -> pd.DataFrame:
-    """``scores`` of the runs that a paper gives one by one; a run is counted as a seed."""
+def score_published(numbers: Published) -> pd.DataFrame:
+    """``score_beyond`` of the runs that a paper gives one by one; a run is counted as a seed."""
     rows = [
         {"task": entry.task, "arm": entry.arm, "seed": seed, "first": first, "last": last, "exact": exact}
         for entry in numbers.entries
@@ -69,7 +69,7 @@ def published_scores(numbers: Published) -> pd.DataFrame:
         for (first, last), exact in zip(numbers.ranges, run, strict=True)
     ]
     columns = [*RUN, "first", "last", "exact"]
-    return scores(pd.DataFrame(rows, columns=columns).assign(train_length=numbers.train_length, **{RANGE: 0}))
+    return score_beyond(pd.DataFrame(rows, columns=columns).assign(train_length=numbers.train_length, **{RANGE: 0}))
 
 
 def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Sequence[str] = ()) -> pd.DataFrame:
@@ -84,7 +84,7 @@ def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Seq
         arms: The encodings that are ranked.
         fitted: The tasks that most runs of each of these fit.
     """
-    scored = published_scores(numbers)
+    scored = score_published(numbers)
     shared = sorted(set(scored["task"]) & set(ours["task"]))
     theirs = mean_by_seed(reciprocal_ranks(scored[scored["task"].isin(shared)], arms)).mean()
     on_these = mean_by_seed(ours[ours["task"].isin(shared)]).median()
@@ -105,7 +105,7 @@ def ranking(ours: pd.DataFrame, numbers: Published, arms: list[str], fitted: Seq
     return table.reset_index().assign(**about)
 
 
-def fitted_tasks(runs: pd.DataFrame, arms: list[str]) -> list[str]:
+def find_fitted_tasks(runs: pd.DataFrame, arms: list[str]) -> list[str]:
     """Return the tasks that most runs of each of the ``arms`` fit."""
     shares = runs[runs["arm"].isin(arms)].drop_duplicates("run").groupby(["task", "arm"], sort=False)["fit"].mean()
     least = shares.groupby("task", sort=False).min()

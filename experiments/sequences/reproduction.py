@@ -9,18 +9,18 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from experiments.sequences.alignment import ALIGNMENT, with_alignment
-from experiments.sequences.bins import SHOWN, Share, bins_of, shares
-from experiments.sequences.comparison import by_theory, compared, shown
-from experiments.sequences.published import RANGE, published
-from synthlab.config.registry import STRICT, unknown
+from experiments.sequences.bins import SHOWN, Share, bins_of, share_by_length
+from experiments.sequences.comparison import by_theory, compare_published, format_comparison
+from experiments.sequences.published import RANGE, read_published
+from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
-from synthlab.studies.fitting import left_out
+from synthlab.studies.fitting import describe_left_out
 from synthlab.studies.grids import Cell, Grid, Values
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.report import Numbers
+from synthlab.studies.presentation.report import NumbersTable
 from synthlab.studies.study import Plan, Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
@@ -28,7 +28,7 @@ Arms = dict[str, dict[str, Any]]
 OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run", "width", "scale"]
 
 
-class Task(BaseModel):
+class PaperTask(BaseModel):
     """One task of a paper: settings beside those of all tasks, and the ``claims`` that its runs are evidence for.
     ``arms`` are those of the paper's that are trained, each with further settings, and any of its own, which name their
     encoding; without them all of the paper's are."""
@@ -57,7 +57,7 @@ class Reproduction(Study):
     fit: Annotated[float, Field(gt=0, le=1)] = 0.99
     fixed: dict[str, Any] = Field(default_factory=dict)
     arms: Annotated[Arms, Field(min_length=1)]
-    tasks: Annotated[dict[str, Task], Field(min_length=1)]
+    tasks: Annotated[dict[str, PaperTask], Field(min_length=1)]
     claims: list[str] = Field(default_factory=list)
 
     @property
@@ -68,7 +68,7 @@ class Reproduction(Study):
     def grids(self) -> Mapping[str, Grid]:
         return {key: self._grid(task) for key, task in self.tasks.items()}
 
-    def _grid(self, task: Task) -> Grid:
+    def _grid(self, task: PaperTask) -> Grid:
         arms = {name: self.arms.get(name, {}) | task.arms.get(name, {}) for name in task.arms or self.arms}
         return Grid(fixed=self.fixed | task.fixed, arms=arms, tune=task.tune, claims=task.claims)
 
@@ -80,7 +80,7 @@ class Reproduction(Study):
             check_text(self.place(field, key), key, task.title)
             for arm, settings in task.arms.items():
                 if arm not in self.arms and "encoding" not in settings:  # a slip would be trained as something else
-                    raise InputError(unknown(f"{self.place(field, key)}.arms", arm, self.arms))
+                    raise InputError(describe_unknown(f"{self.place(field, key)}.arms", arm, self.arms))
 
     def evidence(self, plan, records):
         """For each task a row for each finished run and range of lengths, the training lengths first."""
@@ -100,19 +100,19 @@ class Reproduction(Study):
 
     def own_lengths(self, task: str, train_length: int) -> dict[int, np.ndarray]:
         """Return the ranges, by number, of which the paper's numbers were measured at lengths of their own."""
-        return published(self.numbers).own_lengths(task, train_length)
+        return read_published(self.numbers).own_lengths(task, train_length)
 
     def reread(self, runs):
         return {key: runs[runs["task"] == key] for key in self.tasks}
 
     def grounds(self, evidence, trained):
-        every = in_one([evidence[key] for key in self.tasks])
+        every = join_tables([evidence[key] for key in self.tasks])
         fitting = fitting_of(every, sum(trained[key] for key in self.tasks))
         return [*super().grounds(evidence, trained), Grounds(self.claims, every, fitting)]
 
     def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
-        runs = in_one(list(evidence.values()))
+        runs = join_tables(list(evidence.values()))
         every = {(key, one.label): one.records for key in series for one in series[key]}
         tables, lines, numbers = self.tables(runs, every)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}
@@ -122,32 +122,32 @@ class Reproduction(Study):
 
     def tables(
         self, runs: pd.DataFrame, records: Mapping[tuple[str, str], Sequence[Record]]
-    ) -> tuple[dict[str, pd.DataFrame], list[str], Numbers]:
+    ) -> tuple[dict[str, pd.DataFrame], list[str], NumbersTable]:
         """Return ours beside what was published: tables by name, lines for the terminal, and the report's numbers;
         ``runs`` has a row for each finished run and range of lengths, ``records`` all runs of each task and arm."""
-        numbers = published(self.numbers)
-        found = compared(runs, records, numbers, self.level)
-        told = shown(found)
-        return {"table": found}, [*printed(told), *by_theory(found, self.level)], Numbers(numbers.says, told)
+        numbers = read_published(self.numbers)
+        found = compare_published(runs, records, numbers, self.level)
+        told = format_comparison(found)
+        return {"table": found}, [*to_lines(told), *by_theory(found, self.level)], NumbersTable(numbers.says, told)
 
     def panel(self, plan: Plan, key: str, series: list[Series], empty: bool) -> Drawn:
         """A task's ``metric`` against length, for each arm; nothing is drawn where no run is finished."""
-        drawn = pd.DataFrame() if empty else shares(series, self.metric)
-        lost = left_out({one.label: one.records for one in series})
+        drawn = pd.DataFrame() if empty else share_by_length(series, self.metric)
+        lost = describe_left_out({one.label: one.records for one in series})
         title = self.tasks[key].title
         return Drawn(title, Share(SHOWN[self.metric]), drawn.assign(overrides=plan.overrides, left_out=lost))
 
 
 def series_of(cell: Cell, records: Mapping[str, Record]) -> Series:
     """The runs of a cell, called by its arm alone, which is an encoding."""
-    return Series({"encoding": cell.arm}, cell.best(records)[1])
+    return Series({"encoding": cell.arm}, cell.find_best(records)[1])
 
 
-def printed(table: pd.DataFrame) -> list[str]:
+def to_lines(table: pd.DataFrame) -> list[str]:
     """A table as lines for a terminal; none where it is empty."""
     return [] if table.empty else table.to_string(index=False, justify="left").splitlines()
 
 
-def in_one(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """The runs of several tasks in one table."""
     return pd.concat([rows for rows in tables if len(rows)] or tables[:1], ignore_index=True)

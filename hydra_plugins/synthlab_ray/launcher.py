@@ -44,7 +44,7 @@ class RayLauncher(Launcher):
                 submit(self.context, self._job(number, overrides), self.task, Singleton.get_state())
                 for number, overrides in enumerate(job_overrides, initial_job_idx)
             ]
-            return [_returned(task, overrides) for task, overrides in zip(tasks, job_overrides, strict=True)]
+            return [_await_return(task, overrides) for task, overrides in zip(tasks, job_overrides, strict=True)]
         finally:
             ray.shutdown()
 
@@ -63,7 +63,7 @@ def _run(context: HydraContext, config: DictConfig, task: TaskFunction, state: A
     return run_job(task, config, "hydra.sweep.dir", "hydra.sweep.subdir", context)
 
 
-def _returned(task: Any, overrides: Sequence[str]) -> JobReturn:
+def _await_return(task: Any, overrides: Sequence[str]) -> JobReturn:
     import ray
 
     try:

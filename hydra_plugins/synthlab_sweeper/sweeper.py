@@ -16,8 +16,8 @@ class GridSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         """Train what the overrides of the command line stand for; ``arguments`` are those that Hydra has applied.
         Raises InputError and RunsFailed."""
-        from synthlab.cli.hydra_app import of_runs, quick_imports, typed
+        from synthlab.cli.hydra_app import of_runs, pause_garbage_collection, typed
 
-        with quick_imports():
+        with pause_garbage_collection():
             from synthlab.sweeps.command import sweep
         sweep([*of_runs, *arguments], self.config, self.context, ["synthlab", *typed])

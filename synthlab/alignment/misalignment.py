@@ -15,7 +15,7 @@ from torch import Tensor
 
 from synthlab.alignment.divergence import Divergence, divergence
 from synthlab.alignment.windows import both_contexts
-from synthlab.config.arguments import checked, in_short
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.errors import InputError
 
 Model = Callable[..., Tensor]  # from tokens [B, T] (and positions [B, T], if given) to logits [B, T, V]
@@ -30,7 +30,7 @@ class Estimate(NamedTuple):
     error: float
 
     @classmethod
-    def of(cls, values: Float[Tensor, " N"]) -> "Estimate":
+    def from_values(cls, values: Float[Tensor, " N"]) -> "Estimate":
         """The mean of ``values``, one for each text. The error is infinite for a single value, and for infinite
         values."""
         values = values.double()
@@ -51,7 +51,7 @@ class Misalignment(NamedTuple):
     squared: Estimate
 
 
-@checked
+@check_arguments
 @torch.no_grad()
 def misalignment(
     model: Model,
@@ -104,26 +104,26 @@ def misalignment(
     """
     needed, most = (high, "at most") if form == "last" else (2 * high - low, "under")
     if batch < 1:
-        raise InputError(f"batch={in_short(batch)}: must be 1 or more")
+        raise InputError(f"batch={shorten(batch)}: must be 1 or more")
     if not 1 <= low <= high or (form == "overlap" and low == high):
-        raise InputError(f"low={in_short(low)}: must be at least 1 and {most} high={in_short(high)}")
+        raise InputError(f"low={shorten(low)}: must be at least 1 and {most} high={shorten(high)}")
     if not len(texts):
         raise InputError("texts: there is none; must be one or more")
     if texts.shape[1] < needed:
-        least = f"must be at least {in_short(needed)} for high={in_short(high)}"
+        least = f"must be at least {shorten(needed)} for high={shorten(high)}"
         raise InputError(f"texts: have {texts.shape[1]} tokens each; {least}")
     if positions is not None and positions.shape[1] < texts.shape[1]:
         raise InputError(f"positions: {positions.shape[1]} for each text; must be {texts.shape[1]} or more")
-    compare = _at_ends if form == "last" else _along
+    compare = _at_ends if form == "last" else _average_offsets
     distances = compare(model, texts, low, high, generator, min(batch, 2 * len(texts)), positions)
-    return Misalignment(*(Estimate.of(values) for values in distances))
+    return Misalignment(*(Estimate.from_values(values) for values in distances))
 
 
 def logits_of(model: Model, *inputs: Tensor) -> Tensor:
     """What a user's model gives for tokens, and positions. Raises InputError for what are no logits."""
     logits = model(*inputs)
     if not (isinstance(logits, Tensor) and logits.dim() == 3 and logits.is_floating_point()):
-        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else in_short(logits)
+        found = f"{logits.dtype} of shape {list(logits.shape)}" if isinstance(logits, Tensor) else shorten(logits)
         raise InputError(f"model: gives {found} for tokens {list(inputs[0].shape)}; must give logits [B, T, V]")
     return logits
 
@@ -139,10 +139,10 @@ def last_logits(
     More columns in ``positions`` than in ``texts`` are for tokens that the model adds to a window: BOS and EOS."""
     more = 0 if positions is None else positions.shape[1] - texts.shape[1]
     parts = []
-    for length, rows in _grouped(lengths, batch):
+    for length, rows in _group_rows(lengths, batch):
         where = [] if positions is None else [positions[rows, -(length + more) :]]
         parts.append((rows, logits_of(model, texts[rows, -length:], *where)[:, -1].float()))
-    return _in_order(parts)
+    return _restore_order(parts)
 
 
 def _at_ends(model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions):
@@ -152,28 +152,30 @@ def _at_ends(model: Model, texts: Tensor, low: int, high: int, generator: torch.
     return divergence(first, second)
 
 
-def _along(model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions):
+def _average_offsets(
+    model: Model, texts: Tensor, low: int, high: int, generator: torch.Generator, batch: int, positions
+):
     offsets = torch.randint(1, high - low + 1, (len(texts),), generator=generator)
     inputs = [texts] if positions is None else [texts, positions]
     parts = []
-    for offset, rows in _grouped(offsets, batch):
+    for offset, rows in _group_rows(offsets, batch):
         longer, shorter = both_contexts(high, offset, low)
         first, second = (
             logits_of(model, *(each[rows, start : start + high] for each in inputs)).float() for start in (0, offset)
         )
         distances = divergence(first[:, longer], second[:, shorter])
         parts.append((rows, torch.stack([values.mean(-1) for values in distances], -1)))
-    return Divergence(*_in_order(parts).unbind(-1))
+    return Divergence(*_restore_order(parts).unbind(-1))
 
 
-def _grouped(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, Int[Tensor, " rows"]]]:
+def _group_rows(values: Int[Tensor, " N"], batch: int) -> Iterator[tuple[int, Int[Tensor, " rows"]]]:
     """Each distinct value with the indices where it occurs, at most ``batch`` at a time."""
     for value in values.unique().tolist():
         for rows in (values == value).nonzero().squeeze(1).split(batch):
             yield value, rows
 
 
-def _in_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "N F"]:
+def _restore_order(parts: list[tuple[Tensor, Tensor]]) -> Float[Tensor, "N F"]:
     """Concatenate parts, given with the indices of their rows, in the order of the indices."""
     order = torch.cat([rows for rows, _ in parts]).argsort()
     return torch.cat([values.cpu() for _, values in parts])[order]

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model, logits_of
 from synthlab.alignment.windows import both_contexts, min_context
-from synthlab.config.arguments import checked, in_short
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.errors import InputError
 
 Distance = Literal["sce", "excess"]
@@ -31,7 +31,7 @@ class AlignedLoss(NamedTuple):
     misalignment: Float[Tensor, "*E"]
 
 
-@checked
+@check_arguments
 def aligned_loss(
     model: Model,
     tokens: Int[Tensor, "B T"],
@@ -75,22 +75,22 @@ def aligned_loss(
         True
     """
     if not 0 <= alpha <= MOST_ALPHA:
-        raise InputError(f"alpha={in_short(alpha)}: must be from 0 to {MOST_ALPHA:g}")
+        raise InputError(f"alpha={shorten(alpha)}: must be from 0 to {MOST_ALPHA:g}")
     if not 0 <= context <= 1:
-        raise InputError(f"context={in_short(context)}: must be from 0 to 1, a fraction of length")
+        raise InputError(f"context={shorten(context)}: must be from 0 to 1, a fraction of length")
     if length < 1:
-        raise InputError(f"length={in_short(length)}: must be 1 or more")
+        raise InputError(f"length={shorten(length)}: must be 1 or more")
     if tokens.shape[1] <= length:
-        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {in_short(length)} of a window")
+        raise InputError(f"tokens: have {tokens.shape[1]} each; must be more than the {shorten(length)} of a window")
     if not len(tokens):
         raise InputError("tokens: there are no texts; must be one or more")
     inputs = [tokens] if positions is None else [tokens, positions]
     windows = slice(None, length), slice(-length, None)
     first, second = (logits_of(model, *(each[:, window] for each in inputs)) for window in windows)
-    return combined(first, second, tokens, float(alpha), min_context(length, context), distance)
+    return combine_losses(first, second, tokens, float(alpha), min_context(length, context), distance)
 
 
-def combined(
+def combine_losses(
     first: Float[Tensor, "*E B L V"],
     second: Float[Tensor, "*E B L V"],
     tokens: Int[Tensor, "*E B T"],

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from synthlab.analysis.conditions import Condition, Where, check, conditions
-from synthlab.analysis.tables import horizon_of, joined, table
+from synthlab.analysis.tables import horizon_of, join_tags, make_table
 from synthlab.config.base import config_of, kind_of
 from synthlab.errors import DamagedRecord, OlderRecord, UnknownKind
-from synthlab.storage.records import flat
+from synthlab.storage.records import flatten
 from synthlab.storage.store import Store
 
 PART = 250  # runs that are held at a time
@@ -49,8 +49,8 @@ class Collection:
         of_status = [condition for condition in asked if condition.column == "status"]
         for folder, found in (("runs", self._recorded), ("failed", self._failed)):
             for identity, config in self._configs(folder):
-                tag = joined(self.store.tags.get(identity, ()))
-                known = {"id": identity, "kind": config["kind"], "tag": tag, **flat(config)}
+                tag = join_tags(self.store.tags.get(identity, ()))
+                known = {"id": identity, "kind": config["kind"], "tag": tag, **flatten(config)}
                 for name, value in known.items():
                     settings.setdefault(name, set()).add(type(value))
                 by_kind.setdefault(config["kind"], []).extend([identity] * (folder == "runs"))
@@ -74,8 +74,10 @@ class Collection:
         """The table in parts, all with the same columns of the same types; runs in order of their identity."""
         for start in range(0, len(self._recorded), PART):
             identities = self._recorded[start : start + PART]
-            yield from self._part(table([record for i in identities if (record := self._tried(self.store.read, i))]))
-        failures = [row for i in self._failed if (row := self._tried(self._failure, i))]
+            yield from self._part(
+                make_table([record for i in identities if (record := self._try_read(self.store.read, i))])
+            )
+        failures = [row for i in self._failed if (row := self._try_read(self._failure, i))]
         yield from self._part(pd.DataFrame(failures))
 
     def table(self) -> pd.DataFrame:
@@ -93,7 +95,7 @@ class Collection:
 
     def _configs(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for identity in self.store.ids(folder):
-            config = self._tried(self._config, identity, folder)
+            config = self._try_read(self._config, identity, folder)
             if config is not None:
                 yield identity, config
 
@@ -107,7 +109,7 @@ class Collection:
         read = self.store.read if folder == "runs" else self.store.read_failure
         return read(identity).config.model_dump()  # raises: it is damaged, older or of another kind
 
-    def _tried(self, read: Callable[..., Any], identity: str, *more: str) -> Any:
+    def _try_read(self, read: Callable[..., Any], identity: str, *more: str) -> Any:
         """What ``read`` returns; None for what cannot be read, which is noted unless it is merely older."""
         try:
             return read(identity, *more)
@@ -123,7 +125,7 @@ class Collection:
         """What runs of one kind are measured by: pandas' type by name. The first of them that finished says so, or the
         kind where none has."""
         for identity in identities:
-            record = self._tried(self.store.read, identity)
+            record = self._try_read(self.store.read, identity)
             if record is not None and record.diverged_at is None:
                 names = [name for name in record.metrics if name != "length"]
                 return dict.fromkeys(names, "float64") | dict.fromkeys(horizon_of(record), "Int64")
@@ -132,8 +134,8 @@ class Collection:
     def _failure(self, identity: str) -> dict[str, Any]:
         failure = self.store.read_failure(identity)
         about = {"id": identity, "kind": failure.config.kind, "status": "failed", "weights": False}
-        about["tag"] = joined(self.store.tags.get(identity, ()))
-        return about | flat(failure.config.model_dump()) | {"error": failure.error}
+        about["tag"] = join_tags(self.store.tags.get(identity, ()))
+        return about | flatten(failure.config.model_dump()) | {"error": failure.error}
 
     def _part(self, rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
         if rows.empty:

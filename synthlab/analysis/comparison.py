@@ -8,11 +8,19 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
 from synthlab.analysis import curves as plots
+from synthlab.analysis.columns import (
+    HORIZON,
+    find_lacking,
+    groups_of_kinds,
+    is_setting,
+    kinds_of,
+    metric_of,
+    primary_of,
+)
 from synthlab.analysis.curves import STYLES
-from synthlab.analysis.measured import HORIZON, groups_of, is_setting, kinds_of, lacking, metric_of, primary_of
-from synthlab.analysis.tables import over_seeds, varying, with_followers
+from synthlab.analysis.tables import aggregate_seeds, find_varying, mark_followers
 from synthlab.config.base import Config
-from synthlab.config.registry import shown, unknown
+from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 
@@ -45,20 +53,22 @@ class Comparison(NamedTuple):
         return table.to_csv(index=False)
 
 
-def gather(table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Names, length: Lengths) -> Comparison:
+def gather_points(
+    table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Names, length: Lengths
+) -> Comparison:
     """The points that ``compare`` draws and what it says of them; raises InputError as it does."""
     if not table.empty:
         check_table("table", table)
     if table.empty or table["length"].isna().all():
         raise InputError("table: there is no finished run to draw")
-    table = _plain(table.drop_duplicates(["id", "length"], ignore_index=True))
+    table = _convert_numbers(table.drop_duplicates(["id", "length"], ignore_index=True))
     finished = table.dropna(subset=["length"]).astype({"length": int})
     kinds = kinds_of(finished)
     metric = primary_of(kinds) if metric is None else metric
     by, facet = _names(by), _names(facet) or []
-    lengths, measured = _checked(finished, kinds, metric, x, by or [], facet, length), metric_of(kinds, metric)
-    others = finished["kind"].isin(lacking(kinds, metric))
-    rows, left_out = _selected(finished[~others], _is_by_length(finished, kinds, metric), metric, x, lengths)
+    lengths, measured = _check_request(finished, kinds, metric, x, by or [], facet, length), metric_of(kinds, metric)
+    others = finished["kind"].isin(find_lacking(kinds, metric))
+    rows, left_out = _select_rows(finished[~others], _is_by_length(finished, kinds, metric), metric, x, lengths)
     left_out = [f"{_runs(finished['id'][others].nunique())} without {metric}"] * bool(others.any()) + left_out
     unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
     left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
@@ -67,7 +77,7 @@ def gather(table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Na
 
     # As text, so that a setting which a run does not have is a value like any other.
     settings = rows[[column for column in rows if is_setting(kinds, column)]].map(text_of)
-    differing = [column for column in varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
+    differing = [column for column in find_varying(settings[~rows["id"].duplicated()]) if column not in (x, *facet)]
     by = differing if by is None else by
     unnamed = [column for column in differing if column not in by]
     if len(lengths) > 1 and "length" not in (*by, *facet):
@@ -75,19 +85,21 @@ def gather(table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Na
     tested = rows["length"] if _is_by_length(finished, kinds, metric) else finished.groupby("id")["length"].max()
     tested = " to ".join(dict.fromkeys([str(tested.min()), str(tested.max())]))
 
-    texts = [*by, *facet] if is_number(rows[x]) else [*by, *facet, x]
-    named = with_followers(rows)
+    texts = [*by, *facet] if is_numeric(rows[x]) else [*by, *facet, x]
+    named = mark_followers(rows)
     rows = rows.assign(**{column: named[column].map(text_of) for column in texts})
-    rows["pooled"] = _pooled(rows, settings[unnamed], [*by, *facet, x])
-    names = [_series(by, values, groups_of(kinds)) for values in zip(*(rows[column] for column in by), strict=True)]
+    rows["pooled"] = _find_pooled(rows, settings[unnamed], [*by, *facet, x])
+    names = [
+        _series(by, values, groups_of_kinds(kinds)) for values in zip(*(rows[column] for column in by), strict=True)
+    ]
     rows["series"] = names or "all runs"
     keys = ["series", *facet, *by, x, "pooled"]
     if x == "length" and "train_length" not in keys:  # what is shaded, and ringed: the longest behind a curve
         keys.append("train_length")
         rows["train_length"] = rows.groupby(["series", *facet])["train_length"].transform("max")
     if by:  # over_seeds keeps the order of the series
-        rows = rows.sort_values(by, key=lambda column: column.map(ordered(column).index))
-    points = over_seeds(rows, keys, metric)
+        rows = rows.sort_values(by, key=lambda column: column.map(sort_texts(column).index))
+    points = aggregate_seeds(rows, keys, metric)
     for kind, field, names, most in (("series", "by", by, MOST_SERIES), ("panels", "facet", facet, MOST_PANELS)):
         if names and (number := len(points[names].drop_duplicates())) > most:
             few = f"must make at most {most} {kind}, not {number}; name fewer settings, or look at fewer runs (where)"
@@ -105,7 +117,7 @@ def gather(table: pd.DataFrame, metric: str | None, x: str, by: Names, facet: Na
     return Comparison(points, metric, measured, x, by, facet, at, remarks)
 
 
-def _checked(
+def _check_request(
     finished: pd.DataFrame,
     kinds: list[type[Config]],
     metric: str,
@@ -116,14 +128,14 @@ def _checked(
 ) -> list[float]:
     """The test lengths asked for; raises InputError with a line for each name that is not known or does not fit."""
     measures = [
-        c for c in map(str, finished) if is_number(finished[c]) and not is_setting(kinds, c) and c not in NEEDED
+        c for c in map(str, finished) if is_numeric(finished[c]) and not is_setting(kinds, c) and c not in NEEDED
     ]
     known = {name for kind in kinds for name in kind.measures().metrics}
     measures = [column for column in measures if column in known or finished[column].notna().any()]
     columns = ["length", *(column for column in map(str, finished) if is_setting(kinds, column))]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
-    lines = [] if metric in measures else [unknown("metric", metric, measures)]
-    lines += [unknown(field, name, columns) for field, name in fields if name not in columns]
+    lines = [] if metric in measures else [describe_unknown("metric", metric, measures)]
+    lines += [describe_unknown(field, name, columns) for field, name in fields if name not in columns]
     lines += [f"{field}={name}: must not be x too" for field, name in fields[1:] if name == x]
     lines += [f"by={name}: must not be in facet too" for name in by if name in facet]
     lines += [f"facet={','.join(facet)}: must be at most two settings"] * (len(facet) > 2)
@@ -134,18 +146,18 @@ def _checked(
         except (OverflowError, TypeError, ValueError):
             lengths.append(np.nan)
         if lengths[-1] not in tested:
-            lines.append(f"length={shown(part)}: must be a length that was tested, {tested.min()} to {tested.max()}")
+            lines.append(f"length={show(part)}: must be a length that was tested, {tested.min()} to {tested.max()}")
     if length is not None and x == "length":
-        lines.append(f"length={shown(length)}: must be left out where x is length, which shows every one")
+        lines.append(f"length={show(length)}: must be left out where x is length, which shows every one")
     if metric in measures and not _is_by_length(finished, kinds, metric):
         lines += [f"{field}=length: {metric} is one number for each run" for field, name in fields if name == "length"]
-        lines += [f"length={shown(length)}: {metric} is one number for each run"] * (length is not None)
+        lines += [f"length={show(length)}: {metric} is one number for each run"] * (length is not None)
     if lines:
         raise InputError(*dict.fromkeys(lines))
     return sorted(set(lengths))
 
 
-def _selected(
+def _select_rows(
     finished: pd.DataFrame, by_length: bool, metric: str, x: str, lengths: list[float]
 ) -> tuple[pd.DataFrame, list[str]]:
     """The rows with a value to draw, and for each reason how many runs are left out."""
@@ -161,7 +173,7 @@ def _selected(
     return rows[rows[x].notna() & finite], [f"{_runs(of.nunique())} {why}" for why, of in lost.items() if len(of)]
 
 
-def _pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
+def _find_pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -> pd.Series:
     """For each row, which of ``settings`` differ between the runs behind its point: names with commas."""
     pooled, groups = pd.Series("", index=rows.index), [rows[column] for column in point]
     for column in map(str, settings):
@@ -176,14 +188,14 @@ def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
     if points["pooled"].any():
         note = note.replace("seed", "run")
     if x != "length":
-        return note if is_number(points[x]) else note.replace("band", "bar")
+        return note if is_numeric(points[x]) else note.replace("band", "bar")
     trained = points.groupby(facet or np.zeros(len(points)))["train_length"].nunique()
     ends = "; each curve is ringed where its training lengths end" if trained.max() > 1 else ""
     return f"{note}; trained on the shaded lengths{ends}"
 
 
 def _series(by: list[str], values: Iterable[str], groups: list[str]) -> str:
-    """A series' name, as in ``tables.labelled``, but without the settings that its runs do not have."""
+    """A series' name, as in ``tables.label_series``, but without the settings that its runs do not have."""
     pairs = [(key, value) for key, value in zip(by, values, strict=True) if value]
     if len(by) == 1 and pairs and by[0] in groups:
         return pairs[0][1]
@@ -196,14 +208,14 @@ def check_table(field: str, table: pd.DataFrame) -> None:
         lacks = f"has no column {', '.join(missing)}; write it with synthlab collect"
         raise InputError(f"{field}: must be a table of runs, but {lacks}")
     for column in ("length", "train_length"):
-        if not (is_number(table[column]) and (table[column].dropna() % 1 == 0).all()):
+        if not (is_numeric(table[column]) and (table[column].dropna() % 1 == 0).all()):
             raise InputError(f"{field}: must be a table of runs, but {column} holds other than whole numbers")
 
 
-def _plain(table: pd.DataFrame) -> pd.DataFrame:
+def _convert_numbers(table: pd.DataFrame) -> pd.DataFrame:
     """The same with numpy's numbers in place of those that know pandas' NA."""
     of_pandas: dict[Any, Any] = {
-        name: kind for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_number(table[name])
+        name: kind for name, kind in table.dtypes.items() if is_extension_array_dtype(kind) and is_numeric(table[name])
     }
     return table.astype({name: float if table[name].hasnans else of_pandas[name].numpy_dtype for name in of_pandas})
 
@@ -215,7 +227,7 @@ def _names(given: Names) -> list[str] | None:
     return [name for name in dict.fromkeys(str(part).strip() for part in parts) if name]
 
 
-def is_number(column: pd.Series) -> bool:
+def is_numeric(column: pd.Series) -> bool:
     return is_numeric_dtype(column) and not is_bool_dtype(column)
 
 
@@ -239,7 +251,7 @@ def text_of(value: Any) -> str:
     return f"{value:g}" if float(f"{value:g}") == value else str(value).removesuffix(".0")
 
 
-def ordered(texts: Iterable[str]) -> list[str]:
+def sort_texts(texts: Iterable[str]) -> list[str]:
     """Numbers by size, then names as ``plots.STYLES`` has them, then others by alphabet."""
 
     def rank(text: str) -> tuple:

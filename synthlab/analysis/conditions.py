@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from synthlab.config.arguments import in_short, listed
-from synthlab.config.registry import did_you_mean, shown
+from synthlab.config.argument_checks import read_list, shorten
+from synthlab.config.registry import did_you_mean, show
 from synthlab.errors import InputError
 
 COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -37,7 +37,7 @@ class Condition(NamedTuple):
         number = None if isinstance(value, str) else _number(value)  # an identity such as 12e45 is no number
         if self.operator in ("=", "!="):
             numbers = [] if number is None else [float(text) for text in self.values if _number(text) is not None]
-            equal = as_text(value) in self.values or number in numbers
+            equal = to_text(value) in self.values or number in numbers
             return equal == (self.operator == "=")
         return number is not None and COMPARED[self.operator](number, float(self.values[0]))
 
@@ -55,15 +55,15 @@ def conditions(where: Where) -> list[Condition]:
     if where is None:
         return []
     if isinstance(where, Mapping):
-        return [Condition(str(name), "=", tuple(map(as_text, _listed(value)))) for name, value in where.items()]
-    texts = [where] if isinstance(where, str) else listed("where", where, MOST)
+        return [Condition(str(name), "=", tuple(map(to_text, _read_values(value)))) for name, value in where.items()]
+    texts = [where] if isinstance(where, str) else read_list("where", where, MOST)
     for text in texts:
         if not isinstance(text, str):
-            raise InputError(f"where={in_short(text)}: must be a text, such as task=length")
+            raise InputError(f"where={shorten(text)}: must be a text, such as task=length")
     return [_condition(word) for text in texts for word in text.split()]
 
 
-def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
+def select_rows(table: pd.DataFrame, where: Where) -> pd.DataFrame:
     """The rows of ``table`` that fulfil all of ``where``. Raises InputError for a column that it does not have."""
     for condition in conditions(where):
         check(condition, table.columns)
@@ -75,26 +75,26 @@ def check(condition: Condition, columns: Collection[str]) -> None:
     """Raise InputError if ``columns`` lack the condition's."""
     if condition.column not in columns:
         close = did_you_mean(condition.column, columns)
-        raise InputError(f"where={shown(str(condition))}: unknown column{close}; choose from {', '.join(columns)}")
+        raise InputError(f"where={show(str(condition))}: unknown column{close}; choose from {', '.join(columns)}")
 
 
 def _condition(word: str) -> Condition:
     match = re.fullmatch(r"([\w.:@-]+?)(!=|>=|<=|=|>|<)(?!=)(.*)", word)
     if not match:
-        raise InputError(f"where={shown(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
+        raise InputError(f"where={show(word)}: cannot be read; write column=value, with {' '.join(OPERATORS)}")
     column, sign, text = match.groups()
     values = tuple(text.split(","))
     if sign in COMPARED and (len(values) > 1 or _number(text) is None):
-        raise InputError(f"where={shown(word)}: {sign} takes one number")
+        raise InputError(f"where={show(word)}: {sign} takes one number")
     return Condition(column, sign, values)
 
 
-def _listed(value: Any) -> list[Any]:
+def _read_values(value: Any) -> list[Any]:
     """One value or several, each a number, a text, a truth value or None. Raises InputError."""
-    values = listed("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+    values = read_list("where", value, MOST) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
     for each in values:
         if not (each is None or each is pd.NA or isinstance(each, str | Real | np.bool_)):
-            raise InputError(f"where={in_short(each)}: must be a number, a text, a truth value or None")
+            raise InputError(f"where={shorten(each)}: must be a number, a text, a truth value or None")
     return values
 
 
@@ -111,8 +111,8 @@ def _number(value: Any) -> float | None:
     return None if np.isnan(number) else number
 
 
-def as_text(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value as it is written on a command line: ``null``, ``true``, text without quotes."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return "null"
-    return shown(bool(value)) if isinstance(value, bool | np.bool_) else str(value)
+    return show(bool(value)) if isinstance(value, bool | np.bool_) else str(value)

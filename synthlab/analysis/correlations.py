@@ -76,17 +76,17 @@ def lead(rows: pd.DataFrame, x: str, other: str, y: str, group: str, how: Statis
     return Correlation(*map(float, difference(_intervals(rows, [x, other], y, group, how))))
 
 
-def without_one(
+def range_without_one(
     rows: pd.DataFrame, x: str, y: str, by: str, how: Statistic = pearson, within: Sequence[str] = ()
 ) -> tuple[float, float]:
     """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
     of them carry it? ``x`` and ``y`` are then taken less their means over the rows alike in the columns ``within``."""
-    parts = leaving_out(rows, [x, y], by, within)
+    parts = leave_out(rows, [x, y], by, within)
     found = [float(how(*_columns(part, [x, y]))) for part in parts if len(part)]
     return (min(found), max(found)) if found else (np.nan, np.nan)
 
 
-def leaving_out(rows: pd.DataFrame, columns: list[str], by: str, within: Sequence[str] = ()) -> list[pd.DataFrame]:
+def leave_out(rows: pd.DataFrame, columns: list[str], by: str, within: Sequence[str] = ()) -> list[pd.DataFrame]:
     """Return the rows without each value of the column ``by``, with ``columns`` less their means over the rows that are
     alike in the columns ``within``, if there are any."""
     parts = [rows[rows[by] != value] for value in rows[by].unique()]
@@ -96,7 +96,7 @@ def leaving_out(rows: pd.DataFrame, columns: list[str], by: str, within: Sequenc
     return [part.assign(**(part[columns] - mean)) for part, mean in zip(parts, means, strict=True)]
 
 
-def whichever_is_left_out(
+def widen_by_leaving_out(
     rows: pd.DataFrame,
     columns: list[str],
     of: str,
@@ -110,7 +110,7 @@ def whichever_is_left_out(
     found = statistic(rows, by)
     if of == "encodings":
         return found
-    every = [found, *(statistic(part, by) for part in leaving_out(rows, columns, "encoding", within))]
+    every = [found, *(statistic(part, by) for part in leave_out(rows, columns, "encoding", within))]
     low, high = np.min([each.low for each in every]), np.max([each.high for each in every])  # NaN where one is
     return Correlation(found.value, float(low), float(high))
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
-from synthlab.analysis.measured import check_metric, kinds_of, lacking, metric_of, primary_of
+from synthlab.analysis.columns import check_metric, find_lacking, kinds_of, metric_of, primary_of
 from synthlab.analysis.tables import curves
-from synthlab.config.pictures import check_picture, save_picture
+from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 
@@ -129,7 +129,7 @@ def _label(series: str) -> str:
     return ", ".join(STYLES[v].label if v in STYLES else f"{SYMBOLS.get(k, k)} = {v}" for k, _, v in pairs)
 
 
-def in_words(name: str) -> str:
+def plain_label(name: str) -> str:
     """A series' label without mathematical typesetting: ``1/sqrt(x)``."""
     label = STYLES[name].label if name in STYLES else name.replace("=", " = ")
     return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
@@ -214,7 +214,7 @@ def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[
     metric = primary_of(kinds) if metric is None else metric
     check_metric(metric, dict.fromkeys(name for kind in kinds for name in kind.measures().metrics))
     measured = metric_of(kinds, metric)
-    drawn = curves(table[~table["kind"].isin(lacking(kinds, metric))], metric)
+    drawn = curves(table[~table["kind"].isin(find_lacking(kinds, metric))], metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")
     draw_curves(axes, drawn, measured)
     axes.set_ylabel(measured.label)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis import curves as plots
-from synthlab.analysis.comparison import Comparison, is_number, ordered, text_of
+from synthlab.analysis.comparison import Comparison, is_numeric, sort_texts, text_of
 from synthlab.analysis.curves import RC, STYLES, SYMBOLS, Style
 from synthlab.metrics import Metric
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
 
 
-def draw(comparison: Comparison) -> "Figure":
+def draw_comparison(comparison: Comparison) -> "Figure":
     """The figure of a comparison: a panel for each combination of its facets, the remarks below."""
     import matplotlib.pyplot as plt
 
     points, _, metric, x, by, facet, at, remarks = comparison
-    joined, places = is_number(points[x]), ordered(points[x].map(text_of))
-    styles = looks(points, by, joined)
+    joined, places = is_numeric(points[x]), sort_texts(points[x].map(text_of))
+    styles = choose_styles(points, by, joined)
     if not joined:  # series stand side by side, in the legend's order
         aside = points["series"].map(list(styles).index) - (len(styles) - 1) / 2
         points = points.assign(place=points[x].map(places.index) + aside * min(0.12, 0.7 / len(styles)))
-    panels = list(product(*(ordered(points[column]) for column in facet)))
+    panels = list(product(*(sort_texts(points[column]) for column in facet)))
     columns = points[facet[1]].nunique() if len(facet) == 2 else 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
-    entries = [_wrapped(style.label, 32) for style in styles.values()] if len(styles) > 1 else []
+    entries = [_wrap(style.label, 32) for style in styles.values()] if len(styles) > 1 else []
     outside = bool(entries) and (len(panels) > 1 or len(entries) > 6)
     legend = 0.8 + max(_inches(entry) for entry in entries) if outside else 0.0
     width, height = (5.5, 3.9) if len(panels) == 1 else (3 * columns + 0.5, 2.5 * rows + 0.4)
     shared = _is_comparable(points, facet, metric)
-    note = _wrapped("; ".join(remarks + ["each panel has its own scale"] * (not shared)), int(15 * (width + legend)))
+    note = _wrap("; ".join(remarks + ["each panel has its own scale"] * (not shared)), int(15 * (width + legend)))
     size = (width + legend, max(height, 0.19 * len(entries) * outside) + 0.15 * note.count("\n"))
     look = {"squeeze": False, "sharex": True, "sharey": shared, "figsize": size, "layout": "constrained"}
     with plt.rc_context(RC):
         figure, grid = plt.subplots(rows, columns, **look)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            axes.set_title(_wrapped(", ".join(map(_named, facet, panel)), 40))
+            axes.set_title(_wrap(", ".join(map(_name_setting, facet, panel)), 40))
             drawn = points[(points[facet] == list(panel)).all(axis="columns")]
             if drawn.empty:
                 axes.text(0.5, 0.5, "no runs", ha="center", va="center", transform=axes.transAxes)
@@ -54,7 +54,7 @@ def draw(comparison: Comparison) -> "Figure":
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         _arrange_x(grid, points, x, [] if joined else places, len(panels), width)
-        name = _wrapped(metric.label, int(12 * height)) + (f"\nat length {at}" if at else "")
+        name = _wrap(metric.label, int(12 * height)) + (f"\nat length {at}" if at else "")
         figure.supylabel(name, fontsize="medium", multialignment="center")
         figure.supxlabel(note, fontsize="small", color="0.35")
         if entries:
@@ -88,7 +88,7 @@ def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: Metric, style
     legend.remove()
 
 
-def looks(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
+def choose_styles(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
     """Each series' style. Encodings or maps set apart along with other settings keep their colour and marker, and lines
     tell the others (where points are not joined, markers do); one that has none of the others keeps its style whole."""
     series = points.drop_duplicates("series")
@@ -97,7 +97,7 @@ def looks(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]
     others = ["|".join(filter(None, values)) for values in series[[c for c in by if c != own]].to_numpy(dtype=str)]
     kinds = list(dict.fromkeys(filter(None, others)))
     if own and len(kinds) <= len(LINES):
-        members = plots.style_of(ordered(series[own]))
+        members = plots.style_of(sort_texts(series[own]))
         for name, member, other in zip(series["series"], series[own], others, strict=True):
             look = members[member]._replace(label=styles[name].label)
             if other:
@@ -138,7 +138,7 @@ def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels
     if x == "length":
         axes.set_xlim(0.5, points["length"].max() + 0.5)
     elif names:
-        labels = [_wrapped(_named(x, name).removeprefix(f"{x} = "), 24) for name in names]
+        labels = [_wrap(_name_setting(x, name).removeprefix(f"{x} = "), 24) for name in names]
         axes.set_xlim(-0.5, len(names) - 0.5)
         axes.set_xticks(range(len(names)), labels)
         if max(map(_inches, labels)) + 0.1 > (width / columns - 0.7) / len(names):
@@ -160,13 +160,13 @@ def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels
         axes.set_xticks([], minor=True)
 
 
-def _named(setting: str, value: str) -> str:
+def _name_setting(setting: str, value: str) -> str:
     """One setting for a reader: ``RoPE``, ``task = mean``."""
     name = f"{setting}={value}"
     return plots.style_of([name])[name].label if value else f"without {SYMBOLS.get(setting, setting)}"
 
 
-def _wrapped(text: str, width: int) -> str:
+def _wrap(text: str, width: int) -> str:
     """``text`` in lines of about ``width`` characters, none of which ends within a formula."""
     kept = re.sub(r"\$[^$]*\$", lambda formula: formula[0].replace(" ", "\0"), text)
     return "\n".join(wrap(kept, width, break_long_words="$" not in text, break_on_hyphens=False)).replace("\0", " ")

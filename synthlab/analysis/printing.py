@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.conditions import as_text
-from synthlab.analysis.measured import groups_of
-from synthlab.analysis.tables import curves, distinct, follows_seed, labelled, table, with_followers
+from synthlab.analysis.columns import groups_of_kinds
+from synthlab.analysis.conditions import to_text
+from synthlab.analysis.tables import count_distinct, curves, follows_seed, label_series, make_table, mark_followers
 from synthlab.config.base import Config
 from synthlab.metrics import Metric
 from synthlab.storage.records import Record
@@ -33,13 +33,13 @@ def summary(records: Sequence[Record]) -> pd.DataFrame:
     return next(iter(frames.values()), pd.DataFrame())
 
 
-def shown_lengths(train_length: int, test_length: int) -> list[int]:
+def choose_lengths(train_length: int, test_length: int) -> list[int]:
     """A few lengths that tell the story: within training, at its end, and at multiples of it up to the last."""
     multiples = [round(train_length * factor) for factor in (0.5, 1, 1.5, 2, 3, 4, 5, 10, 20, 50, 100)]
     return sorted({length for length in [1, *multiples, test_length] if 1 <= length <= test_length})
 
 
-def render(records: Sequence[Record]) -> str:
+def render_records(records: Sequence[Record]) -> str:
     """Return the records in a few lines of text for each family: what was run, metrics by length, what diverged."""
     return "\n\n".join(map(_block, by_family(records))) or "no records"
 
@@ -48,7 +48,7 @@ def _block(records: Sequence[Record]) -> str:
     lines = [_headline(records)]
     finished = [record for record in records if record.diverged_at is None]
     if finished:
-        lines += _one(finished[0]) if len(records) == 1 else _many(finished)
+        lines += _render_one(finished[0]) if len(records) == 1 else _render_many(finished)
     lines += [
         f"seed {record.config.seed} diverged: the loss was not finite at step {record.diverged_at}; "
         f"a lower protocol.lr (now {record.config.protocol.lr:g}) may help"
@@ -59,9 +59,9 @@ def _block(records: Sequence[Record]) -> str:
 
 
 def _headline(records: Sequence[Record]) -> str:
-    flat = with_followers(pd.DataFrame([record.settings() for record in records]))
-    groups = groups_of({type(record.config): None for record in records})
-    values = {name: as_text(flat[name].iloc[0]) for name in groups if name in flat and distinct(flat[name]) == 1}
+    flat = mark_followers(pd.DataFrame([record.settings() for record in records]))
+    groups = groups_of_kinds({type(record.config): None for record in records})
+    values = {name: to_text(flat[name].iloc[0]) for name in groups if name in flat and count_distinct(flat[name]) == 1}
     same = [f"{name}={value}" for name, value in values.items() if value != "null"]
     seeds = [
         f"{name}={', '.join(map(str, dict.fromkeys(flat[name])))}"
@@ -73,7 +73,7 @@ def _headline(records: Sequence[Record]) -> str:
     return f"{runs}: {' '.join(same)} {lengths} {' '.join(seeds)}"
 
 
-def _one(record: Record) -> list[str]:
+def _render_one(record: Record) -> list[str]:
     """The printed metrics and chance at a few lengths, and the horizon."""
     config, rows = record.config, record.metrics
     measures = config.measures()
@@ -81,9 +81,9 @@ def _one(record: Record) -> list[str]:
     levels = _chance(record)
     if levels is not None:
         columns["chance"] = (measures.metrics[measures.primary], levels)
-    tested = rows["length"].isin(_shown(rows["length"], config.train_length))
+    tested = rows["length"].isin(_choose_tested(rows["length"], config.train_length))
     texts = [_column(name, metric, values[tested]) for name, (metric, values) in columns.items()]
-    lengths = _aligned(["length", *map(str, rows["length"][tested])], 6)
+    lengths = _align(["length", *map(str, rows["length"][tested])], 6)
     lines = [" ".join(cells) for cells in zip(lengths, *texts, strict=True)]
     if measures.criterion and measures.horizon:
         reached = measures.horizon(config, rows)
@@ -91,11 +91,11 @@ def _one(record: Record) -> list[str]:
     return lines
 
 
-def _many(records: Sequence[Record]) -> list[str]:
+def _render_many(records: Sequence[Record]) -> list[str]:
     """The primary metric at a few lengths for each series, chance where it is the same for all, and horizons."""
     measures, shown = records[0].config.measures(), _summary(records)
-    metric, rows = measures.metrics[measures.primary], table(records)
-    series = labelled(rows)
+    metric, rows = measures.metrics[measures.primary], make_table(records)
+    series = label_series(rows)
     lines = [f"{measures.primary} by length, median over seeds: {metric.meaning}"]
     text = shown.map(metric.text)
     chance = _shared_chance(records)
@@ -112,16 +112,16 @@ def _many(records: Sequence[Record]) -> list[str]:
 
 def _summary(records: Sequence[Record]) -> pd.DataFrame:
     """See ``summary``; of finished runs of one family."""
-    drawn = curves(table(records), records[0].config.measures().primary)
-    drawn = drawn[drawn["length"].isin(_shown(drawn["length"], records[0].config.train_length))]
+    drawn = curves(make_table(records), records[0].config.measures().primary)
+    drawn = drawn[drawn["length"].isin(_choose_tested(drawn["length"], records[0].config.train_length))]
     columns = list(dict.fromkeys(drawn["series"]))
     return drawn.pivot(index="length", columns="series", values="median")[columns]
 
 
-def _shown(lengths: pd.Series, train_length: int) -> list[int]:
-    """Of the tested ``lengths``, those at or next below ``shown_lengths``."""
+def _choose_tested(lengths: pd.Series, train_length: int) -> list[int]:
+    """Of the tested ``lengths``, those at or next below ``choose_lengths``."""
     tested = np.unique(lengths)
-    places = np.searchsorted(tested, shown_lengths(train_length, int(tested[-1])), side="right") - 1
+    places = np.searchsorted(tested, choose_lengths(train_length, int(tested[-1])), side="right") - 1
     return np.unique(tested[places.clip(0)]).tolist()
 
 
@@ -156,8 +156,8 @@ def _criterion(records: Sequence[Record]) -> str:
 def _column(name: str, metric: Metric, values: pd.Series) -> list[str]:
     title = name.replace("_", " ")
     width = max(len(title) + 1, 8 if str(metric.format).endswith("%") else 10)
-    return _aligned([title, *map(metric.text, values)], width)
+    return _align([title, *map(metric.text, values)], width)
 
 
-def _aligned(texts: list[str], width: int) -> list[str]:
+def _align(texts: list[str], width: int) -> list[str]:
     return [f"{text:>{width}}" for text in texts]

@@ -10,7 +10,7 @@ import pandas as pd
 from synthlab.analysis import printing, tables
 from synthlab.analysis.collection import Collection
 from synthlab.analysis.conditions import Where
-from synthlab.config.arguments import checked, in_short
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
@@ -32,12 +32,12 @@ class Records(list[Record]):
         [1, 5, 10, 12]
     """
 
-    @checked
+    @check_arguments
     def __init__(self, records: Iterable[Record] = ()):
         super().__init__()
         for record in records:
             if not isinstance(record, Record):
-                raise InputError(f"records: {in_short(record)} is none; must be records, as synthlab.run returns them")
+                raise InputError(f"records: {shorten(record)} is none; must be records, as synthlab.run returns them")
             self.append(record)
 
     def table(self) -> pd.DataFrame:
@@ -49,7 +49,7 @@ class Records(list[Record]):
             ``model.width``, ``seed``, ...), ``length``, the metrics (``mse`` and others for numbers, ``exact`` and
             others for sequences, ``loss`` and others for languages) and ``horizon``.
         """
-        return tables.table(self)
+        return tables.make_table(self)
 
     def summary(self) -> pd.DataFrame:
         """A short table for people.
@@ -60,7 +60,7 @@ class Records(list[Record]):
         """
         return printing.summary(self)
 
-    @checked
+    @check_arguments
     def plot(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw a metric against test length, a curve for each config: median over seeds, band from min to max.
 
@@ -80,14 +80,14 @@ class Records(list[Record]):
         return plot_table(self.table(), metric, path)
 
     def __repr__(self) -> str:
-        return printing.render(self)
+        return printing.render_records(self)
 
     def _repr_html_(self) -> str:
         finished = [record for record in self if record.diverged_at is None]
         return "\n".join(printing.summary(block).to_html() for block in printing.by_family(finished) or [[]])
 
 
-@checked
+@check_arguments
 def load_records(results: str | os.PathLike[str] = "results", where: Where = None) -> pd.DataFrame:
     """One tidy table over all runs below a folder of results.
 

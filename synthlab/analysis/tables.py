@@ -5,13 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.analysis.conditions import as_text
-from synthlab.analysis.measured import groups_of, is_setting, kinds_of
+from synthlab.analysis.columns import groups_of_kinds, is_setting, kinds_of
+from synthlab.analysis.conditions import to_text
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
 
 
-def table(records: Sequence[Record]) -> pd.DataFrame:
+def make_table(records: Sequence[Record]) -> pd.DataFrame:
     """A row for each run and test length: the run's identity, outcome and settings, then its metrics and horizon."""
     if not records:
         return pd.DataFrame()
@@ -28,40 +28,41 @@ def table(records: Sequence[Record]) -> pd.DataFrame:
     return table
 
 
-def varying(table: pd.DataFrame) -> list[str]:
+def find_varying(table: pd.DataFrame) -> list[str]:
     """The settings in which the runs of ``table`` differ, ``seed`` aside and the seeds that follow it. A group's keys
     count only where they differ under the same name: ``encoding.table`` says nothing new beside ``encoding``, nor does
     a shift that follows from task and map. A table without ``kind`` has settings alone."""
     kinds = kinds_of(table) if "kind" in table else None
     settings = [c for c in table.columns if c != "seed" and (kinds is None or is_setting(kinds, c))]
-    differing = [column for column in settings if distinct(table[column]) > 1]
+    differing = [column for column in settings if count_distinct(table[column]) > 1]
     return [column for column in differing if not (_follows_from_name(table, column) or follows_seed(table, column))]
 
 
-def labelled(table: pd.DataFrame) -> pd.Series:
+def label_series(table: pd.DataFrame) -> pd.Series:
     """For each row, the settings that set its series apart: ``rope`` where only the encoding differs, else
     ``encoding=rope outrep=rsqrt``; the task's name where nothing differs."""
-    columns, table = varying(table), with_followers(table)
+    columns, table = find_varying(table), mark_followers(table)
     if not columns:
         return table["task" if "task" in table else "kind"]
-    if len(columns) == 1 and columns[0] in groups_of(kinds_of(table)):
+    if len(columns) == 1 and columns[0] in groups_of_kinds(kinds_of(table)):
         return table[columns[0]]
-    pairs = [column + "=" + table[column].map(as_text) for column in columns]
+    pairs = [column + "=" + table[column].map(to_text) for column in columns]
     # The stubs of pandas lack lists of columns.
     return pairs[0].str.cat(pairs[1:], sep=" ")  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def curves(table: pd.DataFrame, metric: str, series: pd.Series | None = None) -> pd.DataFrame:
-    """``metric`` against length for each series, as ``over_seeds`` has it; ``train_length`` is the series' longest.
+    """``metric`` against length for each series, as ``aggregate_seeds`` has it; ``train_length`` is the series'
+    longest.
 
     Diverged runs have no lengths and so no part in a curve. Series keep the order of the table.
     """
-    table = table.assign(series=labelled(table) if series is None else series).dropna(subset=["length"])
-    result = over_seeds(table.astype({"length": int}), ["series", "length"], metric)
+    table = table.assign(series=label_series(table) if series is None else series).dropna(subset=["length"])
+    result = aggregate_seeds(table.astype({"length": int}), ["series", "length"], metric)
     return result.assign(train_length=result["series"].map(table.groupby("series")["train_length"].max()))
 
 
-def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+def aggregate_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """``median``, ``low`` and ``high`` of ``value`` over the rows that agree in ``by``, and the number of ``seeds``.
 
     If the table says of each row whether its run ``fit``: how many did, and their ``median_fit``. A column
@@ -80,8 +81,8 @@ def over_seeds(table: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     return result.assign(rank=rank).sort_values(["rank", *by[1:]]).drop(columns="rank").reset_index(drop=True)
 
 
-def distinct(column: pd.Series) -> int:
-    return column.map(as_text).nunique()  # what a run does not have differs from any value
+def count_distinct(column: pd.Series) -> int:
+    return column.map(to_text).nunique()  # what a run does not have differs from any value
 
 
 def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
@@ -89,7 +90,7 @@ def _follows_from_name(table: pd.DataFrame, column: str) -> bool:
     by = ["task", group] if column == "outrep.shift" else [group]
     if column == group or not {*by} <= {*table.columns}:
         return False
-    return all(distinct(rows) == 1 for _, rows in table.groupby(by)[column])
+    return all(count_distinct(rows) == 1 for _, rows in table.groupby(by)[column])
 
 
 def follows_seed(table: pd.DataFrame, column: str) -> bool:
@@ -101,7 +102,7 @@ def follows_seed(table: pd.DataFrame, column: str) -> bool:
     return bool((own.isna() | (own == seed)).all())
 
 
-def with_followers(table: pd.DataFrame) -> pd.DataFrame:
+def mark_followers(table: pd.DataFrame) -> pd.DataFrame:
     """The table with the word ``seed`` for each seed that follows ``seed``, in columns where others are set apart.
 
     A record does not say which do: both are numbers. A value that equals ``seed`` and is met under no other ``seed``
@@ -120,14 +121,14 @@ def with_followers(table: pd.DataFrame) -> pd.DataFrame:
 def run_row(record: Record) -> dict[str, Any]:
     """A run without its metrics by length."""
     run = {"id": record.config.id, "kind": record.config.kind, "status": record.status, "weights": bool(record.weights)}
-    run["tag"] = joined(record.tags)
+    run["tag"] = join_tags(record.tags)
     run |= record.settings()
     if record.diverged_at is not None:
         return run | {"diverged_at": record.diverged_at, "horizon": float("nan")}
     return run | (horizon_of(record) or {"horizon": float("nan")})
 
 
-def joined(tags: Sequence[str]) -> str | None:
+def join_tags(tags: Sequence[str]) -> str | None:
     """The tags of a run as tables have them, with commas; None without any."""
     return ",".join(tags) or None
 

@@ -36,7 +36,7 @@ class MeanSquare(NamedTuple):
     degrees: int
 
 
-class Share(NamedTuple):
+class VarianceShare(NamedTuple):
     """A share of the total variance, and the interval that covers the true one."""
 
     value: float
@@ -44,7 +44,7 @@ class Share(NamedTuple):
     high: float
 
 
-NONE = Share(math.nan, math.nan, math.nan)
+NONE = VarianceShare(math.nan, math.nan, math.nan)
 
 
 def mean_squares(values: Float[np.ndarray, "..."]) -> dict[Factors, MeanSquare]:
@@ -73,7 +73,9 @@ def components(squares: Mapping[Factors, Float[np.ndarray, " N"]], sizes: Sequen
     return np.array(rows)
 
 
-def shares(values: Float[np.ndarray, "..."], groups: Mapping[str, Sequence[Factors]]) -> tuple[dict[str, Share], float]:
+def share_variance(
+    values: Float[np.ndarray, "..."], groups: Mapping[str, Sequence[Factors]]
+) -> tuple[dict[str, VarianceShare], float]:
     """Which share each of ``groups``, sets of factors by name, has in the variance over runs all of whose levels are
     drawn anew; and the standard deviation over such runs. Components below 0 count as 0. Equal values have no shares:
     NaN.
@@ -94,7 +96,7 @@ def shares(values: Float[np.ndarray, "..."], groups: Mapping[str, Sequence[Facto
     for name, group in groups.items():
         estimate, *draws = variances[[order.index(factors) for factors in group]].sum(0) / total
         low, high = np.quantile(draws, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-        result[name] = Share(float(estimate), float(low), float(high))
+        result[name] = VarianceShare(float(estimate), float(low), float(high))
     return result, math.sqrt(total[0])
 
 

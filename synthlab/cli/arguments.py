@@ -24,7 +24,7 @@ def refuse(*lines: str) -> NoReturn:
 
 
 @contextmanager
-def refusing() -> Iterator[None]:
+def exit_on_input_error() -> Iterator[None]:
     """Where the block refuses its input, print a line for each problem and end the command with status 2."""
     try:
         yield

@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from synthlab.cli.arguments import refusing
-from synthlab.errors import InputError, in_one_line
+from synthlab.cli.arguments import exit_on_input_error
+from synthlab.errors import InputError, format_error
 from synthlab.output import say
 
 if TYPE_CHECKING:
@@ -34,21 +34,21 @@ def main() -> None:
     if PACKAGES.is_dir():
         sys.path.append(str(PACKAGES))  # that of the workers, too
     words = sys.argv[1:]
-    with refusing():
+    with exit_on_input_error():
         if words in (["--help"], ["-h"]):
             say(*_overview())
             return
         if len(words) == 2 and words[0] == "-sc" and words[1].startswith("query="):
-            command = _completed(os.environ.get("COMP_LINE", ""))
+            command = _complete(os.environ.get("COMP_LINE", ""))
         elif not words or _belongs_to_run(words[0]):
             command = _run()
         else:
-            command = _loaded(words[0])
+            command = _load(words[0])
             del sys.argv[1]
     command()
 
 
-def commands() -> dict[str, "EntryPoint"]:
+def find_commands() -> dict[str, "EntryPoint"]:
     """The subcommands by name, ``run`` first."""
     from importlib.metadata import entry_points  # not needed for a run, whose start-up it would slow down
 
@@ -75,9 +75,9 @@ def _belongs_to_run(word: str) -> bool:
     return "=" in word or word.startswith(("-", "+", "~"))
 
 
-def _loaded(name: str) -> Callable[[], None]:
+def _load(name: str) -> Callable[[], None]:
     """What the subcommand ``name`` calls. Raises InputError where there is none, or it cannot be imported."""
-    known = commands()
+    known = find_commands()
     if name in REPLACED and name not in known:
         raise InputError(f"{name}: is no command now; give {REPLACED[name]}")
     if name not in known:
@@ -89,12 +89,12 @@ def _loaded(name: str) -> Callable[[], None]:
     try:
         return known[name].load()
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{name}: cannot be imported ({in_one_line(error)})") from None
+        raise InputError(f"{name}: cannot be imported ({format_error(error)})") from None
 
 
 def _overview() -> Iterator[str]:
     """The lines of ``synthlab --help``."""
-    known = commands()
+    known = find_commands()
     width = max(map(len, known), default=0)
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
     for name, entry in known.items():
@@ -105,7 +105,7 @@ def _overview() -> Iterator[str]:
     yield 'eval "$(synthlab -sc install=bash)"    in bash: <TAB> completes commands and keys'
 
 
-def _completed(line: str) -> Callable[[], None]:
+def _complete(line: str) -> Callable[[], None]:
     """What answers a shell that asks how ``line`` can go on: for keys, the Hydra application that the line names.
 
     It finds the line in ``COMP_LINE``, from which the subcommand is taken. The subcommands themselves are printed here.
@@ -115,7 +115,7 @@ def _completed(line: str) -> Callable[[], None]:
     if _belongs_to_run(first):
         os.environ["COMP_LINE"] = f"{program} {_with_family(rest)}"
         return _run()
-    known = commands()
+    known = find_commands()
     if not space:
         say(*(name for name in known if name.startswith(first)))
     elif first in known:
@@ -127,13 +127,13 @@ def _completed(line: str) -> Callable[[], None]:
 
 def _with_family(line: str) -> str:
     """The words of a run as Hydra takes them, so that it completes keys of the task's family."""
-    from synthlab.config.families import expanded
+    from synthlab.config.families import expand
 
     done, space, last = line.rpartition(" ")
     words = done.split()
     keys = [word for word in words if "=" in word and not word.startswith("-")]
     try:
-        words = [*(word for word in words if word not in keys), *expanded(keys)]
+        words = [*(word for word in words if word not in keys), *expand(keys)]
     except InputError:  # a class of the user's own that cannot be imported
         return line
     return " ".join([*words, last]) if space else last

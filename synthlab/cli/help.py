@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from synthlab.config.base import BOOKKEEPING, OPTIONAL, Config
-from synthlab.config.comments import comments_of_member, files_of, read_comments
-from synthlab.config.complaints import input_errors
-from synthlab.config.composition import composed, plain
+from synthlab.config.comments import comments_of_member, find_group_files, read_comments
+from synthlab.config.composition import compose_raw, to_plain
 from synthlab.config.families import conf_dir, families, groups_of, tasks_of
+from synthlab.config.hydra_errors import input_errors
 
 COMPLETION = 'eval "$(synthlab -sc install=bash)"'
 WIDEST, COLUMN = 120, 32  # letters of a line, and of keys with their values before the comments
@@ -20,7 +20,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     """Yield the lines of help on the run that ``overrides`` describe; with ``sweeps`` on a sweep of such runs, the keys
     of sweeps included. Raises InputError for overrides that describe none."""
     with input_errors(list(overrides)):
-        config = plain(composed(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
+        config = to_plain(compose_raw(_first_values(overrides) if sweeps else list(overrides)), resolve=False)
     family = next(name for name, file in families().items() if file["kind"] == config["kind"])
     task = str(config["task"]["name"])
     yield "synthlab run [key=value ...]    train one model and print its error by length; run can be left out"
@@ -31,11 +31,11 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     yield f"{answer}. Score: {score}\n"
     yield "Groups: a name takes a file of conf/GROUP/, whose keys follow as GROUP.key=value"
     for group in (*groups_of(family), "tracker"):
-        members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in files_of(group))
-        yield from _wrapped(f"  {group}", ", ".join(members), 14)
+        members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in find_group_files(group))
+        yield from _wrap_lines(f"  {group}", ", ".join(members), 14)
         if group == "task":
             others = [each for other in families() if other != family for each in tasks_of(other)]
-            yield from _wrapped("", f"and, with other keys: {', '.join(others)}", 14)
+            yield from _wrap_lines("", f"and, with other keys: {', '.join(others)}", 14)
     yield "\nKeys, with the defaults of this task"
     yield from _keys(config, family, sweeps)
     yield ""
@@ -44,7 +44,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
 
 def _first_values(overrides: Sequence[str]) -> list[str]:
     """The overrides of the first run of a sweep."""
-    from synthlab.sweeps.grids import parts_of
+    from synthlab.sweeps.sweep_grid import parts_of
 
     return [part.choices[0] for part in parts_of(list(overrides)) if part.choices]
 
@@ -63,17 +63,19 @@ def _keys(config: Mapping[str, Any], family: str, sweeps: bool) -> Iterator[str]
             yield from _entries(key, value, shared)
     if sweeps:
         launchers = "joblib, submitit_slurm, submitit_local, ray: train in jobs"
-        yield from _wrapped("  hydra/launcher=basic", launchers, COLUMN)
+        yield from _wrap_lines("  hydra/launcher=basic", launchers, COLUMN)
 
 
 def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> Iterator[str]:
     name = str(value["name"])
     about = comments_of_member(group, name)
-    if any("encoding@_here_" in path.read_text(encoding="utf-8") for path in files_of(group) if path.stem == name):
+    if any(
+        "encoding@_here_" in path.read_text(encoding="utf-8") for path in find_group_files(group) if path.stem == name
+    ):
         inner = comments_of_member("encoding", name)  # a file made of that of an encoding
         about = about._replace(keys={**inner.keys, **about.keys})
     comment = "; ".join(filter(None, [about.title, shared.get(group)])) if group != "model" else about.title
-    yield from _wrapped(f"  {group}={name}", comment if group != "task" else "", COLUMN)
+    yield from _wrap_lines(f"  {group}={name}", comment if group != "task" else "", COLUMN)
     own = {f"{group}.{key}": text for key, text in about.keys.items()}
     for key, item in value.items():
         if key != "name":
@@ -83,10 +85,10 @@ def _member(group: str, value: Mapping[str, Any], shared: Mapping[str, str]) -> 
 def _entries(key: str, value: Any, comments: Mapping[str, str]) -> Iterator[str]:
     comment = comments.get(key, "")
     if not isinstance(value, Mapping):
-        yield from _wrapped(f"  {key}={_text(value)}", comment, COLUMN)
+        yield from _wrap_lines(f"  {key}={_text(value)}", comment, COLUMN)
         return
     if comment:
-        yield from _wrapped(f"  {key}", comment, COLUMN)
+        yield from _wrap_lines(f"  {key}", comment, COLUMN)
     for inner, item in cast(Mapping[str, Any], value).items():
         yield from _entries(f"{key}.{inner}", item, comments)
 
@@ -98,7 +100,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _wrapped(head: str, text: str, column: int) -> Iterator[str]:
+def _wrap_lines(head: str, text: str, column: int) -> Iterator[str]:
     """A key, and beside it what is said of it, in lines that fit the terminal."""
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns) - column
     first, *more = textwrap.wrap(text, max(width, 40), break_long_words=False, break_on_hyphens=False) or [""]

@@ -16,10 +16,10 @@ from typing import Any
 
 from synthlab.cli.arguments import refuse
 from synthlab.config.base import BOOKKEEPING
-from synthlab.config.complaints import input_errors
-from synthlab.config.composition import plain
-from synthlab.config.families import conf_dir, expanded, family_of, folders
-from synthlab.errors import InputError, RunsFailed, in_one_line, is_of_memory
+from synthlab.config.composition import to_plain
+from synthlab.config.families import conf_dir, expand, family_of, folders
+from synthlab.config.hydra_errors import input_errors
+from synthlab.errors import InputError, RunsFailed, format_error, is_of_memory
 from synthlab.output import open_streams, say, tell
 
 FAMILY_OF_TASK = r"^((?:task:|# @package task)\n(?: *\w+: .*\n)*?) *family: \w+\n?"
@@ -51,7 +51,7 @@ def main(
     args = _arrange_arguments()
     report = _Report(args.overrides)
     try:
-        with _sigterm_as_ctrl_c(), report.noting():
+        with _sigterm_as_ctrl_c(), report.note_failures():
             _check_flags(args, no_sweeps)
             folders[:] = [Path(args.config_dir)] if args.config_dir else []
             if config_name == "config" and args.help:
@@ -59,7 +59,7 @@ def main(
                 sys.exit(0)
             if config_name == "config":
                 sys.argv[len(sys.argv) - len(args.overrides) :] = _for_hydra(args)
-            with _printing(args.package) if _only_prints(args) else nullcontext():
+            with _print_config(args.package) if _only_prints(args) else nullcontext():
                 _run_hydra(task, config_name, report, folder)
     except KeyboardInterrupt:
         tell(f"interrupted: {interrupted}")
@@ -77,7 +77,7 @@ class _Report:
         self.refused: dict[str, None] = {}  # each line once: a sweep can refuse many runs for one reason
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
+    def note_failures(self) -> Iterator[None]:
         """Take note of what goes wrong in the block, and print why runs failed. Errors of other kinds go on, as all do
         in a launcher's worker: nobody would read the note there."""
         if os.getpid() != self.process:
@@ -95,7 +95,7 @@ class _Report:
         except (MemoryError, RuntimeError) as error:
             if not is_of_memory(error):
                 raise
-            self._fail(f"failed: {in_one_line(error)}")
+            self._fail(f"failed: {format_error(error)}")
 
     def _fail(self, *lines: str) -> None:
         self.failed = True
@@ -111,17 +111,17 @@ def _for_hydra(args: Namespace) -> list[str]:
         tasks = [task.strip() for given in args.overrides if given.startswith("task=") for task in given[5:].split(",")]
         if sweeper and len({family_of(task) for task in tasks}) > 1:
             raise InputError(f"{sweeper}: sweeps over tasks of one family; leave it out for task={','.join(tasks)}")
-        return expanded(args.overrides)
+        return expand(args.overrides)
     of_runs[:] = [given for given in args.overrides if not re.match(OF_COMMANDS, given)]
     return [given for given in args.overrides if given not in of_runs]
 
 
 def _print_help(args: Namespace) -> None:
     """Print what applies to the run, or the sweep, that the command line describes."""
-    with quick_imports():
+    with pause_garbage_collection():
         from synthlab.cli.help import describe_run
-        from synthlab.config.composition import quoted
-    own = [f"hydra.searchpath=[{quoted(Path(args.config_dir).absolute())}]"] if args.config_dir else []
+        from synthlab.config.composition import quote
+    own = [f"hydra.searchpath=[{quote(Path(args.config_dir).absolute())}]"] if args.config_dir else []
     say(*describe_run([*args.overrides, *own], args.sweeps))
 
 
@@ -130,8 +130,8 @@ def _run_hydra(task: Callable[[dict[str, Any]], bool], config_name: str, report:
     import hydra
 
     def run(config: Any) -> None:
-        with report.noting():  # Hydra prints a heading of its own for whatever a task raises
-            raw = plain(config)
+        with report.note_failures():  # Hydra prints a heading of its own for whatever a task raises
+            raw = to_plain(config)
             if raw.get("results") == "":  # commands write to folders below it, which would be at the root of all files
                 raise InputError("results=: must be the path of a folder")
             report.failed |= not task(raw)
@@ -149,7 +149,7 @@ def _prepare_process() -> None:
 
 
 @contextmanager
-def quick_imports() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Import without looking for garbage, of which importing makes none: measured, a seventh of the time."""
     before = gc.isenabled()
     gc.disable()
@@ -228,7 +228,7 @@ def _only_prints(args: Namespace) -> bool:
 
 
 @contextmanager
-def _printing(package: str | None) -> Iterator[None]:
+def _print_config(package: str | None) -> Iterator[None]:
     """Print what Hydra says of a config, without the family that a task's file names: ``kind`` says it. A ``package``
     that is not there is refused, for which Hydra has status 1."""
     complaint, text = StringIO(), StringIO()

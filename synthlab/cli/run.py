@@ -7,17 +7,17 @@ from synthlab.cli import hydra_app
 
 def task(raw: dict[str, Any]) -> bool:
     """Train the run that the config describes, unless it is recorded, and print it; False if it diverged."""
-    with hydra_app.quick_imports():
+    with hydra_app.pause_garbage_collection():
         from synthlab.config.base import bookkeeping, resolve
         from synthlab.output import say
         from synthlab.storage.store import Store
-        from synthlab.sweeps.sweep import checked_workers, ensure
+        from synthlab.sweeps.sweep import count_workers, ensure
         from synthlab.sweeps.trackers import tracker_of
 
     config, given = resolve(raw), bookkeeping(raw)
     store = Store(given["results"], given["save"], given["tag"])
     tracker = tracker_of(given["tracker"], store.tag)
-    checked_workers(given["workers"])  # of which one run needs one
+    count_workers(given["workers"])  # of which one run needs one
     retry = given["retry"] or "failed"
     records = ensure([config], store, progress=False, device=given["device"], tracker=tracker, retry=retry)
     say(f"{records}\nrecord: {store.path(config.id)}\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synthlab.cli import hydra_app
-from synthlab.cli.arguments import refuse, refusing
+from synthlab.cli.arguments import exit_on_input_error, refuse
 from synthlab.config.base import BOOKKEEPING
 from synthlab.config.families import conf_dir
 from synthlab.config.registry import did_you_mean
@@ -34,25 +34,27 @@ def main(papers: Papers) -> None:
     Hydra sees it, for which of them there are depends on the tasks of the study's runs.
     """
     command = shlex.join(["synthlab", "study", *sys.argv[1:]])
-    args = _parsed(sys.argv[1:])
+    args = _parse(sys.argv[1:])
     if len(sys.argv) == 1:
-        with refusing():
+        with exit_on_input_error():
             say(*overview(papers))
         sys.exit(0)
     chosen, word = "", os.environ.get("COMP_LINE", "").split(" ")[-1]
     if args.shell_completion:
         _complete(word, papers)
     if not (args.help or args.hydra_help or args.shell_completion):
-        with refusing():
-            chosen = _chosen(args, papers)
-        of_runs = [word for word in args.overrides if word not in _named(args) and key_of(word) not in OF_THE_COMMAND]
-        for word in (*_named(args), *of_runs):
+        with exit_on_input_error():
+            chosen = _choose_study(args, papers)
+        of_runs = [
+            word for word in args.overrides if word not in _list_names(args) and key_of(word) not in OF_THE_COMMAND
+        ]
+        for word in (*_list_names(args), *of_runs):
             sys.argv.remove(word)
         sys.argv.append(f"study={chosen}")
-    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in _named(args)}
+    given = {word.lstrip("+~").split("=")[0]: word for word in args.overrides if word not in _list_names(args)}
 
     def task(raw: dict[str, Any]) -> bool:
-        with hydra_app.quick_imports():
+        with hydra_app.pause_garbage_collection():
             from synthlab.studies.command import train_and_report
 
             paper = papers[chosen.partition("/")[0]]()
@@ -71,7 +73,7 @@ def _complete(word: str, papers: Papers) -> None:
     os.environ["COMP_LINE"] = " ".join([program, *kept, word])
 
 
-def _parsed(words: Sequence[str]) -> Namespace:
+def _parse(words: Sequence[str]) -> Namespace:
     from hydra._internal.utils import get_args_parser
 
     parser = get_args_parser()
@@ -79,7 +81,7 @@ def _parsed(words: Sequence[str]) -> Namespace:
     return parser.parse_intermixed_args(words)
 
 
-def _named(args: Namespace) -> list[str]:
+def _list_names(args: Namespace) -> list[str]:
     """Return the words that are no settings."""
     return [word for word in args.overrides if "=" not in word and not word.startswith("~")]
 
@@ -89,9 +91,9 @@ def key_of(override: str) -> str:
     return re.split(r"[./@=]", override.lstrip("+~"))[0]
 
 
-def _chosen(args: Namespace, papers: Papers) -> str:
+def _choose_study(args: Namespace, papers: Papers) -> str:
     """Return ``PAPER/STUDY`` as the command line names it. Raises InputError for what there is none of."""
-    named = _named(args)
+    named = _list_names(args)
     quick = any(word.lower() == f"{QUICK}=true" for word in args.overrides)
     if len(named) != 1:
         raise InputError(f"{' '.join(named) or 'study'}: must be one paper, as PAPER or PAPER/STUDY; {_papers(papers)}")
@@ -131,17 +133,17 @@ def read_studies(paper: str, file: str) -> dict[str, Any]:
 
 def overview(papers: Papers) -> Iterator[str]:
     """Yield the lines that say what papers there are, with the studies of each and what these cost."""
-    from synthlab.studies.costs import minutes, runs_of
+    from synthlab.studies.costs import list_runs, minutes
     from synthlab.studies.overrides import Overrides
-    from synthlab.sweeps.sweep import checked_workers
+    from synthlab.sweeps.sweep import count_workers
 
-    workers, overrides = checked_workers(None), Overrides()
+    workers, overrides = count_workers(None), Overrides()
     yield "synthlab study PAPER[/STUDY] [key=value ...]    synthlab study --help says which keys"
     yield f"Runs, and minutes on the {workers} cores here, within a factor of about two, if none is recorded:"
     for name, load in papers.items():
         paper, files = load(), {file: read_studies(name, file) for file in studies_of(name)}
         studies = paper.studies({each: spec for specs in files.values() for each, spec in specs.items()})
-        known = {each: runs_of(study, overrides) for each, study in studies.items()}
+        known = {each: list_runs(study, overrides) for each, study in studies.items()}
         yield f"\n{name}: {paper.about.part} of {paper.about.title}"
         for file, names in files.items():
             runs = list({id: run for each in names for id, run in known[each].items()}.values())

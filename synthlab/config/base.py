@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, ca
 
 from pydantic import AfterValidator, BaseModel, Field, PositiveFloat, ValidationInfo, field_validator
 
-from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError, UnknownKind, in_one_line
+from synthlab.config.registry import STRICT, validate
+from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
     from synthlab.metrics import Measures
@@ -50,12 +50,12 @@ def identity_of(config: Mapping[str, Any], results_version: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def without_followers(config: Mapping[str, Any]) -> dict[str, Any]:
+def drop_followers(config: Mapping[str, Any]) -> dict[str, Any]:
     """``config`` without the seeds that follow ``seed``: of kinds of runs that had ``seed`` alone at first."""
     return {key: value for key, value in config.items() if key not in Config.SEEDS[1:] or value != config["seed"]}
 
 
-def _no_class(name: str) -> str:
+def _refuse_class(name: str) -> str:
     """``name``; raises ValueError for one that is written as a class is, of which protocols have none."""
     if ":" in name:
         raise ValueError("must be the name of a protocol, which is a file of settings and no class")
@@ -66,7 +66,7 @@ class Protocol(BaseModel):
     """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
 
     model_config = STRICT
-    name: Annotated[str, AfterValidator(_no_class)]
+    name: Annotated[str, AfterValidator(_refuse_class)]
     optimizer: Literal["adam", "sgd"]
     lr: PositiveFloat
     momentum: FractionBelowOne
@@ -116,21 +116,21 @@ class Config(BaseModel, ABC):
         KINDS[cls.model_fields["kind"].default] = cls
 
     @classmethod
-    def checked(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
+    def from_raw(cls: type[Kind], raw: Mapping[str, Any]) -> Kind:
         """The run that ``raw`` describes, bookkeeping left aside.
 
         Raises InputError for every unknown, missing or ill-typed key outside the registries.
         """
-        given = cls.renamed({key: value for key, value in raw.items() if key not in BOOKKEEPING})
-        return validated(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
+        given = cls.rename_fields({key: value for key, value in raw.items() if key not in BOOKKEEPING})
+        return validate(cls, dict.fromkeys(cls.SEEDS[1:]) | given, "")
 
     @field_validator("weight_seed", "data_seed", "test_seed", mode="before", check_fields=False)
     @classmethod
-    def _followed(cls, value: Any, info: ValidationInfo) -> Any:
+    def _follow_seed(cls, value: Any, info: ValidationInfo) -> Any:
         return info.data.get("seed", 0) if value is None else value  # 0: the seed itself was refused
 
     @classmethod
-    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
         """``raw``, which may be of a record of an earlier version, with the present names of the fields."""
         return raw
 
@@ -141,7 +141,7 @@ class Config(BaseModel, ABC):
         return self.model_dump()
 
     @classmethod
-    def resolved(cls, raw: Mapping[str, Any]) -> "Config":
+    def resolve(cls, raw: Mapping[str, Any]) -> "Config":
         """The run that ``raw`` describes, complete, as its family fills in what is left open.
 
         Raises InputError for anything that could not be trained or tested, before it is tried.
@@ -189,10 +189,10 @@ class Config(BaseModel, ABC):
         """The points of the training curve, but for the last, at which an observer sees the model that is tested."""
         return range(self.protocol.record_every, self.steps, self.protocol.record_every)
 
-    def seeded(self: Kind, raw: Mapping[str, Any]) -> Kind:
+    def with_seeds(self: Kind, raw: Mapping[str, Any]) -> Kind:
         """The same run under the seeds of ``raw``: ``seed`` and, where they are set apart, the others. One that is null
         or not there follows ``seed``. Raises InputError for what is no seed."""
-        return self.checked(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
+        return self.from_raw(self.model_dump() | {name: raw.get(name) for name in self.SEEDS})
 
     @classmethod
     def follows(cls, raw: Mapping[str, Any]) -> bool:
@@ -234,7 +234,7 @@ def _import_kind(name: str) -> str:
         try:
             entry.load()
         except Exception as error:  # whatever a module of others raises when it is imported
-            why = f"needs {entry.value}, which cannot be imported here ({in_one_line(error)})"
+            why = f"needs {entry.value}, which cannot be imported here ({format_error(error)})"
     return why
 
 
@@ -243,9 +243,9 @@ def resolve(raw: Mapping[str, Any]) -> Config:
 
     Raises InputError for a run that could not be trained or tested.
     """
-    return kind_of(raw).resolved(raw)
+    return kind_of(raw).resolve(raw)
 
 
 def config_of(raw: Mapping[str, Any]) -> Config:
     """The run that a record's config describes. Raises UnknownKind, and InputError for what is wrong with it."""
-    return kind_of(raw).checked(raw)
+    return kind_of(raw).from_raw(raw)

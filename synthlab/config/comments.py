@@ -45,7 +45,7 @@ def read_comments(path: Path) -> Comments:
     return Comments(" ".join(title), {key: " ".join(words) for key, words in keys.items() if words})
 
 
-def files_of(group: str) -> Iterator[Path]:
+def find_group_files(group: str) -> Iterator[Path]:
     """Yield the files of a config group, those of the user's own first."""
     for folder in (*folders, conf_dir()):
         yield from sorted((folder / group).glob("*.yaml"))
@@ -53,7 +53,7 @@ def files_of(group: str) -> Iterator[Path]:
 
 def comments_of_member(group: str, name: str) -> Comments:
     """Return the comments of a group's member; keys that its file does not explain, another file of the group does."""
-    files = list(files_of(group))
+    files = list(find_group_files(group))
     found = [read_comments(path) for path in sorted(files, key=lambda path: path.stem != name)]
     title = found[0].title if any(path.stem == name for path in files) else ""
     return Comments(title, {key: text for each in reversed(found) for key, text in each.keys.items()})

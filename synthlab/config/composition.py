@@ -8,10 +8,10 @@ from contextlib import contextmanager, nullcontext
 from functools import cache, reduce
 from typing import Any, cast
 
-from synthlab.config.arguments import in_short
-from synthlab.config.complaints import input_errors
-from synthlab.config.families import CLASS, FAMILY, conf_dir, expanded, families, family_of, without_families
-from synthlab.config.registry import unknown_key
+from synthlab.config.argument_checks import shorten
+from synthlab.config.families import CLASS, FAMILY, conf_dir, drop_families, expand, families, family_of
+from synthlab.config.hydra_errors import input_errors
+from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
 
 DEEPEST, MOST_BITS = 20, 1024  # levels and numbers of settings given from Python
@@ -23,27 +23,27 @@ def compose(overrides: list[str], name: str = "config") -> dict[str, Any]:
     (``key=value``). Raises InputError.
     """
     with input_errors(overrides):
-        return plain(composed(overrides, name))
+        return to_plain(compose_raw(overrides, name))
 
 
-def composed(overrides: list[str], name: str = "config") -> Any:
+def compose_raw(overrides: list[str], name: str = "config") -> Any:
     """The same as Hydra's own config, references to other values not resolved. Raises what Hydra does."""
     from hydra import compose as hydra_compose
 
-    with hydra_initialized():
-        return hydra_compose(name, overrides=expanded(overrides))
+    with initialize_hydra():
+        return hydra_compose(name, overrides=expand(overrides))
 
 
-def plain(config: Any, resolve: bool = True) -> dict[str, Any]:
+def to_plain(config: Any, resolve: bool = True) -> dict[str, Any]:
     """A composed config of Hydra's as plain values, with or without references to others resolved."""
     from omegaconf import OmegaConf
 
     values = OmegaConf.to_container(config, resolve=resolve, throw_on_missing=resolve)
-    return without_families(cast(dict[str, Any], values))
+    return drop_families(cast(dict[str, Any], values))
 
 
 @contextmanager
-def hydra_initialized() -> Generator[None]:
+def initialize_hydra() -> Generator[None]:
     """Hydra ready to compose from ``conf/``. There is one Hydra in a process, so threads take turns."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
@@ -54,7 +54,7 @@ def hydra_initialized() -> Generator[None]:
             yield
 
 
-def quoted(text: Any) -> str:
+def quote(text: Any) -> str:
     """``text`` as the value of an override, whatever is in it."""
     return "'" + str(text).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
@@ -75,12 +75,12 @@ def settings_of(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
                 yield from settings_of({path: group["name"]})
             yield from settings_of({inner: item for inner, item in group.items() if inner != "name"}, f"{path}.")
         elif isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not even print it
-            raise InputError(f"{path}={in_short(value)}: must be a number of fewer digits")
+            raise InputError(f"{path}={shorten(value)}: must be a number of fewer digits")
         elif value is None or isinstance(value, bool | int | float | str) or _is_ranges(value):
             yield path, value
         else:
             raise InputError(
-                f"{path}={in_short(value)}: must be a number, a text, True, False, None or a mapping of these"
+                f"{path}={shorten(value)}: must be a number, a text, True, False, None or a mapping of these"
             )
 
 
@@ -92,7 +92,7 @@ def _is_ranges(value: Any) -> bool:
     )
 
 
-def as_overrides(values: Mapping[str, Any]) -> Iterator[str]:
+def to_overrides(values: Mapping[str, Any]) -> Iterator[str]:
     """Python values as Hydra overrides: ``{"model": {"width": 64}}`` gives ``model.width=64``."""
     for path, value in settings_of(values):
         yield f"{path}={json.dumps(value) if not isinstance(value, str) else value}"
@@ -107,7 +107,7 @@ class Composed:
     def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None, name: str = "config"):
         self.config, self.overrides = dict(config), overrides or {}
         self.name, self._others = name, dict[str, Composed]()
-        self._in_file = cache(_as_in_file)
+        self._in_file = cache(_read_member)
         family = next((each for each, file in families().items() if file["kind"] == config.get("kind")), None)
         of = [f"{FAMILY}={family}"] if family and name == "config" else []
         self._compose = cache(lambda *given: compose([*of, *given], name))
@@ -122,7 +122,7 @@ class Composed:
         if isinstance(task, str) and isinstance(self.config.get("task"), dict):
             family = family_of(task)
             if families()[family]["kind"] != self.config.get("kind", families()[family]["kind"]):
-                return self._of(family, task).with_settings(settings)
+                return self._for_family(family, task).with_settings(settings)
         config, own = copy.deepcopy(self.config), set[str]()
         for group, name in settings.items():
             if isinstance(config.get(group), dict):
@@ -133,19 +133,19 @@ class Composed:
                 config[group] = {"name": name} if group in own else copy.deepcopy(self._member(group, name))
                 for key in self.overrides:
                     if key.startswith(f"{group}."):
-                        _put(config, key, _value(self.config, key), group in own)
+                        _set_key(config, key, _value(self.config, key), group in own)
         for key, name in settings.items():
             group, within, path = key.partition("@")
             if within:  # a member within a member, as in encoding@encoding.inner=rope
                 if not isinstance(self.config.get(group), dict) or isinstance(name, list):
                     raise InputError(f"{key}={name}: must be a group, @, where its member goes, and a name")
-                _put(config, path, copy.deepcopy(self._member(group, name)))
+                _set_key(config, path, copy.deepcopy(self._member(group, name)))
         for key, value in settings.items():
             if "@" not in key and not isinstance(config.get(key), dict):
-                _put(config, key, value, key.split(".")[0] in own)
+                _set_key(config, key, value, key.split(".")[0] in own)
         return config
 
-    def _of(self, family: str, task: str) -> "Composed":
+    def _for_family(self, family: str, task: str) -> "Composed":
         """The same for runs of another family, made of the same overrides."""
         if family not in self._others:
             overrides = [*self.overrides.values(), f"task={task}"]
@@ -165,13 +165,13 @@ class Composed:
         return chosen[group]
 
 
-def _as_in_file(group: str, name: Any) -> dict[str, Any] | None:
+def _read_member(group: str, name: Any) -> dict[str, Any] | None:
     """What the file of a group's member holds; None where there is none, or where it is more than plain values."""
     from hydra.core.global_hydra import GlobalHydra
     from omegaconf import DictConfig, OmegaConf
 
     path = f"{group}/{name}"
-    with input_errors([f"{group}={name}"]), hydra_initialized():
+    with input_errors([f"{group}={name}"]), initialize_hydra():
         sources = cast(Any, GlobalHydra.instance().config_loader()).get_sources()
         source = next((each for each in sources if each.is_config(path)), None)
         found = None if source is None else source.load_config(path)
@@ -187,7 +187,7 @@ def _value(config: Mapping[str, Any], key: str) -> Any:
     return reduce(lambda part, name: part[name], key.split("."), config)
 
 
-def _put(config: dict[str, Any], key: str, value: Any, new: bool = False) -> None:
+def _set_key(config: dict[str, Any], key: str, value: Any, new: bool = False) -> None:
     """Set a dotted key that is there already, or a ``new`` one; raises InputError, with the choices, for one that is
     not."""
     *parents, last = key.split(".")
@@ -196,5 +196,5 @@ def _put(config: dict[str, Any], key: str, value: Any, new: bool = False) -> Non
         inner = part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
     if last not in part and not new:
-        raise InputError(unknown_key(f"{key}={value}", [str(name) for name in part]))
+        raise InputError(describe_unknown_key(f"{key}={value}", [str(name) for name in part]))
     part[last] = value

@@ -93,7 +93,7 @@ def family_of(task: str) -> str:
     return _families_of_tasks().get(task, next(iter(families())))
 
 
-def expanded(overrides: Iterable[str]) -> list[str]:
+def expand(overrides: Iterable[str]) -> list[str]:
     """Return overrides of a run as Hydra takes them.
 
     With ``task=copy`` comes the task's family. A class of one's own, as in ``encoding=mine:LogDistance
@@ -123,19 +123,19 @@ def _is_group(key: str) -> bool:
     return key == "tracker" or (key != "protocol" and any(key in groups_of(family) for family in families()))
 
 
-def without_families(config: Mapping[str, Any]) -> dict[str, Any]:
+def drop_families(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a composed config without the families that its tasks name, which ``kind`` stands for from here on."""
-    return {key: _without_family(value) if key == "task" else value for key, value in config.items()}
+    return {key: _drop_family(value) if key == "task" else value for key, value in config.items()}
 
 
-def _without_family(member: Any) -> Any:
+def _drop_family(member: Any) -> Any:
     if not isinstance(member, dict):
         return member
     members = cast(dict[str, Any], member)
-    return {key: _without_family(value) for key, value in members.items() if key != "family"}
+    return {key: _drop_family(value) for key, value in members.items() if key != "family"}
 
 
-def of_other_families(given: str, overrides: Iterable[str]) -> str | None:
+def refuse_other_family(given: str, overrides: Iterable[str]) -> str | None:
     """Return the line that refuses ``given`` (``key=value``), a key that runs of other families have; None for a key
     that no family has."""
     key = given.lstrip("+~").split("=")[0].split(".")[0].split("@")[0]

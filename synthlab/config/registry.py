@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeGuard, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 
 Answer = TypeVar("Answer")
 Member = TypeVar("Member")
@@ -60,7 +60,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
                 missing: Iterable[str] = getattr(found, "__abstractmethods__", ())
                 raise InputError(f"{field}={name}: lacks {', '.join(sorted(missing))}")
             return found
-        raise InputError(unknown(field, name, self))
+        raise InputError(describe_unknown(field, name, self))
 
     def arguments(self, config: Any, field: str | None = None) -> dict[str, Any]:
         """The constructor arguments in ``config`` (its keys but ``name``), checked against the constructor's types.
@@ -69,11 +69,11 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         """
         field = field or self.kind
         if not _is_member(config):
-            raise InputError(f"{field}={shown(config)}: must be a mapping with a name; choose from {', '.join(self)}")
+            raise InputError(f"{field}={show(config)}: must be a mapping with a name; choose from {', '.join(self)}")
         member = self.find(config["name"], field)
         given = {key: value for key, value in config.items() if key != "name"}
-        with asking(field, config["name"], "be made"):
-            arguments = dict(iter(validated(_schema(member), given, field)))  # iter: one of them may be named keys
+        with catch_errors(field, config["name"], "be made"):
+            arguments = dict(iter(validate(_schema(member), given, field)))  # iter: one of them may be named keys
         # A mapping with a name is a member within a member: randomized positions told by another encoding.
         nested = {key: value for key, value in arguments.items() if _is_member(value)}
         return arguments | {key: self.complete(value, f"{field}.{key}") for key, value in nested.items()}
@@ -87,7 +87,7 @@ class Registry(Mapping[str, type[Member]], Generic[Member]):
         """An instance of the class that ``config`` names. ``args`` are what the config cannot know, such as sizes."""
         arguments = self.arguments(config, field)
         member = self.find(config["name"], field)
-        with asking(field or self.kind, config["name"], "be made"):
+        with catch_errors(field or self.kind, config["name"], "be made"):
             return member(*args, **arguments)
 
 
@@ -106,7 +106,7 @@ def complete_members(kinds: Mapping[str, Registry[Any]], given: Mapping[str, Any
 
 
 @contextmanager
-def importing_nothing() -> Generator[None]:
+def forbid_imports() -> Generator[None]:
     """Let ``package.module:Class`` find its class only where the module is imported already.
 
     For names that were read from a file: whoever wrote it must not choose what this process runs.
@@ -119,7 +119,7 @@ def importing_nothing() -> Generator[None]:
 
 
 @contextmanager
-def asking(field: str, name: str, what: str) -> Generator[None]:
+def catch_errors(field: str, name: str, what: str) -> Generator[None]:
     """Turn whatever a class of the user's own raises, when it is asked to do ``what``, into InputError."""
     try:
         yield
@@ -130,10 +130,10 @@ def asking(field: str, name: str, what: str) -> Generator[None]:
     except BaseException as error:
         if ":" not in name:
             raise
-        raise InputError(f"{field}={name}: cannot {what} ({in_one_line(error)})") from error
+        raise InputError(f"{field}={name}: cannot {what} ({format_error(error)})") from error
 
 
-def answer(
+def ask_member(
     field: str, name: str, told: str, ask: Callable[[], Answer], fits: Callable[[Any], bool], must: str
 ) -> Answer:
     """What a member of a registry, perhaps a class of the user's own, answers when it is asked.
@@ -149,7 +149,7 @@ def answer(
     Returns:
         The answer. Raises InputError, in one line, for one that does not fit, and for whatever is raised instead.
     """
-    with asking(field, name, f"say its {told}"):
+    with catch_errors(field, name, f"say its {told}"):
         given = ask()
         if not fits(given):
             raise InputError(f"{field}={name}: {told} is {' '.join(repr(given).split())}; must be {must}")
@@ -171,22 +171,22 @@ def is_truth(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def validated(schema: type[Schema], given: Any, field: str) -> Schema:
+def validate(schema: type[Schema], given: Any, field: str) -> Schema:
     """``given`` as a ``schema``; raises InputError with one line for each problem, named below ``field``."""
     if not isinstance(given, Mapping):
-        raise InputError(f"{field}={shown(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
+        raise InputError(f"{field}={show(given)}: must be a mapping with the keys {', '.join(schema.model_fields)}")
     try:
         return schema(**given)
     except ValidationError as error:
         raise InputError(*(_line(problem, schema, field) for problem in error.errors())) from None
 
 
-def unknown(field: str, value: Any, choices: Iterable[str]) -> str:
+def describe_unknown(field: str, value: Any, choices: Iterable[str]) -> str:
     """The line that refuses a value which is none of ``choices``."""
-    return f"{field}={shown(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
+    return f"{field}={show(value)}: unknown{did_you_mean(value, choices)}; choose from {', '.join(choices)}"
 
 
-def unknown_key(given: str, choices: Sequence[str]) -> str:
+def describe_unknown_key(given: str, choices: Sequence[str]) -> str:
     """The line that refuses ``given`` (``key=value``), whose last part of the key is none of ``choices``."""
     key = given.lstrip("+~").split("=")[0]
     if key in MOVED:
@@ -195,7 +195,7 @@ def unknown_key(given: str, choices: Sequence[str]) -> str:
     return f"{given}: unknown key{did_you_mean(key.split('.')[-1], choices)}; {allowed}"
 
 
-def shown(value: Any) -> str:
+def show(value: Any) -> str:
     """A value as the command line would write it, in one short line: ``null``, ``true``, text without quotes."""
     try:
         text = json.dumps(value) if value is None or isinstance(value, bool) else str(value)
@@ -207,7 +207,7 @@ def shown(value: Any) -> str:
 
 def did_you_mean(name: Any, choices: Iterable[Any]) -> str:
     """``', did you mean X?'`` where a choice is close to ``name``, else nothing."""
-    close = get_close_matches(shown(name), [str(choice) for choice in choices], n=1)
+    close = get_close_matches(show(name), [str(choice) for choice in choices], n=1)
     return f", did you mean {close[0]}?" if close else ""
 
 
@@ -219,9 +219,9 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
     path = ".".join([field] * bool(field) + [str(part) for part in problem["loc"]])
     if problem["type"] == "missing":
         return f"{path}: missing; must be given"
-    value = shown(problem["input"])
+    value = show(problem["input"])
     if problem["type"] == "extra_forbidden":
-        return unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
+        return describe_unknown_key(f"{path}={value}", _keys(schema, problem["loc"][:-1]))
     return f"{path}={value}: {problem['msg'].removeprefix('Value error, ').replace('Input should', 'must')}"
 
 
@@ -260,5 +260,5 @@ def find_class(name: str, field: str) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a user's module can fail in any way
-        reason = in_one_line(error)
+        reason = format_error(error)
         raise InputError(f"{field}={name}: cannot be imported ({reason}); give package.module:Class") from None

@@ -55,10 +55,10 @@ class Shifted(Pattern):
             must = f"must divide a window of {length} tokens into groups of an even size"
             raise InputError(f"pattern.groups={self.groups}: {must}")
         size, place, plain = length // self.groups, torch.arange(length), heads // 2
-        shifted = self.shifted(place, size, length).repeat(heads - plain, 1, 1)
+        shifted = self.mask_shifted(place, size, length).repeat(heads - plain, 1, 1)
         return torch.cat((_causal(place // size, place).repeat(plain, 1, 1), shifted))
 
-    def shifted(self, place: Int[Tensor, " T"], size: int, length: int) -> Bool[Tensor, "T T"]:
+    def mask_shifted(self, place: Int[Tensor, " T"], size: int, length: int) -> Bool[Tensor, "T T"]:
         """The mask of a shifted head, for groups of ``size`` tokens."""
         return _causal((place + size // 2) // size, place)
 
@@ -71,7 +71,7 @@ class Rolled(Shifted):
     depends on the very token that it is to predict in models of at least 2 ``groups`` - 1 layers.
     """
 
-    def shifted(self, place, size, length):
+    def mask_shifted(self, place, size, length):
         rolled = (place - size // 2) % length
         return _causal(rolled // size, rolled)
 

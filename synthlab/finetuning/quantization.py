@@ -9,12 +9,12 @@ BLOCK = 64  # weights that share a scale (Dettmers et al., 2023, section 4)
 OFFSET = 0.9677083  # the outermost probability, from the authors' code: the mean of 1 - 1/30 and 1 - 1/32
 
 
-def normal_float() -> Float[Tensor, "16"]:
+def normal_float_levels() -> Float[Tensor, "16"]:
     """Return the 16 values of NF4, ascending (Dettmers et al., 2023, arXiv 2305.14314, section 3 and appendix E):
     quantiles of the normal distribution, divided by the largest, computed as in the authors' library bitsandbytes.
 
     Example:
-        >>> [round(value, 4) for value in normal_float().tolist()][6:10]
+        >>> [round(value, 4) for value in normal_float_levels().tolist()][6:10]
         [-0.0911, 0.0, 0.0796, 0.1609]
     """
     positive, negative = (
@@ -35,7 +35,7 @@ def nearest_normal_float(weights: Float[Tensor, "E *N"]) -> Float[Tensor, "E *N"
     rows = weights.flatten(1)
     blocks = F.pad(rows, (0, -rows.shape[1] % BLOCK)).unflatten(1, (-1, BLOCK))
     scale = blocks.abs().amax(-1, keepdim=True)
-    values = normal_float().to(weights)
+    values = normal_float_levels().to(weights)
     between = (values[1:] + values[:-1]) / 2
     found = values[torch.bucketize((blocks / scale.clamp(min=torch.finfo(scale.dtype).tiny)).contiguous(), between)]
     return (found * scale).flatten(1)[:, : rows.shape[1]].view(weights.shape)

@@ -18,13 +18,13 @@ from synthlab.alignment.divergence import DISTANCES
 from synthlab.alignment.misalignment import Model
 from synthlab.alignment.regularizer import AlignedLoss, Distance, draw_extra
 from synthlab.alignment.windows import both_contexts, extra_range, min_context
-from synthlab.errors import InputError, lacks
-from synthlab.rng import seeded
+from synthlab.errors import InputError, describe_missing
+from synthlab.rng import seed_generator
 
 try:
     from transformers import Trainer, TrainerCallback  # pyright: ignore[reportMissingImports]  # of the extra lm
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.aligned_trainer", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.aligned_trainer", "transformers", "lm")) from error
 
 
 def as_function(model: nn.Module) -> Model:
@@ -36,7 +36,7 @@ def as_function(model: nn.Module) -> Model:
 
     def logits(tokens: Tensor) -> Tensor:
         device = next(model.parameters()).device
-        with _evaluating(model):
+        with _set_evaluation_mode(model):
             return model(input_ids=tokens.to(device), use_cache=False, return_dict=True).logits.float()
 
     return logits
@@ -219,11 +219,11 @@ class _Draws(TrainerCallback):
         self._begin(state.global_step)
 
     def _begin(self, step: int) -> None:
-        self.generator = seeded(np.random.SeedSequence((self.seed, step)))
+        self.generator = seed_generator(np.random.SeedSequence((self.seed, step)))
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def _set_evaluation_mode(model: nn.Module) -> Iterator[None]:
     # Module by module, since some may have been in eval mode before, such as frozen ones.
     modes = [(module, module.training) for module in model.modules()]
     model.eval()

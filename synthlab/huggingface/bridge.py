@@ -13,8 +13,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from synthlab.config.registry import shown
-from synthlab.errors import InputError, lacks
+from synthlab.config.registry import show
+from synthlab.errors import InputError, describe_missing
 from synthlab.language.config import LanguageConfig
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings import ENCODINGS
@@ -35,10 +35,10 @@ try:
     from transformers.modeling_outputs import CausalLMOutputWithPast  # pyright: ignore[reportMissingImports]
     from transformers.utils.generic import can_return_tuple  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.bridge", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.bridge", "transformers", "lm")) from error
 
 from synthlab.huggingface.bridge_config import SIZES, SynthlabConfig
-from synthlab.huggingface.loading import refusing, without_report
+from synthlab.huggingface.loading import catch_load_errors, silence_load_report
 
 SHOWN = 80  # letters of what a folder says that a message repeats
 
@@ -104,7 +104,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         is_token = self._is_token(input_ids, attention_mask, 0 if cache is None else cache.get_seq_length())
         shared = continue_text(self.transformer.encoding, is_token, input_ids.shape[1])
         tokens = [replace(shared, cache=_extension(cache, layer)) for layer in range(self.config.depth)]
-        input_ids = self._within(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
+        input_ids = self._check_tokens(input_ids.masked_fill(~is_token[:, -input_ids.shape[1] :], 0))
         logits = self.transformer.logits(input_ids[None], tokens)[0]
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
         return CausalLMOutputWithPast(loss=loss, logits=logits, past_key_values=cache)
@@ -119,7 +119,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         """
         options: Any = kwargs | {"use_safetensors": True, "ignore_mismatched_sizes": True, "output_loading_info": True}
         folder = args[0] if args else kwargs.get("pretrained_model_name_or_path")
-        with refusing("model", folder), without_report():
+        with catch_load_errors("model", folder), silence_load_report():
             loaded: Any = super().from_pretrained(*args, **options)
         model, info = loaded
         others = [
@@ -153,7 +153,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
             )
         return is_token
 
-    def _within(self, input_ids: Tensor) -> Tensor:
+    def _check_tokens(self, input_ids: Tensor) -> Tensor:
         """``input_ids``, all of them of the vocabulary."""
         outside = input_ids[(input_ids < 0) | (input_ids >= self.config.vocab_size)]
         if len(outside):
@@ -224,7 +224,7 @@ def _extension(cache: Cache | None, layer: int) -> Callable[[Tensor, Tensor], tu
 def _model(config: SynthlabConfig) -> LanguageModel:
     """Make a model of the config's sizes, with weights of no run. Raises InputError."""
     if type(config.vocab_size) is not int or not 0 < config.vocab_size <= 10**6:
-        raise InputError(f"vocab_size={shown(config.vocab_size)}: must be a whole number from 1 to 1000000")
+        raise InputError(f"vocab_size={show(config.vocab_size)}: must be a whole number from 1 to 1000000")
     sizes = {key: getattr(config, key) for key in SIZES}
     make = partial(_encoding, config), [torch.Generator().manual_seed(0)], config.vocab_size
     return cast(LanguageModel, MODELS.build({"name": "transformer", **sizes}, *make))
@@ -238,7 +238,7 @@ def _encoding(config: SynthlabConfig, dims: Dims) -> Encoding:
     choices = [each for each, encoding in ENCODINGS.items() if not encoding.draws_positions]
     if name not in choices:
         allowed = f"must be an encoding of the lab whose positions are not drawn: {', '.join(choices)}"
-        raise InputError(f"encoding={' '.join(shown(name).split()):.{SHOWN}}: {allowed}")
+        raise InputError(f"encoding={' '.join(show(name).split()):.{SHOWN}}: {allowed}")
     return ENCODINGS.build(given, dims)
 
 

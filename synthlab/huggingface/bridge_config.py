@@ -5,13 +5,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, create_model
 
-from synthlab.config.registry import STRICT, validated
-from synthlab.errors import InputError, lacks
+from synthlab.config.registry import STRICT, validate
+from synthlab.errors import InputError, describe_missing
 
 try:
     from transformers import PreTrainedConfig  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.bridge_config", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.bridge_config", "transformers", "lm")) from error
 
 SIZES = ("width", "depth", "heads", "mlp_ratio", "norm", "attention", "init_scale")  # the keys of conf/model
 
@@ -68,7 +68,7 @@ class SynthlabConfig(PreTrainedConfig):
                 keys fetch code, such as ``attn_implementation`` and ``quantization_config``.
         """
         try:
-            validated(SAVED, config_dict, "config")
+            validate(SAVED, config_dict, "config")
         except InputError as error:
             raise InputError(" ".join(error.lines[0].split())) from None
         return super().from_dict(config_dict, **kwargs)

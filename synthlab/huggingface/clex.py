@@ -12,7 +12,7 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError, lacks
+from synthlab.errors import InputError, describe_missing
 from synthlab.huggingface.padding import count_tokens_alone
 from synthlab.models.encodings.base import Dims
 from synthlab.models.encodings.clex import CLEX
@@ -20,7 +20,7 @@ from synthlab.models.encodings.clex import CLEX
 try:
     from transformers import PreTrainedModel  # pyright: ignore[reportMissingImports]  # of the extra lm
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.clex", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.clex", "transformers", "lm")) from error
 
 SAVED = ".rotary_emb.clex."  # part of the names of its weights
 

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch.utils.data import get_worker_info
 
-from synthlab.errors import InputError, lacks
+from synthlab.errors import InputError, describe_missing
 from synthlab.positions.sampler_base import PositionSampler, Window
-from synthlab.rng import seeded
+from synthlab.rng import seed_generator
 
 try:
     from transformers import (  # pyright: ignore[reportMissingImports]  # of the extra lm
@@ -22,7 +22,7 @@ try:
         default_data_collator,
     )
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.collator", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.collator", "transformers", "lm")) from error
 
 Collator = Callable[[list[Any]], Mapping[str, Any]]
 
@@ -77,9 +77,9 @@ class PositionCollator(TrainerCallback):
 
     def __call__(self, features: list[Any]) -> Mapping[str, Any]:
         """Make a batch of texts with ``position_ids``; without them for a trainer, which adds them in training."""
-        return self.collator(features) if self.trainer else self._placed(self.collator, features)
+        return self.collator(features) if self.trainer else self._place_positions(self.collator, features)
 
-    def _placed(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
+    def _place_positions(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
         lengths = {len(each["input_ids"]) for each in features if isinstance(each, Mapping) and "input_ids" in each}
         if len(lengths) > 1:
             raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have as many")
@@ -110,7 +110,7 @@ class PositionCollator(TrainerCallback):
         worker = get_worker_info()
         number = self.made if worker is None else self.made * worker.num_workers + worker.id
         self.made += 1
-        return seeded(np.random.SeedSequence((self.seed, self.process, self.first + number)))
+        return seed_generator(np.random.SeedSequence((self.seed, self.process, self.first + number)))
 
     def on_init_end(self, args, state, control, **kwargs):
         self.trainer = True
@@ -120,7 +120,7 @@ class PositionCollator(TrainerCallback):
         # The trainer collates texts for training and for evaluation in the same way, and says nowhere which it does.
         outer = kwargs["train_dataloader"]
         loader = getattr(outer, "base_dataloader", outer)  # accelerate's loader reads from this one
-        loader.collate_fn = partial(self._placed, loader.collate_fn)
+        loader.collate_fn = partial(self._place_positions, loader.collate_fn)
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         self.made, self.first = 0, state.global_step * args.gradient_accumulation_steps

@@ -12,27 +12,27 @@ INTERRUPTED = "finished parts are kept; the same command goes on from there"
 def task(raw: dict[str, Any]) -> bool:
     """Open the model, measure it on the texts, write and print what was found; then run the tasks of the settings."""
     require("lm", "transformers", what="synthlab evaluate")
-    with hydra_app.quick_imports():
+    with hydra_app.pause_garbage_collection():
         from synthlab.huggingface.perplexity.settings import Settings
 
-    settings = Settings.checked(raw)
+    settings = Settings.from_raw(raw)
     if settings.tasks:
         require("evaluate", "lm_eval", what=f"tasks={settings.tasks}")
-    with hydra_app.quick_imports():
-        from synthlab.huggingface.perplexity.evaluation import evaluate, writing
-        from synthlab.huggingface.perplexity.models import fingerprint_model, open_model
-        from synthlab.huggingface.perplexity.report import write_all, write_tasks
+    with hydra_app.pause_garbage_collection():
+        from synthlab.huggingface.perplexity.evaluation import catch_write_errors, evaluate_texts
+        from synthlab.huggingface.perplexity.models import fingerprint_model, open_with_tokenizer
+        from synthlab.huggingface.perplexity.report import write_evaluation, write_tasks
         from synthlab.huggingface.perplexity.tables import format_tables
         from synthlab.output import say
 
-    opened = open_model(settings)
-    with _prepared(settings, opened) as scores:
+    opened = open_with_tokenizer(settings)
+    with _prepare_tasks(settings, opened) as scores:
         if settings.texts is not None:
-            found = evaluate(settings, opened)
-            written = write_all(settings, found)
+            found = evaluate_texts(settings, opened)
+            written = write_evaluation(settings, found)
             say(*format_tables(found.tables), "", "written:", *(f"  {file}" for file in written))
         if scores is not None:
-            with writing(settings):
+            with catch_write_errors(settings):
                 table = scores()
             written = write_tasks(settings, fingerprint_model(opened.model), table)
             say(*([""] if settings.texts else []), table.to_string(index=False), "", "written:")
@@ -40,7 +40,7 @@ def task(raw: dict[str, Any]) -> bool:
     return True
 
 
-def _prepared(settings: Any, opened: Any) -> AbstractContextManager[Any]:
+def _prepare_tasks(settings: Any, opened: Any) -> AbstractContextManager[Any]:
     """Open the tasks of the settings with their data, before texts are measured; None where there are none."""
     if not settings.tasks:
         return nullcontext()

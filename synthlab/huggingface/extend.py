@@ -11,9 +11,9 @@ def task(raw: dict[str, Any]) -> bool:
     adapted = ["peft"] * (raw["adapters"].get("name") != "none")  # with_lora asks for bitsandbytes where it needs that
     require("extend", "transformers", "accelerate", *adapted, what="synthlab extend")
     from synthlab.huggingface.extension.extend_model import extend
-    from synthlab.huggingface.extension.settings import checked
+    from synthlab.huggingface.extension.settings import check_settings
 
-    extend(checked(raw))
+    extend(check_settings(raw))
     return True
 
 

@@ -13,7 +13,7 @@ import torch
 
 
 @contextmanager
-def quiet() -> Generator[None]:
+def silence() -> Generator[None]:
     """Hold back what other libraries log, warn of in imports, and print to standard output; their progress bars, too,
     where standard error is no terminal."""
     loggers = [logging.getLogger(name) for name in ("lm_eval", "datasets", "transformers", "huggingface_hub")]
@@ -34,7 +34,7 @@ def quiet() -> Generator[None]:
 
 
 @contextmanager
-def own_random_numbers() -> Generator[None]:
+def keep_random_state() -> Generator[None]:
     """Restore the generators that all code of a process shares, which the harness seeds."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - the one that the harness seeds
     try:

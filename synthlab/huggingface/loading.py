@@ -6,18 +6,18 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from synthlab.errors import InputError, in_one_line, is_of_memory, lacks
+from synthlab.errors import InputError, describe_missing, format_error, is_of_memory
 
 try:
     from transformers import AutoModelForCausalLM  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.loading", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.loading", "transformers", "lm")) from error
 
 SHOWN = 300  # letters of a reason
 
 
 @contextmanager
-def refusing(field: str, name: object) -> Generator[None]:
+def catch_load_errors(field: str, name: object) -> Generator[None]:
     """Turn whatever is raised while a folder or a name is opened into one line, ``field=name: ...``.
 
     A damaged folder raises anything: errors of JSON, of safetensors, of shapes, of classes that are not there.
@@ -32,7 +32,7 @@ def refusing(field: str, name: object) -> Generator[None]:
     except Exception as error:
         if is_of_memory(error):
             raise
-        reason = in_one_line(error)
+        reason = format_error(error)
         if "couldn't connect" in reason or "offline" in reason.lower():
             reason = "the hub cannot be reached; download it where there is a network, and give its folder"
         if "trust_remote_code" in reason:
@@ -52,7 +52,7 @@ def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> An
         InputError: There is none, it is damaged, or weights are missing or of another shape, which Transformers would
             draw at random.
     """
-    with refusing(field, name), without_report():
+    with catch_load_errors(field, name), silence_load_report():
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             name, trust_remote_code=False, output_loading_info=True, ignore_mismatched_sizes=True, **options
         )
@@ -67,7 +67,7 @@ def causal_model(field: str, name: str | os.PathLike[str], **options: Any) -> An
 
 
 @contextmanager
-def without_report() -> Generator[None]:
+def silence_load_report() -> Generator[None]:
     """Keep back the table that Transformers logs of weights that do not fit; who opens them raises a line."""
 
     def is_other(entry: logging.LogRecord) -> bool:

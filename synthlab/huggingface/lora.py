@@ -15,14 +15,14 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import nn
 
 from synthlab.config.registry import Registry
-from synthlab.errors import InputError, lacks, require
+from synthlab.errors import InputError, describe_missing, require
 from synthlab.finetuning.adapters import Others
 from synthlab.finetuning.quantization import BLOCK
 
 try:
     import peft  # pyright: ignore[reportMissingImports]  # of the extra extend
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.lora", "peft", "extend")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.lora", "peft", "extend")) from error
 
 LINEAR = "all-linear"  # peft's name for every linear layer but the head
 
@@ -97,7 +97,7 @@ def with_lora(
     settings = SETTINGS.build({"name": "lora", **given})
     if isinstance(named, list):
         _check_layers(model, named)
-    kept = _trained_as_they_are(model, settings.train)
+    kept = _list_fully_trained(model, settings.train)
     loaded = getattr(model, "is_loaded_in_4bit", False)
     if settings.base == "nf4" and not loaded:
         _quantize(model)
@@ -156,7 +156,7 @@ def _check_layers(model: Any, layers: list[str]) -> None:
         raise InputError(f"adapters.layers={','.join(unknown)}: {allowed}")
 
 
-def _trained_as_they_are(model: Any, train: Sequence[str]) -> list[str]:
+def _list_fully_trained(model: Any, train: Sequence[str]) -> list[str]:
     """The names of the modules that are trained without an adapter: those of ``train``, and CLEX."""
     kinds = {each: name for name, each in model.named_modules()}
     names = [kinds[model.get_input_embeddings()]] if "embeddings" in train else []

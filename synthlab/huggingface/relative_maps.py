@@ -9,17 +9,17 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from synthlab.errors import InputError, lacks
+from synthlab.errors import InputError, describe_missing
 from synthlab.huggingface.padding import count_tokens_alone, tells_padding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.relative_maps import RelativeRoPE, rotated_products
+from synthlab.models.encodings.relative_maps import RelativeRoPE, multiply_rotated
 
 try:
     from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore[reportMissingImports]
     from transformers.masking_utils import eager_mask  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.relative_maps", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.relative_maps", "transformers", "lm")) from error
 
 NAME = "synthlab_relative"  # of the attention function, in the registry of Transformers
 ATTENTION = {"llama": "self_attn", "mistral": "self_attn", "qwen2": "self_attn", "gpt_neox": "attention"}  # of a layer
@@ -99,7 +99,7 @@ class _Unrotated(nn.Module):
         if scale is not None:
             q = q * scale[0, :, None, :, None].to(q.dtype)
         halves = [each[..., : 2 * pairs].unflatten(-1, (2, pairs)).mT.flatten(-2) for each in (q, k)]
-        rotated = rotated_products(halves[0], halves[1], relative[0], self.inv_freq.double(), _multiply)
+        rotated = multiply_rotated(halves[0], halves[1], relative[0], self.inv_freq.double(), _multiply)
         return rotated + _multiply(q[..., 2 * pairs :], k[..., 2 * pairs :])
 
 

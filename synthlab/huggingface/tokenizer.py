@@ -1,12 +1,12 @@
 """The tokenizer of ``task=text`` for Hugging Face's Transformers: bytes. Needs the extra ``lm``."""
 
-from synthlab.errors import lacks
+from synthlab.errors import describe_missing
 
 try:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # pyright: ignore[reportMissingImports]
     from transformers import PreTrainedTokenizerFast  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.tokenizer", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.tokenizer", "transformers", "lm")) from error
 
 
 def byte_tokenizer() -> PreTrainedTokenizerFast:

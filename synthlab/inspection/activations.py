@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.config.arguments import in_short
-from synthlab.config.registry import unknown
+from synthlab.config.argument_checks import shorten
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import NOPE, HookedTransformer, HookPoint, full_name
 from synthlab.inspection.interventions import Hook
@@ -38,14 +38,14 @@ class Activations(dict[Any, Tensor]):
 
 
 @contextmanager
-def hooked(model: HookedTransformer, hooks: Any) -> Iterator[None]:
+def attach_hooks(model: HookedTransformer, hooks: Any) -> Iterator[None]:
     """Call each hook at its place while the model runs. Raises InputError for what is no hook, and for a name that the
     model does not have."""
     points, handles = model.hook_points(), []
     pairs = _pairs(hooks)
     missing = [name for name, _ in pairs if name not in points]
     if missing:
-        raise InputError(unknown("name", missing[0], points))
+        raise InputError(describe_unknown("name", missing[0], points))
     try:
         for name, function in pairs:
             handles.append(points[name].register_forward_hook(_forward_hook(function)))
@@ -59,7 +59,7 @@ def run_with_hooks(
     model: HookedTransformer, tokens: Tensor, positions: Tensor | None = None, hooks: Any = ()
 ) -> Tensor:
     """The output at every token, with the changes that ``hooks`` make."""
-    with torch.no_grad(), hooked(model, hooks):
+    with torch.no_grad(), attach_hooks(model, hooks):
         return model(tokens, positions)
 
 
@@ -72,7 +72,7 @@ def run_with_cache(
     def keep(activation: Tensor, point: HookPoint) -> None:
         values[point.name] = activation.detach().clone()  # a later hook may edit in place
 
-    with hooked(model, hooks):  # which come first, so that what they make is kept
+    with attach_hooks(model, hooks):  # which come first, so that what they make is kept
         return run_with_hooks(model, tokens, positions, [(name, keep) for name in model.hook_points()]), values
 
 
@@ -107,12 +107,12 @@ def _shape_and_type(values: Tensor) -> str:
 def _pairs(hooks: Any) -> list[Hook]:
     """``hooks`` as a list. Raises InputError for what is none."""
     if not isinstance(hooks, Iterable) or isinstance(hooks, str):
-        raise InputError(f"hooks={in_short(hooks)}: must be a list of pairs of a name and a function")
+        raise InputError(f"hooks={shorten(hooks)}: must be a list of pairs of a name and a function")
     pairs: list[Hook] = []
     for hook in hooks:
         match hook:
             case (str(), function) if callable(function):
                 pairs.append(cast(Hook, tuple(hook)))
             case _:
-                raise InputError(f"hooks: {in_short(hook)} is none; must be pairs of a name and a function")
+                raise InputError(f"hooks: {shorten(hook)} is none; must be pairs of a name and a function")
     return pairs

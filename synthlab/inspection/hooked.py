@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from synthlab.config.arguments import in_short
-from synthlab.config.registry import unknown
+from synthlab.config.argument_checks import shorten
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.models.attention import Attention, Block, Causal, causal_mask
 from synthlab.models.encodings.base import Dims, Encoding
@@ -167,7 +167,7 @@ class HookedTransformer(nn.Module):
             whole = isinstance(values, Tensor) and values.dtype in (torch.int64, torch.int32)
             if not whole or len(shape) != 2 or list(values.shape) != shape or not values.numel():
                 must = "integers [B, T], one or more" if name == "tokens" else f"integers {shape}, as tokens"
-                raise InputError(f"{name}={in_short(values)}: must be {must}")
+                raise InputError(f"{name}={shorten(values)}: must be {must}")
             if not 0 <= int(values.min()) <= int(values.max()) < end:
                 raise InputError(f"{name}: from {values.min()} to {values.max()}; must be 0 to {end - 1:g}, {what}")
 
@@ -185,4 +185,4 @@ def full_name(name: Any, names: Iterable[str]) -> str:
         for full in names:
             if full.startswith(start) and full.endswith(end):
                 return full
-    raise InputError(unknown("name", name, names))
+    raise InputError(describe_unknown("name", name, names))

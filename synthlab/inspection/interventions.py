@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from synthlab.config.arguments import checked, in_short
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.errors import InputError
 from synthlab.inspection.hooked import full_name
 
@@ -20,13 +20,13 @@ Hook = tuple[str, Callable[[Tensor, Any], Tensor | None]]
 HEADS_SECOND = ("scores", "pattern")  # ends of names of activations [N, heads, queries, keys]
 
 
-@checked
+@check_arguments
 def zero_head(layer: int, head: int, tokens: Any = slice(None)) -> Hook:
     """Silence a head: ``replace_head`` with 0."""
     return replace_head(layer, head, 0.0, tokens)
 
 
-@checked
+@check_arguments
 def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) -> Hook:
     """Replace what a head reads from the values.
 
@@ -45,13 +45,13 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
 
     def replace(z: Tensor, point: Any) -> Tensor:
         if not 0 <= head < z.shape[2]:
-            raise InputError(f"head={in_short(head)}: must be an integer from 0 to {z.shape[2] - 1} at {point.name}")
+            raise InputError(f"head={shorten(head)}: must be an integer from 0 to {z.shape[2] - 1} at {point.name}")
         z, places = z.clone(), _places(tokens, z.shape[1], point.name)
         fitting = z[:, places, head]
         try:
             z[:, places, head] = torch.as_tensor(values, dtype=z.dtype, device=z.device).expand_as(fitting)
         except (OverflowError, RuntimeError, TypeError, ValueError):
-            given = f" of shape {list(values.shape)}" if isinstance(values, Tensor) else f"={in_short(values)}"
+            given = f" of shape {list(values.shape)}" if isinstance(values, Tensor) else f"={shorten(values)}"
             must = f"must be numbers that broadcast to {list(fitting.shape)}"
             raise InputError(f"values{given} at {point.name}: {must}") from None
         return z
@@ -59,7 +59,7 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
     return (f"blocks.{layer}.attn.hook_z", replace)
 
 
-@checked
+@check_arguments
 def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) -> Hook:
     """Replace an activation by that of other sequences (activation patching).
 
@@ -80,7 +80,7 @@ def patch(source: Mapping[str, Tensor], name: Any, tokens: Any = slice(None)) ->
     full = name if isinstance(name, str) and name in source else full_name(name, source)
     values = source[full]
     if full.endswith(HEADS_SECOND) and not (isinstance(tokens, slice) and tokens == slice(None)):
-        raise InputError(f"tokens={in_short(tokens)}: must be left out at {full}, which is [N, heads, queries, keys]")
+        raise InputError(f"tokens={shorten(tokens)}: must be left out at {full}, which is [N, heads, queries, keys]")
 
     def replace(activation: Tensor, point: Any) -> Tensor:
         if activation.shape != values.shape:
@@ -103,5 +103,5 @@ def _places(tokens: Any, count: int, name: str) -> Tensor:
         places = None
     if places is None or places.dim() > 1:
         allowed = f"must be an index from {-count} to {count - 1}, or a slice or list of such"
-        raise InputError(f"tokens={in_short(tokens)}: {allowed}, at {name}")
+        raise InputError(f"tokens={shorten(tokens)}: {allowed}, at {name}")
     return places

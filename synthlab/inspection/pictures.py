@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from synthlab.config.pictures import check_picture, save_picture
+from synthlab.config.picture_files import check_picture, save_picture
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations
 
@@ -55,7 +55,7 @@ def attention(activations: Activations, path: str | os.PathLike[str] | None = No
     return figure
 
 
-def by_length(
+def plot_by_length(
     metrics: pd.DataFrame, metric: str, meaning: str, train_length: int, path: str | os.PathLike[str] | None = None
 ) -> "Figure":
     """A metric at each length, the training lengths shaded; on a logarithmic scale where all values are positive."""

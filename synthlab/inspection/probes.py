@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Real
 from torch import Tensor
 
-from synthlab.config.arguments import checked
+from synthlab.config.argument_checks import check_arguments
 from synthlab.errors import InputError
 
 
@@ -16,14 +16,14 @@ class Probe(NamedTuple):
     weight: Float[Tensor, " D"]
     offset: float
 
-    @checked
+    @check_arguments
     def predict(self, features: Real[Tensor, "N D"]) -> Float[Tensor, " N"]:
         """What the probe reads from each row, in double precision. Raises InputError for rows of another width."""
         if features.shape[1] != len(self.weight):
             raise InputError(f"features: have {features.shape[1]} columns; must be {len(self.weight)}, as fitted")
         return features.double() @ self.weight + self.offset
 
-    @checked
+    @check_arguments
     def r2(self, features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> float:
         """The fraction of the variance of ``targets`` that the probe explains: 1 for all of it, 0 for no more than
         their mean, negative for less. NaN where the targets are all the same. Raises InputError unless there is a
@@ -33,7 +33,7 @@ class Probe(NamedTuple):
         return float(1 - residual / total) if total else float("nan")
 
 
-@checked
+@check_arguments
 def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Probe:
     """Fit a linear probe by least squares; of several that fit alike, the one with the smallest coefficients. Score it
     on other sequences than those it is fitted to (``Probe.r2``).

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, PositiveFloat, SerializerFunctionWrapHandler, model_serializer
 
 from synthlab.alignment.windows import extra_range, min_context
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, drop_followers
 from synthlab.config.registry import STRICT
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -15,7 +15,7 @@ Fraction = Annotated[float, Field(ge=0, le=1)]
 LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
-class Alignment(BaseModel):
+class RegularizerSettings(BaseModel):
     """How the regularizer is applied; each field is described in ``conf/family/language.yaml``."""
 
     model_config = STRICT
@@ -62,7 +62,7 @@ class LanguageConfig(Config):
     lora: Member | None = None
     model: Member
     protocol: Protocol
-    alignment: Alignment
+    alignment: RegularizerSettings
     finetune: Finetune
     train_length: Annotated[int, Field(ge=2, le=20_000)]
     test_length: Length
@@ -73,11 +73,11 @@ class LanguageConfig(Config):
     evaluation: Evaluation
 
     @model_serializer(mode="wrap")
-    def _without_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _drop_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {key: value for key, value in serialize(self).items() if key not in LATER or value is not None}
 
     @classmethod
-    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
         if "language" not in raw:
             return raw
         evaluation = dict(raw["evaluation"])
@@ -92,7 +92,7 @@ class LanguageConfig(Config):
     def identifying(self) -> dict[str, Any]:
         named = {"language" if key == "task" else key: value for key, value in self.model_dump().items()}
         evaluation = {**named["evaluation"], "seed": named.pop("test_seed")}
-        return without_followers(named | {"evaluation": evaluation})
+        return drop_followers(named | {"evaluation": evaluation})
 
     @property
     def shape(self) -> str:

@@ -9,20 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.alignment.windows import both_contexts, min_context
-from synthlab.config.registry import Registry, answer, asking, complete_members, is_whole
+from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members, is_whole
 from synthlab.errors import InputError
 from synthlab.finetuning.adapters import ADAPTERS, AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LATER, LanguageConfig
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
-from synthlab.models.building import build_ensemble, check_answers, checked_encoding
+from synthlab.models.building import build_ensemble, check_answers, check_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
-from synthlab.positions.samplers import SAMPLERS, checked_sampler
+from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
 
 MOST = 10**6  # tokens of a vocabulary, beyond any use
@@ -43,7 +43,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
 
     Raises InputError for a run that could not be trained or tested.
     """
-    config = LanguageConfig.checked(raw)
+    config = LanguageConfig.from_raw(raw)
     parts = {"task": config.task, "encoding": config.encoding, "model": config.model}
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
@@ -55,16 +55,16 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
             "base": config.encoding.get("base"),
             "factor": math.ceil(config.test_length / config.train_length),
         }
-        parts["extension"] = _filled(config.extension, known)
+        parts["extension"] = _fill(config.extension, known)
     for field, before in LATER.items():
         member = getattr(config, field)
         if member is not None and member.get("name") != before:
             parts[field] = member
     if "positions" in parts:
-        parts["positions"] = _filled(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
+        parts["positions"] = _fill(parts["positions"], {"factor": math.ceil(config.test_length / _window(config))})
     members = complete_members(KINDS, parts)
     language = LANGUAGES.build(members["task"])
-    members["task"] = {**members["task"], **_completed(members["task"]["name"], language)}
+    members["task"] = {**members["task"], **_complete_arguments(members["task"]["name"], language)}
     config = config.model_copy(update=dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
     _check_positions(config)
@@ -75,7 +75,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
             raise InputError(f"{field}={members[field]['name']}: {needs}")
     _check_pattern(config)
     ensemble = build_models([config])
-    checked_encoding(config, ensemble)
+    check_encoding(config, ensemble)
     if config.extension is not None:
         build_extension([config])
     _check_adapters(config, ensemble)
@@ -83,7 +83,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     return config
 
 
-def _filled(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def _fill(member: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """``member`` with the values of ``known`` in the place of null."""
     unset = {key for key, value in member.items() if value is None}
     return {**member} | {key: known[key] for key in unset & known.keys()}
@@ -94,11 +94,16 @@ def _window(config: LanguageConfig) -> int:
     return (config.finetune.steps and config.finetune.length) or config.train_length
 
 
-def _completed(name: str, language: Language) -> Mapping[str, Any]:
+def _complete_arguments(name: str, language: Language) -> Mapping[str, Any]:
     """The arguments that a language fills in. Raises InputError for one that does not say its sizes."""
-    ask, is_size = partial(answer, "task", name), partial(is_whole, low=1, high=MOST)
+    ask, is_size = partial(ask_member, "task", name), partial(is_whole, low=1, high=MOST)
     ask("vocabulary", lambda: language.vocabulary, is_size, f"a whole number from 1 to {MOST}")
-    return ask("completed()", language.completed, lambda given: isinstance(given, Mapping), "a mapping of arguments")
+    return ask(
+        "complete_arguments()",
+        language.complete_arguments,
+        lambda given: isinstance(given, Mapping),
+        "a mapping of arguments",
+    )
 
 
 def _check_alignment(config: LanguageConfig) -> None:
@@ -182,7 +187,7 @@ def _check_positions(config: LanguageConfig) -> None:
     encoding, name = build_encoding(config, field), config.positions["name"]
     if encoding.draws_positions:
         raise InputError(f"positions={name}: {field}={getattr(config, field)['name']} draws positions itself")
-    sampler = checked_sampler(config.positions, _window(config))
+    sampler = check_sampler(config.positions, _window(config))
     if sampler.text_length(_window(config)) is not None and config.alignment.windows == 2:
         raise InputError(f"positions={name}: gathers a window from a text; alignment.windows=2 compares two; give 1")
     reach = sampler.reach(_window(config))
@@ -200,7 +205,7 @@ def _check_pattern(config: LanguageConfig) -> None:
     heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
     told, shape, make = f"mask({heads}, {window})", (heads, window, window), partial(pattern.mask, heads, window)
     must = f"a tensor of truth values of shape {shape}"
-    answer("pattern", config.pattern["name"], told, make, lambda m: (m.dtype, m.shape) == (torch.bool, shape), must)
+    ask_member("pattern", config.pattern["name"], told, make, lambda m: (m.dtype, m.shape) == (torch.bool, shape), must)
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
@@ -209,7 +214,7 @@ def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
         return
     if not config.finetune.steps:
         raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
-    with asking("lora", config.lora["name"], "adapt the model"):
+    with catch_errors("lora", config.lora["name"], "adapt the model"):
         build_adapters(ensemble, [config])
 
 
@@ -226,7 +231,7 @@ def _check_texts(config: LanguageConfig, language: Language) -> None:
         draw = partial(language.draw, 1, length, stream(0, "training"), held_out=held_out)
         is_text = partial(_is_text, shape=(1, length), vocabulary=language.vocabulary)
         must = f"a tensor of whole numbers of shape (1, {length}), from 0 to {language.vocabulary - 1}"
-        answer("task", config.task["name"], f"draw(1, {length})", draw, is_text, must)
+        ask_member("task", config.task["name"], f"draw(1, {length})", draw, is_text, must)
 
 
 def _is_text(given: Tensor, shape: tuple[int, int], vocabulary: int) -> bool:
@@ -251,7 +256,7 @@ def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     first = configs[0]
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
     extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
-    with asking("extension", str((first.extension or {}).get("name")), "be part of a model"):
+    with catch_errors("extension", str((first.extension or {}).get("name")), "be part of a model"):
         extension.initialise([stream(config.weight_seed, "extension") for config in configs])
     return extension
 

@@ -20,19 +20,19 @@ from synthlab.rng import stream
 ROWS = 32  # texts in one call, which limits the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
-Window = Callable[[int], float]  # from a number of tokens to those of the window in which they are evaluated
+WindowSize = Callable[[int], float]  # from a number of tokens to those of the window in which they are evaluated
 
 
 def by_context(
-    model: Model, language: Language, config: LanguageConfig, window: Window, temperature: float = 1.0
+    model: Model, language: Language, config: LanguageConfig, window: WindowSize, temperature: float = 1.0
 ) -> pd.DataFrame:
     """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
     A context of k tokens is evaluated in a window of up to ``window(k)`` tokens. One window gives all contexts unless
     the encoding depends on its length: then ``Encoding.alike_up_to`` gives those in which each context is encoded as a
-    text of its own, and random positions have windows that are ``doubled``.
+    text of its own, and random positions have windows that are ``double_window``.
     """
-    texts = held_out(language, config, config.test_length + 1)
+    texts = draw_held_out(language, config, config.test_length + 1)
     parts, done = [], 0
     while done < config.test_length:
         end = int(min(window(done + 1), config.test_length))
@@ -41,7 +41,7 @@ def by_context(
     return pd.concat(parts, ignore_index=True)
 
 
-def doubled(config: LanguageConfig) -> Window:
+def double_window(config: LanguageConfig) -> WindowSize:
     """Windows of the training length for contexts up to it, twice as long for contexts up to twice that, and so on."""
     return lambda length: max(2 * (length - 1), config.train_length)
 
@@ -71,7 +71,7 @@ def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"], tempera
 def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
     """The best temperature for contexts up to the training length. It is fitted on held-out texts that are not test
     texts."""
-    texts = held_out(language, config, config.train_length + 1, "calibration")
+    texts = draw_held_out(language, config, config.train_length + 1, "calibration")
     logits = torch.cat([model(rows[:, :-1]) for rows in texts.split(ROWS)])
     return best_temperature(logits, texts[:, 1:])
 
@@ -86,7 +86,7 @@ def suffixes(
     needed: dict[Form, int] = {"last": high}
     if low < high:
         needed["overlap"] = 2 * high - low
-    texts = held_out(language, config, 2 * high - low)
+    texts = draw_held_out(language, config, 2 * high - low)
     predictors: dict[str, tuple[Model, DrawPositions | None]] = {"": (model, draw_positions)}
     if language.predict(texts[:1, :1]) is not None:  # known for these tokens, and so for all
         predictors["perfect_"] = (cast(Model, language.predict), None)
@@ -103,7 +103,7 @@ def suffixes(
     return values
 
 
-def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
+def score_facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
     """Top-1 accuracy and cross-entropy of the answer to each kind of question, for facts at each of the depths in
     texts of each of the lengths. Those of ``recall`` are called ``accuracy`` and ``answer_loss``, those of another kind
     by its name, and with ``_loss``. Empty for languages without facts."""
@@ -120,7 +120,7 @@ def facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
     return values
 
 
-def held_out(
+def draw_held_out(
     language: Language, config: LanguageConfig, length: int, purpose: str = "evaluation"
 ) -> Int[Tensor, "N T"]:
     """``evaluation.sequences`` held-out texts, from the RNG stream ``purpose``: the test texts unless given."""

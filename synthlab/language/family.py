@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_adapters, build_extension, build_models, resolve
-from synthlab.language.evaluation import by_context, doubled, facts, suffixes, temperature_within
+from synthlab.language.evaluation import by_context, double_window, score_facts, suffixes, temperature_within
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages import LANGUAGES as TASKS
 from synthlab.language.objective import WindowLoss, random_positions
@@ -17,7 +17,7 @@ from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-from synthlab.training.loop import Observer, Training, train
+from synthlab.training.loop import Observer, Training, train_ensemble
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
@@ -38,7 +38,7 @@ def train_models(
     first = configs[0]
     if first.extension is None:
         protocols = [config.protocol for config in configs]
-        return train(ensemble.parameters(), make_objective(ensemble, configs, device), protocols, observe)
+        return train_ensemble(ensemble.parameters(), make_objective(ensemble, configs, device), protocols, observe)
     trainings = pretrain(ensemble, configs, make_objective, observe, device)
     ensemble.encoding = build_extension(configs).to(device)
     if not first.finetune.steps or all(each.diverged_at is not None for each in trainings):
@@ -54,10 +54,10 @@ def train_models(
         if observe is not None:
             observe(first.protocol.steps + step, losses)
 
-    again = train(trained.parameters(), objective, [config.finetuned for config in configs], later)
+    again = train_ensemble(trained.parameters(), objective, [config.finetuned for config in configs], later)
     if adapted is not None:
         adapted.merge()
-    return [_joined(*pair, first.protocol.steps) for pair in zip(trainings, again, strict=True)]
+    return [_join_curves(*pair, first.protocol.steps) for pair in zip(trainings, again, strict=True)]
 
 
 @torch.no_grad()
@@ -75,12 +75,12 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
 
     language = LANGUAGES.build(config.task)
     temperature = temperature_within(model, language, config)
-    losses = by_context(model, language, config, doubled(config) if draws else encoding.alike_up_to, temperature)
-    others = suffixes(model, language, config, draw if draws else None) | facts(model, language, config)
+    losses = by_context(model, language, config, double_window(config) if draws else encoding.alike_up_to, temperature)
+    others = suffixes(model, language, config, draw if draws else None) | score_facts(model, language, config)
     return losses, pd.DataFrame([{"temperature": temperature} | others])
 
 
-def _joined(first: Training, second: Training, steps: int) -> Training:
+def _join_curves(first: Training, second: Training, steps: int) -> Training:
     """The curve of two trainings in sequence; the first took ``steps`` steps."""
     if first.diverged_at is not None:
         return first

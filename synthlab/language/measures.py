@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from synthlab.config.registry import importing_nothing
+from synthlab.config.registry import forbid_imports
 from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric, reach
 
@@ -34,7 +34,7 @@ def chance(config: "LanguageConfig", metrics: pd.DataFrame) -> Sequence[float] |
     if kind is None:
         return None
     try:
-        with importing_nothing():
+        with forbid_imports():
             vocabulary = getattr(kind, "vocabulary", None) or LANGUAGES.build(config.task).vocabulary
     except InputError:
         return None

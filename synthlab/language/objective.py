@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from synthlab.alignment.regularizer import combined, draw_extra, next_token_loss
+from synthlab.alignment.regularizer import combine_losses, draw_extra, next_token_loss
 from synthlab.finetuning.adapters import AdaptedModel
 from synthlab.finetuning.patterns import PATTERNS
 from synthlab.language.config import LanguageConfig
@@ -60,7 +60,7 @@ class WindowLoss:
         losses = []
         for first, second, text, shift, config in zip(*logits, tokens, extra, self.configs, strict=True):
             how, context, text = config.alignment, config.context(self.length), text[:, : self.length + shift]
-            losses.append(combined(first, second, text, how.alpha, context, how.distance).total)
+            losses.append(combine_losses(first, second, text, how.alpha, context, how.distance).total)
         return torch.stack(losses)
 
     def answer(self, tokens: Tensor, positions: Tensor | None) -> Tensor:
@@ -75,10 +75,10 @@ class WindowLoss:
             tokens = self._draw(self.length)
             return tokens, self._positions(tokens, [0] * len(self.configs))[0]
         tokens = self._draw(self.samplers[0].text_length(self.length) or self.length)
-        positions, places = self._sampled()
+        positions, places = self._sample_windows()
         return tokens if places is None else tokens.gather(-1, places), positions
 
-    def _sampled(self) -> tuple[Tensor, Tensor | None]:
+    def _sample_windows(self) -> tuple[Tensor, Tensor | None]:
         """Positions and places [E, B, T] of the samplers' windows; no places if all are contiguous text."""
         batch = self.configs[0].protocol.batch
         pairs = zip(self.samplers, self.places, strict=True)
@@ -95,7 +95,7 @@ class WindowLoss:
         """The positions of both windows of each text, which are ``extra`` tokens apart: those of the sampler, the same
         for both; or random ones, of one draw for both, if the encoding draws them; else None."""
         if self.samplers:
-            sampled, _ = self._sampled()
+            sampled, _ = self._sample_windows()
             return sampled, sampled
         encoding = encoding_of(self.model)
         if not encoding.draws_positions:

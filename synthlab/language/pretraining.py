@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_models
-from synthlab.training.loop import Observer, Training, train
+from synthlab.training.loop import Observer, Training, train_ensemble
 
 CACHED = 64  # models: a few tens of MB
 
@@ -34,7 +34,7 @@ def pretrain(
     missing = {key: config for key, config in zip(keys, configs, strict=True) if key not in _cache}
     watched = observe if list(missing) == keys else None
     pretrained = {key: _cache[key] for key in keys if key in _cache}
-    pretrained |= _trained(missing, make_objective, watched, device)
+    pretrained |= _train_missing(missing, make_objective, watched, device)
     with torch.no_grad():
         for index, key in enumerate(keys):
             for parameter, value in zip(ensemble.parameters(), pretrained[key][0], strict=True):
@@ -46,7 +46,7 @@ def pretrain(
     return trainings
 
 
-def _trained(
+def _train_missing(
     missing: dict[str, LanguageConfig], make_objective: Callable, observe: Observer | None, device: str
 ) -> dict[str, Pretrained]:
     if not missing:
@@ -54,7 +54,7 @@ def _trained(
     configs = list(missing.values())
     models = build_models(configs).to(device)
     protocols = [config.protocol for config in configs]
-    trainings = train(models.parameters(), make_objective(models, configs, device), protocols, observe)
+    trainings = train_ensemble(models.parameters(), make_objective(models, configs, device), protocols, observe)
     pretrained = {
         key: ([parameter.detach()[index].clone() for parameter in models.parameters()], training)
         for index, (key, training) in enumerate(zip(missing, trainings, strict=True))

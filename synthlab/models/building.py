@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from synthlab.config.registry import Registry, answer, asking, is_number, is_truth
+from synthlab.config.registry import Registry, ask_member, catch_errors, is_number, is_truth
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.encodings.base import Encoding, encoding_of
@@ -30,7 +30,7 @@ def build_ensemble(
     """
     first = configs[0]
     make_encoding = partial(ENCODINGS.build, first.encoding)
-    with asking("encoding", first.encoding["name"], "be part of a model"):
+    with catch_errors("encoding", first.encoding["name"], "be part of a model"):
         ensemble = models.build(first.model, make_encoding, generators, *sizes)
     for name, parameter in ensemble.named_parameters():
         if parameter.shape[:1] != (len(configs),):
@@ -42,10 +42,10 @@ def build_ensemble(
     return ensemble
 
 
-def checked_encoding(config: Any, model: nn.Module) -> Encoding:
+def check_encoding(config: Any, model: nn.Module) -> Encoding:
     """The encoding of a model. Raises InputError for one that does not say what it can serve."""
     name = config.model["name"]
-    encoding = answer("model", name, "encoding", lambda: encoding_of(model), _is_encoding, "a synthlab.Encoding")
+    encoding = ask_member("model", name, "encoding", lambda: encoding_of(model), _is_encoding, "a synthlab.Encoding")
     check_answers("encoding", config.encoding["name"], encoding)
     return encoding
 
@@ -53,9 +53,9 @@ def checked_encoding(config: Any, model: nn.Module) -> Encoding:
 def check_answers(field: str, name: str, encoding: Encoding) -> None:
     """Raises InputError for an encoding, of the config group ``field``, that does not say what it can serve."""
     is_length = partial(is_number, low=0, high=math.inf)
-    answer(field, name, "longest()", encoding.longest, is_length, "a number from 0 on")
-    answer(field, name, "alike_up_to(1)", partial(encoding.alike_up_to, 1), is_length, "a number from 0 on")
-    answer(field, name, "draws_positions", lambda: encoding.draws_positions, is_truth, "True or False")
+    ask_member(field, name, "longest()", encoding.longest, is_length, "a number from 0 on")
+    ask_member(field, name, "alike_up_to(1)", partial(encoding.alike_up_to, 1), is_length, "a number from 0 on")
+    ask_member(field, name, "draws_positions", lambda: encoding.draws_positions, is_truth, "True or False")
 
 
 def _is_encoding(value: object) -> bool:

@@ -55,7 +55,7 @@ def lay_out(length: int, positions: Int[Tensor, "#E #B T"], encoding: Encoding) 
     """Lay out packed rows of ``length`` symbols, given the position of every packed token."""
     query = positions.unsqueeze(-1)
     key = torch.cat((positions[..., None, : length + 1].expand(*positions.shape, -1), query), -1)
-    mask = packed_mask(length, positions.device)
+    mask = mask_packed(length, positions.device)
     return Packed(positions, mask, encoding.bias(query, key), encoding.relative(query, key))
 
 
@@ -70,22 +70,20 @@ def pack(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
     return torch.cat((bos, x, torch.full_like(x, EOS)), -1)
 
 
-def packed_positions(
-    length: int, positions: Int[Tensor, "E B N"] | None, device: torch.device
-) -> Int[Tensor, "#E #B T"]:
+def pack_positions(length: int, positions: Int[Tensor, "E B N"] | None, device: torch.device) -> Int[Tensor, "#E #B T"]:
     """The position of every packed token, given those of BOS, x1..xL and the last EOS (None: 0..L + 1)."""
-    ranks = packed_ranks(length, device)
+    ranks = rank_packed(length, device)
     return ranks.view(1, 1, -1) if positions is None else positions[..., ranks]
 
 
 @lru_cache(maxsize=64)
-def packed_ranks(length: int, device: torch.device) -> Int[Tensor, " T"]:
+def rank_packed(length: int, device: torch.device) -> Int[Tensor, " T"]:
     """The place of each packed token in its prefix, counted from 0: 0..L for BOS and symbols, 2..L + 1 for the EOS."""
     return torch.cat((torch.arange(length + 1), torch.arange(2, length + 2))).to(device)
 
 
 @lru_cache(maxsize=64)
-def packed_mask(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
+def mask_packed(length: int, device: torch.device) -> Bool[Tensor, "T K"]:
     """The attention mask: which of BOS, x1..xL and itself (last column) each packed token sees."""
     token = torch.arange(length + 1)
     causal = token <= token[:, None]

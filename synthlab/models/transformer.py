@@ -18,8 +18,8 @@ from synthlab.errors import InputError
 from synthlab.models.attention import Block, Kind, Norm
 from synthlab.models.encodings.base import Dims, Encoding
 from synthlab.models.layers import MLP, Generators, LayerNorm, Linear, ensemble_parameter, gather_rows, init_normal
-from synthlab.models.packing import VOCABULARY, lay_out, pack, packed_positions
-from synthlab.models.unique_tokens import run_first_block, table
+from synthlab.models.packing import VOCABULARY, lay_out, pack, pack_positions
+from synthlab.models.unique_tokens import make_token_table, run_first_block
 
 # Up to this length the first layer computes over the table of unique tokens. Beyond it the table's R x R logits cost
 # more than they save.
@@ -90,9 +90,9 @@ class Transformer(Decoder):
         """Return the prediction for every prefix ``x[:, :, :k]``. ``positions``, unless they are 0..L + 1, are those of
         BOS, x1..xL and the last EOS; the EOS of a shorter prefix has the position after its prefix."""
         length, blocks = x.shape[-1], list(self.blocks)
-        places = packed_positions(length, positions, x.device)
+        places = pack_positions(length, positions, x.device)
         if positions is None and length <= TABLE_LENGTH:
-            h = self.embed(*table(length, x.device).view(2, 1, 1, -1))  # E 1 R D
+            h = self.embed(*make_token_table(length, x.device).view(2, 1, 1, -1))  # E 1 R D
             h = run_first_block(blocks.pop(0), h, x, self.encoding, only_readouts=not blocks)
         else:
             h = self.embed(pack(x), places)

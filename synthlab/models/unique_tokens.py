@@ -27,7 +27,7 @@ from synthlab.models.packing import BOS, EOS
 
 
 @dataclass(frozen=True)
-class Table(Causal):
+class TokenTable(Causal):
     """The table as one row of R tokens. The mask is that of a sequence which holds both query and key."""
 
     def products(self, q: Float[Tensor, "E 1 H R d"], k: Float[Tensor, "E 1 H R d"]) -> Float[Tensor, "E 1 H R R"]:
@@ -55,14 +55,16 @@ def run_first_block(
         only_readouts: Whether queries are the EOS tokens or all packed tokens.
     """
     attention, length = block.attention, x.shape[-1]
-    layout = Table.build(encoding, table(length, x.device)[1].view(1, 1, -1), table_mask(length, x.device))
+    layout = TokenTable.build(
+        encoding, make_token_table(length, x.device)[1].view(1, 1, -1), table_mask(length, x.device)
+    )
     rows = None if only_readouts else table_rows(x)
     q, k, v = attention.project(block.pre1(h), layout)
     q, k = attention.rotate(q, k, layout, encoding)
     q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E 1 H R d
     logits = attention.mask(attention.score(q, k, layout, encoding), layout.mask)  # E 1 H R R
     logits = gather(logits.squeeze(1).transpose(1, 2), rows)  # E b Q H R: of each query the logits of all rows
-    weights = attention.normalize(attention.mask(logits, held_rows(x)[:, :, None, None]))  # E B Q H R
+    weights = attention.normalize(attention.mask(logits, find_rows(x)[:, :, None, None]))  # E B Q H R
     # The output projection is linear, so it is applied to the R values of each head, before the sum.
     values = v.squeeze(1).contiguous() @ attention.output.weight.unflatten(1, (attention.heads, -1))  # E H R D
     attended = torch.baddbmm(attention.output.bias, weights.flatten(-2).flatten(1, 2), values.flatten(1, 2))
@@ -76,7 +78,7 @@ def gather(table: Float[Tensor, "E R *F"], rows: Int[Tensor, "E B Q"] | None) ->
 
 
 @lru_cache(maxsize=64)
-def table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
+def make_token_table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
     """The tokens of the table, and their positions."""
     places = torch.arange(1, length + 1)
     tokens = torch.tensor([BOS] + [0] * length + [1] * length + [EOS] * length)
@@ -86,7 +88,7 @@ def table(length: int, device: torch.device) -> Int[Tensor, "2 R"]:
 @lru_cache(maxsize=64)
 def table_mask(length: int, device: torch.device) -> Bool[Tensor, "R R"]:
     """The causal mask of the table: each row sees itself and the rows of smaller positions, but no other EOS."""
-    tokens, positions = table(length, torch.device("cpu"))
+    tokens, positions = make_token_table(length, torch.device("cpu"))
     before = (positions < positions[:, None]) & (tokens != EOS)
     return (before | torch.eye(len(tokens), dtype=torch.bool)).to(device)
 
@@ -99,7 +101,7 @@ def table_rows(x: Int[Tensor, "*B L"]) -> Int[Tensor, "*B T"]:
     return torch.cat((x.new_zeros(*x.shape[:-1], 1), symbols, eos), -1)
 
 
-def held_rows(x: Int[Tensor, "*B L"]) -> Bool[Tensor, "*B R"]:
+def find_rows(x: Int[Tensor, "*B L"]) -> Bool[Tensor, "*B R"]:
     """Which rows of the table each sequence holds: BOS, one symbol for each position, all EOS."""
     one = x.bool()
     always = torch.ones_like(one)

@@ -67,7 +67,7 @@ class Cream(Stretched):
     def window(self, rows, length, generator):
         short = min(self.continuity * self.factor, length // 3)
         head = torch.where(self._relativity(rows, generator), length // 3, short)
-        doubled = self._doubled_alpha(rows, generator)
+        doubled = self._draw_doubled_alpha(rows, generator)
         low = head + doubled * (length - 2 * head - 1) // 2
         end = uniform(low, doubled * length // 2 - head - 1, generator)
         positions = _spread(head, end, length, self.factor * length)
@@ -83,7 +83,7 @@ class Cream(Stretched):
         self.pending = found[rows:]
         return found[:rows]
 
-    def _doubled_alpha(self, rows: int, generator: torch.Generator) -> Int[Tensor, " rows"]:
+    def _draw_doubled_alpha(self, rows: int, generator: torch.Generator) -> Int[Tensor, " rows"]:
         """f = 2 alpha, by the inverse of the normal distribution function."""
         low, high = 2, 2 * self.factor
         share = torch.rand(rows, generator=generator, dtype=torch.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from synthlab.config.registry import Registry, answer, is_whole
+from synthlab.config.registry import Registry, ask_member, is_whole
 from synthlab.positions.cream import Cream
 from synthlab.positions.sampler_base import Multiple, PositionSampler, Stretched, Window, draw_subsets, uniform
 
@@ -137,27 +137,27 @@ SAMPLERS = Registry(
 FARTHEST = 10**9  # positions beyond any use
 
 
-def checked_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
+def check_sampler(config: Mapping[str, Any], length: int) -> PositionSampler:
     """The sampler that ``config`` describes. Raises InputError for one that does not say what it does to windows of
     ``length`` tokens, or gives them other positions than it says."""
     sampler, name = SAMPLERS.build(config), config["name"]
 
-    def asked(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
-        return answer("positions", name, told, ask, fits, must)
+    def ask_sampler(told: str, ask: Callable[[], Any], fits: Callable[[Any], bool], must: str) -> Any:
+        return ask_member("positions", name, told, ask, fits, must)
 
-    reach = asked(
+    reach = ask_sampler(
         f"reach({length})",
         lambda: sampler.reach(length),
         lambda given: is_whole(given, length, FARTHEST),
         f"a whole number from {length} to {FARTHEST:g}",
     )
-    text = asked(
+    text = ask_sampler(
         f"text_length({length})",
         lambda: sampler.text_length(length),
         lambda given: given is None or is_whole(given, length, FARTHEST),
         f"a whole number from {length} to {FARTHEST:g}, or None",
     )
-    asked(
+    ask_sampler(
         f"window(1, {length})",
         lambda: sampler.window(1, length, torch.Generator().manual_seed(0)),
         lambda given: (

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from synthlab.config.registry import Registry, answer, asking, complete_members
+from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members
 from synthlab.errors import InputError
-from synthlab.models.building import build_ensemble, checked_encoding
+from synthlab.models.building import build_ensemble, check_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
@@ -31,15 +31,15 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
 
     Raises InputError for a run that could not be trained or tested.
     """
-    config = RunConfig.checked(raw)
+    config = RunConfig.from_raw(raw)
     members = complete_members(KINDS, {name: getattr(config, name) for name in KINDS})
     if "shift" not in members["outrep"]:
         raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift")
     shift = members["outrep"]["shift"]
     if shift is None:
-        outrep = _checked_map(OUTREPS.build(config.outrep), config)
+        outrep = _check_map(OUTREPS.build(config.outrep), config)
         smallest, _ = _span(TASKS.build(config.task), config, 1)
-        with asking("outrep", config.outrep["name"], "choose a shift"):
+        with catch_errors("outrep", config.outrep["name"], "choose a shift"):
             shift = float(outrep.default_shift(smallest))
     members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
     config = config.model_copy(update=members)
@@ -62,7 +62,7 @@ def build_models(configs: Sequence[RunConfig]) -> nn.Module:
 
 def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> None:
     """Check fields against each other: lengths against the encoding's, targets against the map's domain."""
-    available = checked_encoding(config, model).longest()
+    available = check_encoding(config, model).longest()
     for name in ("train_length", "test_length"):
         length = getattr(config, name)
         if length + ENDS > available:
@@ -71,14 +71,14 @@ def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> N
                 f"included, enough for lengths up to {available - ENDS}"
             )
     low, high = _span(task, config, max(config.train_length, config.test_length))
-    _checked_map(outrep, config)
+    _check_map(outrep, config)
     name, shift, domain = config.outrep["name"], outrep.shift, outrep.domain
     if not domain.contains(torch.tensor([low + shift, high + shift])).all():
         raise InputError(
             f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to [{low + shift:g}, "
             f"{high + shift:g}], which leaves the domain {domain} of outrep={name}; null chooses a shift that fits"
         )
-    with asking("outrep", name, "map the task's targets"):
+    with catch_errors("outrep", name, "map the task's targets"):
         least, most = outrep.forward(torch.tensor([low, high]))
         if low < high and least == most:
             raise InputError(
@@ -94,7 +94,7 @@ def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> N
 def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:
     """The smallest and the largest target of the run's task over sequences of 1 to ``length`` symbols."""
     must = "two finite numbers, the smaller first"
-    low, high = answer("task", config.task["name"], f"span({length})", lambda: task.span(length), _is_span, must)
+    low, high = ask_member("task", config.task["name"], f"span({length})", lambda: task.span(length), _is_span, must)
     return float(low), float(high)
 
 
@@ -109,7 +109,7 @@ def _check_targets(config: RunConfig, task: Task, span: tuple[float, float]) -> 
     drawn = torch.randint(2, (2, length), generator=torch.Generator().manual_seed(0))
     x = torch.cat((torch.zeros_like(drawn[:1]), torch.ones_like(drawn[:1]), drawn))
     slack = ROUNDING * max(1.0, abs(low), abs(high))
-    with asking("task", name, "say its targets"):
+    with catch_errors("task", name, "say its targets"):
         targets = task.targets(x)
         if targets.shape != x.shape:
             raise InputError(
@@ -122,7 +122,7 @@ def _check_targets(config: RunConfig, task: Task, span: tuple[float, float]) -> 
             )
 
 
-def _checked_map(outrep: OutRep, config: RunConfig) -> OutRep:
+def _check_map(outrep: OutRep, config: RunConfig) -> OutRep:
     """The run's map. Raises InputError for a user's map without a required attribute."""
     interval = Interval, "a synthlab.regression.outrep.Interval"
     required = {"domain": interval, "image": interval, "shift": (int | float, "a number, which OutRep.__init__ sets")}

@@ -16,7 +16,7 @@ ENTRIES = 2**17  # attention logits of a head in one pass: they fit a core's cac
 
 
 @torch.no_grad()
-def evaluate(
+def evaluate_lengths(
     model: Member,
     task: Task,
     inputs: InputDistribution,
@@ -29,7 +29,7 @@ def evaluate(
     """Every metric at every length 1..``test_length``, over ``sequences`` test sequences of ``seed``, in double
     precision. Outputs outside the range of the map, for answers up to ``largest``, are clipped (``OutRep.clip``)."""
     x = test_sequences(inputs, sequences, test_length, seed)
-    return measured(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
+    return measure_outputs(readouts(model, x, stream(seed, "evaluation_positions")), x, task, outrep, largest)
 
 
 def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed: int) -> Int[Tensor, "B L"]:
@@ -37,7 +37,7 @@ def test_sequences(inputs: InputDistribution, sequences: int, length: int, seed:
     return inputs.draw(sequences, length, stream(seed, "evaluation"))
 
 
-def measured(
+def measure_outputs(
     outputs: Float[Tensor, "B L"], x: Int[Tensor, "B L"], task: Task, outrep: OutRep, largest: float
 ) -> dict[str, Float[np.ndarray, " L"]]:
     """Every metric at every length, from a model's outputs for every prefix of ``x``."""
@@ -61,11 +61,11 @@ def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -
     length = x.shape[1]
     rows = rows_in_one_pass(length)
     if model.encoding.packs:
-        return in_passes(model, x, None, rows)
+        return run_in_passes(model, x, None, rows)
     outputs = []
     for k in range(1, length + 1):
         positions = model.encoding.positions(torch.full((len(x),), k + ENDS), k + ENDS, generator)
-        outputs.append(in_passes(model, x[:, :k], positions, rows)[:, -1])
+        outputs.append(run_in_passes(model, x[:, :k], positions, rows)[:, -1])
     return torch.stack(outputs, 1)
 
 
@@ -74,7 +74,7 @@ def rows_in_one_pass(length: int) -> int:
     return max(1, ENTRIES // length**2)
 
 
-def in_passes(
+def run_in_passes(
     model: Member, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None, rows: int
 ) -> Float[Tensor, "B L"]:
     """The model's output for every prefix of every row, at the ``positions`` of the whole row, ``rows`` at a time."""

@@ -9,11 +9,11 @@ from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, data, resolve
-from synthlab.regression.evaluation import evaluate
+from synthlab.regression.evaluation import evaluate_lengths
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
 from synthlab.regression.tasks import TASKS
 from synthlab.regression.trained import TrainedRegression
-from synthlab.training.loop import Observer, Training, train
+from synthlab.training.loop import Observer, Training, train_ensemble
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
@@ -39,14 +39,14 @@ def train_models(
 ) -> list[Training]:
     """Train initialized models of runs of one shape. Returns their training curves."""
     objective = make_objective(ensemble, configs, device)
-    return train(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
+    return train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
 
 
 def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
     """Every metric at every length for the model ``index``; and, for ``LinearAttention`` only, its output matrix M (2 x
     2, with BOS 2 x 3), else None."""
     member, how = Member(ensemble, index), config.evaluation.model_dump()
-    metrics = evaluate(member, *data(config), config.test_length, **how, seed=config.test_seed)
+    metrics = evaluate_lengths(member, *data(config), config.test_length, **how, seed=config.test_seed)
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
     if not isinstance(ensemble, LinearAttention):
         return table, None

@@ -12,7 +12,7 @@ from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
-from synthlab.regression.evaluation import in_passes, rows_in_one_pass
+from synthlab.regression.evaluation import rows_in_one_pass, run_in_passes
 from synthlab.rng import stream
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -35,15 +35,15 @@ class TrainedRegression(TrainedModel):
     def respond(self, x, lengths):
         """Outputs are clipped and inverted as in the tests."""
         positions = self._positions(lengths, x.shape[1])
-        outputs = in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
-        return self._decoded(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
+        outputs = run_in_passes(Member(self.module, 0), x, positions, rows_in_one_pass(x.shape[1]))
+        return self._to_prediction(outputs.gather(1, lengths[:, None] - 1).squeeze(1))
 
     def tokens(self, x):
         """BOS, the symbols, EOS."""
         return with_ends(x), self._positions(torch.full((len(x),), x.shape[1]), x.shape[1])
 
     def prediction(self, outputs):
-        return self._decoded(outputs[:, -1, 0])
+        return self._to_prediction(outputs[:, -1, 0])
 
     def token_text(self, token):
         return ("0", "1", "BOS", "EOS")[token]
@@ -52,7 +52,7 @@ class TrainedRegression(TrainedModel):
         draws = stream(cast(RunConfig, self.record.config).test_seed, "evaluation_positions")
         return encoding_of(self.module).positions(lengths + ENDS, length + ENDS, draws)
 
-    def _decoded(self, output: Float[Tensor, " N"]) -> Prediction:
+    def _to_prediction(self, output: Float[Tensor, " N"]) -> Prediction:
         """The answers, from outputs in representation space."""
         largest = cast(RunConfig, self.record.config).evaluation.largest
         return Prediction(self._outrep.inverse(self._outrep.clip(output.double(), largest)), output)

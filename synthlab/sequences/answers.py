@@ -45,9 +45,9 @@ class AnswerTask(Problem):
         return sum(self.sizes(length)) + 2  # begin and separator; the end is said and not read
 
     def batch(self, lengths: Int[Tensor, " B"], width: int, generator: torch.Generator) -> Batch:
-        return self.laid_out(self.draw(lengths, generator), width)
+        return self.lay_out(self.draw(lengths, generator), width)
 
-    def laid_out(self, pairs: Pairs, width: int) -> Batch:
+    def lay_out(self, pairs: Pairs, width: int) -> Batch:
         """Prompts and answers as rows of ``width`` tokens."""
         rows, first = len(pairs.prompt), pairs.prompt_sizes[:, None] + 2  # the answer's first place
         row = torch.full((rows, width + 2), self.end)  # one for the end, one where all that is padding is written
@@ -74,10 +74,10 @@ class AnswerTask(Problem):
     def right(self, logits: Float[Tensor, "B T V"], batch: Batch) -> Bool[Tensor, "B T"]:
         return logits.argmax(-1) == batch.targets
 
-    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+    def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
         return logits.softmax(-1)
 
-    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+    def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
         return F.one_hot(batch.targets, self.vocabulary).double()
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, PositiveInt
 
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, without_followers
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, drop_followers
 from synthlab.config.registry import STRICT
 
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -20,7 +20,7 @@ class Curriculum(BaseModel):
     until: Share
 
 
-class Stop(BaseModel):
+class StopSettings(BaseModel):
     """When training stops early; each field is described in ``conf/family/sequences.yaml``."""
 
     model_config = STRICT
@@ -55,7 +55,7 @@ class SequencesConfig(Config):
     test_length: Length
     bins: list[Bin] | None
     curriculum: Curriculum
-    stop: Stop
+    stop: StopSettings
     seed: Seed
     weight_seed: Seed
     data_seed: Seed
@@ -63,13 +63,13 @@ class SequencesConfig(Config):
     evaluation: Evaluation
 
     @classmethod
-    def renamed(cls, raw: dict[str, Any]) -> dict[str, Any]:
+    def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:
         return {"task" if key == "problem" else key: value for key, value in raw.items()}
 
     @property
     def identifying(self) -> dict[str, Any]:
         named = {"problem" if key == "task" else key: value for key, value in self.model_dump().items()}
-        return without_followers(named)
+        return drop_followers(named)
 
     @property
     def shape(self) -> str:

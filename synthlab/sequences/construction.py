@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from torch import nn
 
-from synthlab.config.registry import Registry, answer, asking, complete_members, is_number, is_truth, is_whole
+from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members, is_number, is_truth, is_whole
 from synthlab.errors import InputError
-from synthlab.models.building import build_ensemble, checked_encoding
+from synthlab.models.building import build_ensemble, check_encoding
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.language_model import MODELS
-from synthlab.positions.samplers import SAMPLERS, checked_sampler
+from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.problem import Problem
@@ -29,7 +29,7 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
 
     Raises InputError for a run that could not be trained or tested.
     """
-    config = SequencesConfig.checked(raw)
+    config = SequencesConfig.from_raw(raw)
     given = {field: getattr(config, field) for field in KINDS}
     fills_factor = config.positions.get("factor", 0) is None
     if fills_factor:
@@ -72,7 +72,7 @@ def default_bins(train_length: int, test_length: int) -> list[list[int]]:
 
 def _check_problem(config: SequencesConfig, problem: Problem) -> None:
     """Refuse a task, perhaps a class of the user's own, that does not say its sizes."""
-    ask, last = partial(answer, "task", config.task["name"]), max(config.train_length, config.test_length)
+    ask, last = partial(ask_member, "task", config.task["name"]), max(config.train_length, config.test_length)
     is_size = partial(is_whole, low=1, high=MOST)
     ask("vocabulary", lambda: problem.vocabulary, is_size, f"a whole number from 1 to {MOST}")
     is_first = partial(is_whole, low=0, high=MOST)
@@ -83,7 +83,7 @@ def _check_problem(config: SequencesConfig, problem: Problem) -> None:
         ask(f"has({length})", partial(problem.has, length), is_truth, "True or False")
     for length in (config.train_length, config.test_length):
         ask(f"width({length})", partial(problem.width, length), is_size, f"a whole number from 1 to {MOST}")
-    with asking("task", config.task["name"], f"say its lengths({first}, {last})"):
+    with catch_errors("task", config.task["name"], f"say its lengths({first}, {last})"):
         for length in problem.lengths(first, last):
             is_share = partial(is_number, low=0, high=1)
             ask(f"chance({length})", partial(problem.chance, length), is_share, "a number from 0 to 1")
@@ -140,11 +140,11 @@ def _check_training(config: SequencesConfig) -> None:
 
 def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module) -> None:
     """Refuse encodings and samplers that cannot give positions to padded rows, or to the longest."""
-    encoding, name = checked_encoding(config, model), config.encoding["name"]
+    encoding, name = check_encoding(config, model), config.encoding["name"]
     if not (encoding.packs or encoding.draws_positions):
         raise InputError(f"encoding={name}: depends on the length of a text, which rows of many lengths do not have")
     trained, tested = problem.width(config.train_length), problem.width(config.test_length)
-    chosen, sampler = config.positions["name"], checked_sampler(config.positions, trained)
+    chosen, sampler = config.positions["name"], check_sampler(config.positions, trained)
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:

@@ -14,7 +14,7 @@ from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.measures import METRICS, horizon_of
 from synthlab.sequences.outputs import Outputs
-from synthlab.sequences.problem import Batch, Problem, exact, share
+from synthlab.sequences.problem import Batch, Problem, is_fully_right, share_right
 from synthlab.sequences.proportions import wilson
 
 ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
@@ -44,23 +44,25 @@ class Scorer:
         width = self.problem.width(int(lengths.max()))
         batch = self.problem.batch(lengths, width, generator)
         rows = max(1, ENTRIES // width**2)
-        parts = [self._scored(Batch(*part)) for part in zip(*(each.split(rows) for each in batch), strict=True)]
+        parts = [self._score(Batch(*part)) for part in zip(*(each.split(rows) for each in batch), strict=True)]
         return Scores(*(torch.cat(each) for each in zip(*parts, strict=True)))
 
-    def _scored(self, batch: Batch) -> Scores:
+    def _score(self, batch: Batch) -> Scores:
         positions = self.encoding.positions(batch.sizes, batch.tokens.shape[1], self.places)
         logits = self.model(batch.tokens, positions)
         right, losses = self.problem.right(logits, batch), self.problem.losses(logits, batch).double()
         asked = batch.scored.double()
         said, wanted = (
             torch.einsum("btv,bt->bv", each.double(), asked) / asked.sum(1, keepdim=True)
-            for each in (self.problem.said(logits), self.problem.wanted(batch))
+            for each in (self.problem.predict_distribution(logits), self.problem.target_distribution(batch))
         )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
-        return Scores(exact(right, batch.scored).double(), share(right, batch.scored), loss, said, wanted)
+        return Scores(
+            is_fully_right(right, batch.scored).double(), share_right(right, batch.scored), loss, said, wanted
+        )
 
 
-def by_length(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
+def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:
     """The ``METRICS`` at every length up to ``test_length`` that the task has, and the distributions of outputs. The
     sequences of a length are the same for every model of one seed, whatever its test length."""
     generator, rows, count = stream(config.test_seed, "evaluation"), [], config.evaluation.sequences

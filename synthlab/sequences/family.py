@@ -5,20 +5,20 @@ from collections.abc import Sequence
 import pandas as pd
 from torch import nn
 
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_models, build_problem, resolve
-from synthlab.sequences.evaluation import Scorer, by_bin, by_length
+from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
 from synthlab.sequences.objective import AnswerLoss
 from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.tasks import PROBLEMS as TASKS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.storage.checkpoints import checked_step
+from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
-from synthlab.training.loop import Observer, Training, train
+from synthlab.training.loop import Observer, Training, train_ensemble
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
@@ -33,9 +33,9 @@ def train_models(
     protocols = [config.protocol for config in configs]
     objective = make_objective(ensemble, configs, device)
     if configs[0].stop.exact is None:
-        return train(ensemble.parameters(), objective, protocols, observe)
+        return train_ensemble(ensemble.parameters(), objective, protocols, observe)
     early = EarlyStop(ensemble, list(configs), observe)
-    trainings = train(ensemble.parameters(), objective, protocols, early, early.done)
+    trainings = train_ensemble(ensemble.parameters(), objective, protocols, early, early.done)
     early.finish()
     return [early.curve(index, training) for index, training in enumerate(trainings)]
 
@@ -44,7 +44,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> 
     """The ``METRICS`` at every length; and the same of the training lengths and of each bin, with the horizon."""
     places = stream(config.test_seed, "evaluation_positions")
     scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), build_problem(config.task), places)
-    metrics, outputs = by_length(scorer, config)
+    metrics, outputs = score_lengths(scorer, config)
     return metrics, by_bin(metrics, outputs, config)
 
 
@@ -52,5 +52,5 @@ def open_model(record: Record, step: int | None = None) -> TrainedSequences:
     """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
     if step is None or record.diverged_at is not None:
         return TrainedSequences(record, step)
-    checked = checked_step(step, record.config, f"step={shown(step)}")
+    checked = check_step(step, record.config, f"step={show(step)}")
     return TrainedSequences(record, None if checked > record.training["step"].iloc[-1] else checked)

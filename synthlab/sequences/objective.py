@@ -34,13 +34,13 @@ class Examples:
     def __iter__(self) -> Iterator[Batch]:
         size = self.config.protocol.batch
         while True:
-            counts = torch.tensor([self.allowed(self.drawn + step) for step in range(self.steps)])
+            counts = torch.tensor([self.count_allowed(self.drawn + step) for step in range(self.steps)])
             self.drawn += self.steps
             lengths = self.lengths[integers(counts.repeat_interleave(size), self.generator)]
             batch = self.problem.batch(lengths, self.width, self.generator)
             yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
 
-    def allowed(self, step: int) -> int:
+    def count_allowed(self, step: int) -> int:
         """How many of the training lengths, the shortest, examples have after so many steps. Under a curriculum the
         longest grows evenly, from ``start`` to ``train_length`` after the share ``until`` of the steps."""
         start, until = self.config.curriculum.start, self.config.curriculum.until * self.config.protocol.steps

@@ -21,10 +21,10 @@ class Outputs(NamedTuple):
     def shifts(self, first: int, last: int, config: SequencesConfig) -> dict[str, float]:
         """The total variation distance between lengths from ``first`` to ``last`` and the longest quarter of training
         lengths, 0 to 1: ``shift`` of what was said, ``target_shift`` of what was wanted. NaN without such lengths."""
-        trained = self._within(config.train_from or 1, config.train_length)
-        here, there = self._within(first, last), trained[-math.ceil(len(trained) / 4) :]
+        trained = self._find_within(config.train_from or 1, config.train_length)
+        here, there = self._find_within(first, last), trained[-math.ceil(len(trained) / 4) :]
         pairs = {"shift": self.said, "target_shift": self.wanted}
         return {name: (rows[here].mean(0) - rows[there].mean(0)).abs().sum().item() / 2 for name, rows in pairs.items()}
 
-    def _within(self, first: int, last: int) -> list[int]:
+    def _find_within(self, first: int, last: int) -> list[int]:
         return [index for index, length in enumerate(self.lengths) if first <= length <= last]

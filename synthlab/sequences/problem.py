@@ -1,5 +1,5 @@
 """The interface of sequence tasks: those with a prompt and an answer (``answers.AnswerTask``), and formal languages,
-where the model says after each symbol which may follow (``next_sets.FormalLanguage``)."""
+where the model says after each symbol which may follow (``formal_languages.FormalLanguage``)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -92,11 +92,11 @@ class Problem(ABC):
         """Whether what the model says at each token is right."""
 
     @abstractmethod
-    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+    def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
         """What the model says at each token, as a distribution over the vocabulary."""
 
     @abstractmethod
-    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+    def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
         """What is right at each token, as such a distribution."""
 
     @abstractmethod
@@ -104,12 +104,12 @@ class Problem(ABC):
         """The exact match of the best answer that looks at no prompt, at this length."""
 
 
-def exact(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Bool[Tensor, " B"]:
+def is_fully_right(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Bool[Tensor, " B"]:
     """Whether each row is right wherever it is scored."""
     return (right | ~scored).all(1)
 
 
-def share(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
+def share_right(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
     """The share of each row's scored tokens that are right."""
     return (right & scored).sum(1).double() / scored.sum(1)
 
@@ -131,7 +131,7 @@ def integers(high: Int[Tensor, "..."], generator: torch.Generator) -> Int[Tensor
     return torch.minimum(drawn, high - 1)  # the product may be rounded up to ``high``
 
 
-def bounded(name: str, value: int, low: int, high: int) -> int:
+def check_bounds(name: str, value: int, low: int, high: int) -> int:
     """``value``; raises InputError unless it lies from ``low`` to ``high``."""
     if not low <= value <= high:
         raise InputError(f"task.{name}={value}: must be {low} to {high}")

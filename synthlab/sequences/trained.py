@@ -41,11 +41,11 @@ class TrainedSequences(TrainedModel):
 
     def respond(self, x, lengths):
         """A prompt is answered alone, without padding."""
-        rows = [self._asked(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
+        rows = [self._make_prompt(each[None, :size])[0] for each, size in zip(x, lengths.tolist(), strict=True)]
         return self.prediction(torch.stack([self._logits(row[None])[0, -1:] for row in rows]))
 
     def tokens(self, x):
-        row = self._asked(x)
+        row = self._make_prompt(x)
         return row, self._positions(row)
 
     def prediction(self, outputs):
@@ -69,7 +69,7 @@ class TrainedSequences(TrainedModel):
         x, lengths = self._symbols(sequences)
         found = []
         for each, size in zip(x, lengths.tolist(), strict=True):
-            row, said = self._asked(each[None, :size]), []
+            row, said = self._make_prompt(each[None, :size]), []
             while len(said) < most:
                 if row.shape[1] > encoding_of(self.module).longest():
                     encoding = self.record.config.encoding["name"]
@@ -82,7 +82,7 @@ class TrainedSequences(TrainedModel):
             found.append(" ".join(said))
         return found
 
-    def _asked(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
+    def _make_prompt(self, x: Int[Tensor, "N L"]) -> Int[Tensor, "N T"]:
         """Begin and the symbols, of a prompt with the separator."""
         problem = self.problem
         begin, separator = (torch.full((len(x), 1), token) for token in (problem.begin, problem.separator))

@@ -11,7 +11,7 @@ from numbers import Integral
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.config.registry import shown, unknown
+from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 
 SAVED = ("weights", "checkpoints")
@@ -22,16 +22,16 @@ SHOWN = 3  # steps that a message names
 Save = str | list[int] | None
 
 
-def checked_save(save: Any) -> Save:
+def check_save(save: Any) -> Save:
     """``save``, with steps as a list. Raises InputError for what is none."""
     if save is None or (isinstance(save, str) and save in SAVED):
         return save
     if isinstance(save, str):
-        raise InputError(f"{unknown('save', save, SAVED)}, or give a list of steps")
+        raise InputError(f"{describe_unknown('save', save, SAVED)}, or give a list of steps")
     is_list = isinstance(save, Sequence) and not isinstance(save, bytes | bytearray | memoryview)
     if is_list and save and all(_is_step(step) for step in save):
         return [int(step) for step in save]
-    raise InputError(f"save={shown(save)}: must be {' or '.join(SAVED)}, or a list of steps such as [100, 1000]")
+    raise InputError(f"save={show(save)}: must be {' or '.join(SAVED)}, or a list of steps such as [100, 1000]")
 
 
 def steps_to_keep(save: Save, config: Config) -> list[int]:
@@ -42,11 +42,11 @@ def steps_to_keep(save: Save, config: Config) -> list[int]:
     points = config.checkpoints
     chosen = [points[2**k - 1] for k in range(len(points).bit_length())] if save == "checkpoints" else []
     if isinstance(save, list):
-        chosen = [checked_step(step, config, f"save={shown(save)}") for step in save]
+        chosen = [check_step(step, config, f"save={show(save)}") for step in save]
     return sorted({*chosen, config.steps})
 
 
-def checked_step(step: Any, config: Config, given: str) -> int:
+def check_step(step: Any, config: Config, given: str) -> int:
     """``step``, a point of the training curve, or of the second one of a run with an extension, or the last step.
     Raises InputError for another; it names what was ``given``."""
     points = config.checkpoints

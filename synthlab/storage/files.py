@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import InputError, StoreError
-from synthlab.storage.bounds import check_regular
 from synthlab.storage.files_base import Files, reason_of
 from synthlab.storage.objects import Objects
+from synthlab.storage.safe_reading import check_regular
 
 
 def files_at(root: Any) -> "Files":
@@ -21,7 +21,7 @@ def files_at(root: Any) -> "Files":
     Raises InputError for what is neither, without asking a network, and for a path that can lead nowhere.
     """
     if not isinstance(root, str | os.PathLike) or not str(root):
-        raise InputError(f"results={shown(root)}: must be the path of a folder")
+        raise InputError(f"results={show(root)}: must be the path of a folder")
     if "://" in str(root):
         return Objects(str(root))
     try:
@@ -58,7 +58,7 @@ class Folder(Files):
         return (self.root / path).read_bytes()
 
     def write(self, path, data):
-        whole = self._made(path)
+        whole = self._make_parent(path)
         partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
         try:
             _write_through(partial, data)
@@ -67,7 +67,7 @@ class Folder(Files):
             partial.unlink(missing_ok=True)
 
     def create(self, path, data):
-        whole = self._made(path)
+        whole = self._make_parent(path)
         partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
         try:
             partial.write_bytes(data)
@@ -82,7 +82,7 @@ class Folder(Files):
         return True
 
     def write_group(self, folder, files):
-        whole = self._made(folder)
+        whole = self._make_parent(folder)
         partial = whole.with_name(f".partial-{whole.name}-{secrets.token_hex(4)}")
         try:
             partial.mkdir()
@@ -102,7 +102,7 @@ class Folder(Files):
         return [name for name in self.names(folder) if not name.startswith(".partial-")]
 
     def move(self, folder, to):
-        (self.root / folder).rename(self._made(to))
+        (self.root / folder).rename(self._make_parent(to))
 
     def remove(self, path):
         whole = self.root / path
@@ -119,7 +119,7 @@ class Folder(Files):
     def path(self, path):
         return str(self.root / path)
 
-    def _made(self, path: str) -> Path:
+    def _make_parent(self, path: str) -> Path:
         whole = self.root / path
         whole.parent.mkdir(parents=True, exist_ok=True)
         return whole

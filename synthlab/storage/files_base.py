@@ -22,7 +22,7 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """The content of a regular file; raises FileNotFoundError, and NotRegular (``bounds.py``) for anything else."""
+        """The content of a regular file; raises FileNotFoundError, and NotRegular (``safe_reading.py``) for anything else."""
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:

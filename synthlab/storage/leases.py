@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from synthlab.storage.bounds import parse_json
 from synthlab.storage.files import Files, listing
+from synthlab.storage.safe_reading import parse_json
 
 RENEWED = 5  # seconds between heartbeats
 SILENT = 120  # seconds without one after which a holder counts as dead
@@ -49,7 +49,7 @@ class Holder:
     @classmethod
     def myself(cls) -> "Holder":
         """This process."""
-        return cls(_machine(), os.getpid(), _started(os.getpid()), os.getppid(), secrets.token_hex(4))
+        return cls(_machine(), os.getpid(), _read_start(os.getpid()), os.getppid(), secrets.token_hex(4))
 
     @property
     def name(self) -> str:
@@ -58,7 +58,7 @@ class Holder:
 
     def is_gone(self) -> bool:
         """Whether it is known to be gone; on other machines that cannot be seen."""
-        return self.machine == _machine() and self.started != _started(self.pid)
+        return self.machine == _machine() and self.started != _read_start(self.pid)
 
 
 class Held:
@@ -86,7 +86,7 @@ class Leases:
         self.files = files
 
     @contextmanager
-    def held(self, identities: Iterable[str]) -> Iterator[Held]:
+    def hold(self, identities: Iterable[str]) -> Iterator[Held]:
         """Hold the leases of those of the runs that nobody else holds."""
         holder, stop = Holder.myself(), threading.Event()
         held = Held(holder)
@@ -97,7 +97,7 @@ class Leases:
         _AT_WORK[sign] = (self, held)
         try:
             wanted = list(identities)
-            latest = self.latest(set(wanted))
+            latest = self.find_latest(set(wanted))
             for identity in wanted:
                 found = latest.get(identity)
                 number = 0 if found is None else found.number + 1
@@ -109,7 +109,7 @@ class Leases:
             renewal.join()
             self._release(sign, held.numbers)
 
-    def latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
+    def find_latest(self, identities: Collection[str] | None = None) -> dict[str, Lease]:
         """The latest lease of each of the runs (without ``identities``, of all) that has one, by identity."""
         numbers: dict[str, int] = {}
         with listing(self.files):
@@ -142,7 +142,7 @@ class Leases:
 
     def tidy(self, over: Collection[str]) -> None:
         """Remove the dead leases of runs that are over, recorded or given up, and the signs of dead holders."""
-        for identity, lease in self.latest(over).items():
+        for identity, lease in self.find_latest(over).items():
             if not lease.alive:
                 for number in range(lease.number + 1):
                     self._remove(_name(identity, number))
@@ -229,7 +229,7 @@ def _machine() -> str:
     return re.sub(r"[^\w.]", "_", "-".join(parts))
 
 
-def _started(pid: int) -> str:
+def _read_start(pid: int) -> str:
     """When a process of this machine was started, in ticks since the machine was (where that can be seen); empty for
     one that is not there."""
     try:

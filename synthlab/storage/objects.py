@@ -3,9 +3,9 @@
 from contextlib import suppress
 from typing import Any
 
-from synthlab.errors import InputError, in_one_line
-from synthlab.storage.bounds import check_regular
+from synthlab.errors import InputError, format_error
 from synthlab.storage.files_base import Files, reason_of
+from synthlab.storage.safe_reading import check_regular
 
 # Of fsspec's file systems those of object stores, in which a store's records can lie; and, to try that out, this
 # machine's files and this process's memory.
@@ -21,15 +21,15 @@ class _Told:
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._system, name)
 
-        def told(*arguments: Any, **settings: Any) -> Any:
+        def translate_errors(*arguments: Any, **settings: Any) -> Any:
             try:
                 return call(*arguments, **settings)
             except OSError:
                 raise
             except Exception as error:
-                raise OSError(in_one_line(error)) from error
+                raise OSError(format_error(error)) from error
 
-        return told
+        return translate_errors
 
 
 class Objects(Files):

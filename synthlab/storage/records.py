@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from synthlab.config import arguments
+from synthlab.config import argument_checks
 from synthlab.config.base import Config, kind_of
-from synthlab.errors import OlderRecord, UnknownKind, in_one_line, is_of_memory
-from synthlab.storage.bounds import NotRegular, parse_json
+from synthlab.errors import OlderRecord, UnknownKind, format_error, is_of_memory
 from synthlab.storage.checkpoints import is_weights, weights_name
+from synthlab.storage.safe_reading import NotRegular, parse_json
 
 if TYPE_CHECKING:
     from synthlab.training.trained import TrainedModel
@@ -95,9 +95,9 @@ class Record:
     def settings(self) -> dict[str, Any]:
         """The config by dotted key: a group's name under the group's own (``encoding``), its other keys under
         ``group.key`` (``encoding.base``)."""
-        return flat(self.config.model_dump())
+        return flatten(self.config.model_dump())
 
-    @arguments.checked
+    @argument_checks.check_arguments
     def model(self, step: int | None = None) -> "TrainedModel":
         """The trained model, or the model as it was after ``step``, a point of the training curve. It is loaded where
         weights were kept, else trained again up to there. On the machine that trained it that gives the same model to
@@ -116,20 +116,22 @@ class Failure:
     environment: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None) -> "Failure":
+    def from_error(
+        cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None
+    ) -> "Failure":
         """What there is to say of ``error``, which training ``config`` raised."""
-        line = in_one_line(error).encode(errors="backslashreplace").decode()
+        line = format_error(error).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
         return cls(config, line, text, dict(environment or {}))
 
 
-def flat(config: Mapping[str, Any]) -> dict[str, Any]:
+def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     """A run's settings by dotted key: a group's name under the group's own, its other keys under ``group.key``. The
     kind of run is no setting and left out."""
-    return {name: value for key, part in config.items() if key != "kind" for name, value in _flat(key, part)}
+    return {name: value for key, part in config.items() if key != "kind" for name, value in _flatten(key, part)}
 
 
-def files_of(record: Record) -> dict[str, bytes]:
+def write_files(record: Record) -> dict[str, bytes]:
     """The files that stand for ``record``, by name; ``status.json`` is the last."""
     texts = {
         "config.json": _json(record.config.model_dump()),
@@ -155,7 +157,7 @@ def record_of(identity: str, status: Mapping[str, Any], read: Callable[[str], by
     name. Raises Damaged, OlderRecord or UnknownKind."""
     with damage_told():
         digests = {name: digest for name, digest in status["sha256"].items() if not is_weights(name)}
-        files = {name: checked(name, read(name), digest) for name, digest in digests.items()}
+        files = {name: check_digest(name, read(name), digest) for name, digest in digests.items()}
         return Record(
             config=_present_config(parse_json(files["config.json"]), status["results_version"], identity),
             metrics=_table(files["metrics.csv"], "length"),
@@ -209,7 +211,7 @@ def failure_of(identity: str, files: Mapping[str, bytes]) -> Failure:
         plain = {key: value for key, value in status.items() if key != "checksum"}
         if files[STATUS] != _with_checksum(plain):
             raise Damaged(f"{STATUS} does not have its checksum")
-        trace = checked("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
+        trace = check_digest("traceback.txt", files["traceback.txt"], status["sha256"]["traceback.txt"])
         config = _present_config(status["config"], status["results_version"], identity)
         return Failure(config, status["error"], trace.decode(), status["environment"])
 
@@ -224,7 +226,7 @@ def damage_told() -> Iterator[None]:
     except Exception as error:
         if is_of_memory(error) or (isinstance(error, OSError) and not isinstance(error, GONE)):
             raise
-        raise Damaged(in_one_line(error)) from None
+        raise Damaged(format_error(error)) from None
 
 
 def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Config:
@@ -234,13 +236,13 @@ def _present_config(raw: Mapping[str, Any], version: int, identity: str) -> Conf
     kind = kind_of(raw)
     if version != kind.results_version:
         raise OlderRecord(f"it is of results version {version}; the present one is {kind.results_version}")
-    config = kind.checked(raw)
+    config = kind.from_raw(raw)
     if config.id != identity:
         raise Damaged(f"it holds the run {config.id}")
     return config
 
 
-def checked(name: str, data: bytes, digest: str) -> bytes:
+def check_digest(name: str, data: bytes, digest: str) -> bytes:
     """What a file of a record holds; raises Damaged unless it has its checksum."""
     if _digest(data) != digest:
         raise Damaged(f"{name} does not have its checksum")
@@ -273,9 +275,9 @@ def _table(data: bytes, *needed: str) -> pd.DataFrame:
     return pd.DataFrame({name: column.astype(kind) for name, column, kind in zip(names, columns, kinds, strict=True)})
 
 
-def _flat(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _flatten(key: str, value: Any) -> Iterator[tuple[str, Any]]:
     if not isinstance(value, dict):
         yield key, value
         return
     for inner, item in value.items():
-        yield from _flat(key if inner == "name" else f"{key}.{inner}", item)
+        yield from _flatten(key if inner == "name" else f"{key}.{inner}", item)

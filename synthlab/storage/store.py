@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, in_one_line
-from synthlab.storage.bounds import parse_json
-from synthlab.storage.checkpoints import checked_save, is_weights, step_of, steps_to_keep, weights_name
+from synthlab.errors import DamagedRecord, InputError, OlderRecord, StoreError, format_error
+from synthlab.storage.checkpoints import check_save, is_weights, step_of, steps_to_keep, weights_name
 from synthlab.storage.files import Folder, files_at, listing, reason_of
 from synthlab.storage.records import (
     GONE,
@@ -29,16 +28,17 @@ from synthlab.storage.records import (
     Damaged,
     Failure,
     Record,
-    checked,
+    check_digest,
     damage_told,
     failure_files,
     failure_of,
-    files_of,
     record_of,
     status_of,
     status_with,
+    write_files,
 )
-from synthlab.storage.tags import checked_tag, read_tags, write_tag
+from synthlab.storage.safe_reading import parse_json
+from synthlab.storage.tags import check_tag, read_tags, write_tag
 
 IDENTITY = re.compile("[0-9a-f]{16}")
 OLDER = ("language", "scalar", "sequences")
@@ -59,7 +59,7 @@ class Store:
     """
 
     def __init__(self, root: Any, save: Any = None, tag: Any = None):
-        self.save, self.tag = checked_save(save), checked_tag(tag)
+        self.save, self.tag = check_save(save), check_tag(tag)
         self.files = files_at(root)
         self._whole, self._sound = set[str](), set[str]()  # what was looked at: with weights, without
 
@@ -82,7 +82,7 @@ class Store:
     def make_writable(self, folder: str = "runs") -> None:
         """Make ``folder`` below the root, and try to write to it; raises InputError if that fails."""
         probe = f"{folder}/.probe-{secrets.token_hex(4)}"
-        with self.writing("give a folder"):
+        with self.catch_write_errors("give a folder"):
             self.files.write(probe, b"")
             self.files.remove(probe)
 
@@ -121,7 +121,7 @@ class Store:
         folder of an earlier version does not count until ``adopt`` has copied it."""
         return self._is_here(config.id) and self._is_whole(config.id, config)
 
-    def recorded(self, asked: Mapping[str, Config]) -> set[str]:
+    def find_recorded(self, asked: Mapping[str, Config]) -> set[str]:
         """The identities of those of many runs, by identity, that have been recorded, as ``holds`` says it of one."""
         here = asked.keys() & self._ids(["runs"])
         return {identity for identity in here if self._is_whole(identity, asked[identity])}
@@ -134,7 +134,7 @@ class Store:
         for older in self._older:
             with listing(self.files):
                 found = [each for each in self.files.groups(older, STATUS) if each in asked and not self._is_here(each)]
-            with self.writing():
+            with self.catch_write_errors():
                 for identity in found:
                     place = f"{older}/{identity}"
                     names = sorted(self.files.names(place), key=lambda name: name == STATUS)  # the status is the last
@@ -156,7 +156,7 @@ class Store:
         """The record called ``identity``. Raises an InputError that names it, DamagedRecord, OlderRecord or one that
         says that there is none; and UnknownKind, which names its kind."""
         place = self._place(identity)
-        with self._named(place):
+        with self._name_damaged(place):
             try:
                 status = status_of(self.files.read(f"{place}/{STATUS}"))
             except FileNotFoundError:
@@ -186,7 +186,7 @@ class Store:
         for identity in identities:
             before = self.tags.get(identity, ())
             if self.tag not in before:
-                with self.writing():
+                with self.catch_write_errors():
                     write_tag(self.files, self.tag, identity)
                 self.tags[identity] = tuple(sorted((*before, self.tag)))
 
@@ -195,7 +195,7 @@ class Store:
         read."""
         name = "config.json" if folder == "runs" else STATUS
         place = self._place(identity) if folder == "runs" else f"{folder}/{identity}"
-        with self._named(place), damage_told():
+        with self._name_damaged(place), damage_told():
             found = parse_json(self.files.read(f"{place}/{name}"))
             return dict(found if folder == "runs" else found["config"])
 
@@ -206,10 +206,10 @@ class Store:
         identity = record.config.id
         if self._is_here(identity):
             if not self._is_whole(identity, record.config):
-                self._add_weights(identity, files_of(record))
+                self._add_weights(identity, write_files(record))
         else:
-            with self.writing():
-                self.files.write_group(f"runs/{identity}", files_of(record))
+            with self.catch_write_errors():
+                self.files.write_group(f"runs/{identity}", write_files(record))
         self.mark([identity])
 
     def write_failure(self, failure: Failure) -> None:
@@ -218,7 +218,7 @@ class Store:
         if self.save is not None and self._has_record(failure.config.id):
             where = self.path(failure.config.id)
             raise StoreError(f"{where}: its weights could not be made ({failure.error}); the record stays as it is")
-        with self.writing():
+        with self.catch_write_errors():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
         self.mark([failure.config.id])
@@ -232,7 +232,7 @@ class Store:
 
     def read_failure(self, identity: str) -> Failure:
         """Why the run called ``identity`` failed. Raises as ``read`` does."""
-        with self._named(f"failed/{identity}"), damage_told():
+        with self._name_damaged(f"failed/{identity}"), damage_told():
             names = ("traceback.txt", STATUS)
             files = {name: self.files.read(f"failed/{identity}/{name}") for name in names}
             return failure_of(identity, files)
@@ -251,7 +251,7 @@ class Store:
         does so holds the run's lease."""
         aside = f"damaged/{identity}-{secrets.token_hex(4)}"
         self._whole.discard(identity)
-        with self.writing("finished runs are kept"):
+        with self.catch_write_errors("finished runs are kept"):
             self.files.move(f"runs/{identity}", aside)
         return self.files.path(aside)
 
@@ -299,7 +299,7 @@ class Store:
 
     def _status(self, identity: str) -> dict[str, Any]:
         place = self._place(identity)
-        with self._named(place):
+        with self._name_damaged(place):
             return status_of(self.files.read(f"{place}/{STATUS}"))
 
     def _add_weights(self, identity: str, files: dict[str, bytes]) -> None:
@@ -310,7 +310,7 @@ class Store:
         kept = {name for name in status["sha256"] if name.endswith(".csv") or (is_weights(name) and name in files)}
         same = all(again["sha256"].get(name) == status["sha256"][name] for name in kept)
         if again["status"] != status["status"] or not same:
-            made, here = (_made_with(each["environment"]) for each in (status, again))
+            made, here = (_describe_environment(each["environment"]) for each in (status, again))
             raise StoreError(
                 f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
                 f"{here}); its weights cannot be kept beside them, give another results folder"
@@ -318,7 +318,7 @@ class Store:
         more = {name: data for name, data in files.items() if is_weights(name) and name not in status["sha256"]}
         if not more:
             return
-        with self.writing():
+        with self.catch_write_errors():
             for name, data in more.items():
                 self.files.write(f"runs/{identity}/{name}", data)
             self.files.write(f"runs/{identity}/{STATUS}", status_with(status, more))
@@ -326,17 +326,17 @@ class Store:
     def _weights(self, identity: str, name: str, digest: str) -> bytes:
         """A file of weights of a record. Raises DamagedRecord, and InputError where the whole record is gone."""
         place = self._place(identity)
-        with self._named(place, anew=WEIGHTS_ANEW):
+        with self._name_damaged(place, anew=WEIGHTS_ANEW):
             try:
                 data = self.files.read(f"{place}/{name}")
             except GONE as error:
                 if self._has_record(identity):
-                    raise Damaged(in_one_line(error)) from None
+                    raise Damaged(format_error(error)) from None
                 raise InputError(f"{self.path(identity)}: the record is gone since it was read") from None
-            return checked(name, data, digest)
+            return check_digest(name, data, digest)
 
     @contextmanager
-    def _named(self, place: str, anew: str = ANEW) -> Iterator[None]:
+    def _name_damaged(self, place: str, anew: str = ANEW) -> Iterator[None]:
         """Name the record that cannot be read."""
         where = self.files.path(place)
         try:
@@ -349,7 +349,7 @@ class Store:
             raise StoreError(f"{where}: cannot be read ({reason_of(error)})") from None
 
     @contextmanager
-    def writing(self, hint: str = RESUMED) -> Iterator[None]:
+    def catch_write_errors(self, hint: str = RESUMED) -> Iterator[None]:
         """Turn an OSError into one line that names the results folder, with ``hint`` at its end."""
         try:
             yield
@@ -357,7 +357,7 @@ class Store:
             raise StoreError(f"results={self.files.path('')}: cannot be written ({reason_of(error)}); {hint}") from None
 
 
-def _made_with(environment: dict[str, Any]) -> str:
+def _describe_environment(environment: dict[str, Any]) -> str:
     return (
         f"torch {environment.get('torch')} on {environment.get('device')} {environment.get('instructions', '')}".strip()
     )

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.storage.files_base import Files
 
@@ -13,14 +13,14 @@ FOLDER = "tags"
 TAG = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 
 
-def checked_tag(tag: Any) -> str | None:
+def check_tag(tag: Any) -> str | None:
     """Return the tag that ``tag`` stands for: text, or a whole number, as a command line reads ``tag=2024``. Raises
     InputError for anything that cannot name a folder everywhere."""
     if tag is None:
         return None
     text = str(tag) if isinstance(tag, str | int) and not isinstance(tag, bool) else ""
     if not TAG.fullmatch(text):
-        raise InputError(f"tag={shown(tag)}: must be a name of letters, digits, _, - and ., and not begin with a dot")
+        raise InputError(f"tag={show(tag)}: must be a name of letters, digits, _, - and ., and not begin with a dot")
     return text
 
 

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from synthlab.studies.intervals import FIRST, Estimate, Interval, evidence, median_interval
+from synthlab.studies.intervals import FIRST, ConfidenceInterval, GroupEstimate, evidence, median_interval
 
 FACTORS = {"half": 0.5, "twice": 2.0}  # other thresholds at which verdicts are shown
 Answer = Literal["holds", "fails", "undecided", "not tested"]
@@ -39,7 +39,7 @@ class Check(NamedTuple):
     high: float = np.inf
     series: tuple[str, ...] = ()
     centre: float | None = 0.0
-    estimate: Estimate | None = None
+    estimate: GroupEstimate | None = None
     compares: bool = False
     untested: str = ""  # why the runs cannot answer, such as that none of them fits; empty where they can
 
@@ -64,7 +64,7 @@ class Check(NamedTuple):
         return sum(map(self._inside, self.values))
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> ConfidenceInterval:
         """What covers the true median; see ``median_interval``. Of an estimate, what covers what is estimated."""
         return self.estimate.interval if self.estimate else median_interval(self.values)
 
@@ -81,7 +81,7 @@ class Check(NamedTuple):
         low, high, _ = self.interval
         if self._inside(low) and self._inside(high):
             return "holds"
-        return "undecided" if high >= self.low and self._under(low) else "fails"
+        return "undecided" if high >= self.low and self._is_under(low) else "fails"
 
     @property
     def support(self) -> float:
@@ -114,7 +114,7 @@ class Check(NamedTuple):
         if self.answer == "undecided" or self.estimate is not None or self.untested:
             return self.answer != "undecided"
         if len(self.values) == FIRST:
-            others = [self._scaled(factor) for factor in FACTORS.values()]
+            others = [self._scale(factor) for factor in FACTORS.values()]
             return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
         return len(self.values) > FIRST
 
@@ -130,9 +130,9 @@ class Check(NamedTuple):
 
     def at(self, factor: float) -> "Check":
         """The check at ``factor`` times its threshold; the check itself where the threshold has no other."""
-        return self if self.compares else self._scaled(factor)
+        return self if self.compares else self._scale(factor)
 
-    def _scaled(self, factor: float) -> "Check":
+    def _scale(self, factor: float) -> "Check":
         """The check with its range scaled by ``factor`` around its centre."""
         centre = self.centre
         if centre is None:
@@ -146,7 +146,7 @@ class Check(NamedTuple):
         return self.at(2.0).thresholds != self.thresholds
 
     def _inside(self, value: float) -> bool:
-        return bool(self.low <= value and self._under(value))
+        return bool(self.low <= value and self._is_under(value))
 
-    def _under(self, value: float) -> bool:
+    def _is_under(self, value: float) -> bool:
         return bool(value < self.high or self.high == np.inf)

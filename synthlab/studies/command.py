@@ -8,27 +8,27 @@ from typing import Any
 from pydantic import BaseModel, PositiveInt
 
 from synthlab.config.base import BOOKKEEPING, Seed
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
-from synthlab.storage.tags import checked_tag
+from synthlab.storage.tags import check_tag
 from synthlab.studies.overrides import NOT_RUNS, Overrides
-from synthlab.studies.presentation.figure_files import Folder
+from synthlab.studies.presentation.figure_files import FigureFolder
 from synthlab.studies.presentation.report import (
     Picture,
+    add_statements,
     left_out_lines,
-    stated,
     verdict_lines,
     verdict_table,
     write_report,
 )
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
-from synthlab.studies.training import Runs, train_in_rounds
+from synthlab.studies.study_runs import StudyRuns, train_in_rounds
 from synthlab.studies.verdicts import Verdict
 from synthlab.sweeps.runs import UNTRACKED
-from synthlab.sweeps.sweep import checked_workers
+from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
 
@@ -52,19 +52,19 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     """Do for the studies in ``raw``, the config of ``conf/study.yaml``, what the module says, and name the files
     written; False if a run diverged. ``given`` has the settings as they were typed, by key, and ``command`` all that
     was. Raises InputError."""
-    own = validated(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
+    own = validate(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     if "retry" in given:
         raise InputError(f"{given['retry']}: studies always train again what failed; leave it out")
-    device, workers = find_device(own.device), checked_workers(own.workers)
+    device, workers = find_device(own.device), count_workers(own.workers)
     studies = paper.studies(raw.get("study"))
     of_the_command = (*NOT_RUNS[1:], *BOOKKEEPING)
     overrides = Overrides(override for key, override in given.items() if key.split(".")[0] not in of_the_command)
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_taken(config for plan in plans for config in plan.configs)
 
-    tag = checked_tag(own.tag)
+    tag = check_tag(own.tag)
     tracker = tracker_of(raw["tracker"], tag) if "tracker" in raw else UNTRACKED
-    runs = Runs(own.results, own.replot, workers, device, tracker, own.save, tag)
+    runs = StudyRuns(own.results, own.replot, workers, device, tracker, own.save, tag)
     root = runs.store.root / paper.name  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)
     runs.store.make_writable(f"{paper.name}/figures")
@@ -86,21 +86,21 @@ def _write_all(
     for plan in plans:
         evidence = plan.study.evidence(plan, records)
         results = plan.study.results(plan, records, evidence)
-        judged = plan.study.judged(paper.claims, plan.figure, evidence, plan.trained(records))
-        pictures.append(_write(paper, plan, results, judged, Folder(root / "figures")))
+        judged = plan.study.judge(paper.claims, plan.figure, evidence, plan.count_trained(records))
+        pictures.append(_write(paper, plan, results, judged, FigureFolder(root / "figures")))
         verdicts += judged
         lines += results.lines
     files = [*(file for picture in pictures for file in picture.files), root / "claims.csv", root / "report.html"]
-    with _writing():
+    with _catch_write_errors():
         verdict_table(verdicts).to_csv(root / "claims.csv", index=False)
         write_report(root / "report.html", pictures, verdicts, list(records.values()), command, paper.about)
     return files, [*lines, *verdict_lines(verdicts)]
 
 
-def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Folder) -> Picture:
+def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: FigureFolder) -> Picture:
     """The files of one study."""
-    tables = {**results.tables, **({"claims": stated(verdicts)} if verdicts else {})}
-    with _writing():
+    tables = {**results.tables, **({"claims": add_statements(verdicts)} if verdicts else {})}
+    with _catch_write_errors():
         files = folder.save_sheet(plan.name, plan.study.title, results.panels)
         for key, panel in results.panels.items():
             files += folder.save_panel(paper.panel_file(plan.name, key), panel)
@@ -112,7 +112,7 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def _catch_write_errors() -> Iterator[None]:
     """Say in one line what cannot be written."""
     try:
         yield

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from synthlab.config.base import Config
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.seeds import at_first
+from synthlab.studies.seeds import count_first
 from synthlab.studies.study import Study
 from synthlab.training.ensembles import plan_ensembles, seconds
 
 
-def runs_of(study: Study, overrides: Overrides) -> dict[str, Config]:
+def list_runs(study: Study, overrides: Overrides) -> dict[str, Config]:
     """Return the runs of a study by an identity, as far as its file describes them."""
-    seeds = range(at_first(study.seeds))
+    seeds = range(count_first(study.seeds))
     cells = [
         cell
         for grid in study.grids.values()

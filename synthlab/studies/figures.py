@@ -7,10 +7,10 @@ import pandas as pd
 from pydantic import Field, PositiveFloat
 
 from synthlab.config.base import Config
-from synthlab.config.registry import Registry, unknown
+from synthlab.config.registry import Registry, describe_unknown
 from synthlab.errors import InputError
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.fitting import left_out
+from synthlab.studies.fitting import describe_left_out
 from synthlab.studies.grids import Grid, NameOrMember, OneOrMore, Values
 from synthlab.studies.presentation.drawing import Plot, Series
 from synthlab.studies.presentation.figure_files import Drawn
@@ -57,7 +57,7 @@ class Figure(Study):
     def check_cells(self, field, key, cells):
         metric, known = self.panels[key].metric, cells[0].configs[0].measures().metrics
         if metric not in known:
-            raise InputError(unknown(f"{field}.metric", metric, known))
+            raise InputError(describe_unknown(f"{field}.metric", metric, known))
         try:
             shortest = min(config.test_length for cell in cells for config in cell.configs)
             self.plots.build(self.panels[key].plot).check([cell.settings for cell in cells], shortest)
@@ -67,7 +67,7 @@ class Figure(Study):
     def evidence(self, plan, records):
         found = {}
         for key, cells in plan.cells.items():
-            series = {cell.label: cell.best(records)[1] for cell in cells}
+            series = {cell.label: cell.find_best(records)[1] for cell in cells}
             levels = {name: level for name, runs in series.items() if (level := self.level(runs[0].config)) is not None}
             found[key] = Evidence(series, levels if self.fit else None)
         return found
@@ -78,15 +78,15 @@ class Figure(Study):
     def results(self, plan, records, evidence):
         panels = {}
         for key, panel in self.panels.items():
-            best = [(cell, *cell.best(records)) for cell in plan.cells[key]]
+            best = [(cell, *cell.find_best(records)) for cell in plan.cells[key]]
             levels = evidence[key].levels or {}
             found = [(tuned, Series(cell.settings, runs, levels.get(cell.label))) for cell, tuned, runs in best]
             plot = self.plots.build(panel.plot)
-            panels[key] = Drawn(panel.title, plot, drawn_data(panel, plot, found, plan.overrides))
+            panels[key] = Drawn(panel.title, plot, draw_data(panel, plot, found, plan.overrides))
         return Results(panels)
 
 
-def drawn_data(panel: Panel, plot: Plot, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
+def draw_data(panel: Panel, plot: Plot, found: Sequence[tuple[str, Series]], overrides: str) -> pd.DataFrame:
     """Return what ``plot`` draws of ``panel``, the whole of its CSV; ``found`` has each series after the setting that
     it was tuned to."""
     drawn = plot.data([series for _, series in found], panel.metric)
@@ -97,5 +97,5 @@ def drawn_data(panel: Panel, plot: Plot, found: Sequence[tuple[str, Series]], ov
         same = "series" in drawn and set(drawn["series"]) <= set(settings)
         every = "; ".join(f"{name}: {setting}" for name, setting in settings.items())
         drawn["tuned"] = drawn["series"].map(settings) if same else every
-    lost = left_out({series.label: series.records for _, series in found})
+    lost = describe_left_out({series.label: series.records for _, series in found})
     return drawn.assign(metric=plot.measures or panel.metric, overrides=overrides, left_out=lost)

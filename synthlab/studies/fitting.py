@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from synthlab.analysis.curves import in_words
+from synthlab.analysis.curves import plain_label
 from synthlab.storage.records import Record
 
 
@@ -19,8 +19,9 @@ def fits(record: Record, level: float) -> bool:
     return record.diverged_at is None and final_loss(record.training) <= level
 
 
-def counted(rows: pd.DataFrame, records: Sequence[Record], level: float | None) -> pd.DataFrame:
-    """``rows`` of the runs in ``records``, which are named by their column ``id``, as ``over_seeds`` counts them: with
+def count_runs(rows: pd.DataFrame, records: Sequence[Record], level: float | None) -> pd.DataFrame:
+    """``rows`` of the runs in ``records``, which are named by their column ``id``, as ``aggregate_seeds`` counts them:
+    with
     columns ``diverged``, how many of the runs did, and ``fit``, whether each row's did, unless ``level`` is None."""
     rows = rows.assign(diverged=sum(record.diverged_at is not None for record in records))
     if level is None:
@@ -28,7 +29,7 @@ def counted(rows: pd.DataFrame, records: Sequence[Record], level: float | None) 
     return rows.assign(fit=rows["id"].isin([record.config.id for record in records if fits(record, level)]))
 
 
-def left_out(series: Mapping[str, Sequence[Record]]) -> str:
+def describe_left_out(series: Mapping[str, Sequence[Record]]) -> str:
     """The series of which runs diverged, with how many, in words; empty where none did."""
     diverged = {name: sum(record.diverged_at is not None for record in runs) for name, runs in series.items()}
-    return ", ".join(f"{in_words(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)
+    return ", ".join(f"{plain_label(name)} ({runs} diverged)" for name, runs in diverged.items() if runs)

@@ -8,9 +8,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, Field
 
 from synthlab.config.base import BOOKKEEPING, Config, kind_of
-from synthlab.config.composition import as_overrides, settings_of
+from synthlab.config.composition import settings_of, to_overrides
 from synthlab.config.families import families, groups_of
-from synthlab.config.registry import STRICT, unknown
+from synthlab.config.registry import STRICT, describe_unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.intervals import FIRST
@@ -19,17 +19,17 @@ from synthlab.studies.overrides import NOT_RUNS, Overrides
 OF_THE_COMMAND = ("seed", *NOT_RUNS, *BOOKKEEPING)  # keys that are no part of a grid
 
 
-def _as_list(value: Any) -> Any:
+def _to_list(value: Any) -> Any:
     return [value] if isinstance(value, Mapping) else value
 
 
-def _as_member(value: Any) -> Any:
+def _to_member(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
 Values = Annotated[list[Any], Field(min_length=1)]
-OneOrMore = BeforeValidator(_as_list)  # a mapping, or several in a list
-NameOrMember = BeforeValidator(_as_member)  # the name of a registry's member, or that with its arguments
+OneOrMore = BeforeValidator(_to_list)  # a mapping, or several in a list
+NameOrMember = BeforeValidator(_to_member)  # the name of a registry's member, or that with its arguments
 
 
 def label(settings: Mapping[str, Any]) -> str:
@@ -68,19 +68,19 @@ class Cell(NamedTuple):
         """The same for cells of other grids that have the same runs."""
         return tuple(config.id for config in self.configs)
 
-    def extended(self, seeds: int) -> "Cell":
+    def extend(self, seeds: int) -> "Cell":
         """With so many seeds, counted on from the first; what is the same under all its seeds stays so. A series whose
         runs leave nothing to the seed has one, and keeps it."""
         if self.seeds < FIRST:
             return self
-        return self._replace(candidates={name: _counted_on(runs, seeds) for name, runs in self.candidates.items()})
+        return self._replace(candidates={name: _add_seeds(runs, seeds) for name, runs in self.candidates.items()})
 
     @property
     def configs(self) -> list[Config]:
         """All its runs."""
         return [config for configs in self.candidates.values() for config in configs]
 
-    def best(self, records: Mapping[str, Record]) -> tuple[str, list[Record]]:
+    def find_best(self, records: Mapping[str, Record]) -> tuple[str, list[Record]]:
         """The setting under which its runs trained to the lowest loss (median over seeds), and those runs, out of
         ``records`` by identity."""
 
@@ -92,11 +92,11 @@ class Cell(NamedTuple):
         return setting, [records[config.id] for config in self.candidates[setting]]
 
 
-def _counted_on(runs: list[Config], seeds: int) -> list[Config]:
+def _add_seeds(runs: list[Config], seeds: int) -> list[Config]:
     first, last = runs[0], runs[-1]
     own = {name: getattr(first, name) for name in first.SEEDS if getattr(first, name) == getattr(last, name)}
     more = range(first.seed + len(runs), first.seed + seeds)
-    return [*runs, *(first.seeded(dict.fromkeys(first.SEEDS, seed) | own) for seed in more)]
+    return [*runs, *(first.with_seeds(dict.fromkeys(first.SEEDS, seed) | own) for seed in more)]
 
 
 class Grid(BaseModel):
@@ -118,7 +118,7 @@ class Grid(BaseModel):
         """Raise InputError for a claim that is none of ``claims``, and for settings that do not belong here."""
         for claim in self.claims:
             if claim not in claims:
-                raise InputError(unknown(f"{field}.claims", claim, claims))
+                raise InputError(describe_unknown(f"{field}.claims", claim, claims))
         for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
             if key in OF_THE_COMMAND:
                 raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
@@ -161,9 +161,9 @@ class Grid(BaseModel):
                         raise InputError(f"{override}: {field} sets {key} itself; see conf/study/")
                 raw = base.with_settings(settings)
                 of = kind or kind_of(raw)
-                config = of.checked(raw | {"kind": of.model_fields["kind"].default}) if rough else of.resolved(raw)
+                config = of.from_raw(raw | {"kind": of.model_fields["kind"].default}) if rough else of.resolve(raw)
                 runs = seeds if of.follows(raw) else seeds[:1]
-                candidates[" ".join(as_overrides(tuned))] = [config.seeded(raw | {"seed": seed}) for seed in runs]
+                candidates[" ".join(to_overrides(tuned))] = [config.with_seeds(raw | {"seed": seed}) for seed in runs]
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):

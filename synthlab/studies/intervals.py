@@ -34,7 +34,7 @@ CONVINCING = 20.0  # evidence that chance reaches at most once in 20
 ON_ALL = 15 / 16
 
 
-class Interval(NamedTuple):
+class ConfidenceInterval(NamedTuple):
     """From ``low`` to ``high``, which holds the true median with at least the probability ``coverage``."""
 
     low: float
@@ -42,11 +42,11 @@ class Interval(NamedTuple):
     coverage: float
 
 
-class Estimate(NamedTuple):
+class GroupEstimate(NamedTuple):
     """An interval made otherwise than from one value for each seed: that of a correlation over models, say. It rests on
     ``number`` independent witnesses, in words ``of`` settings, encodings or whatever they are."""
 
-    interval: Interval
+    interval: ConfidenceInterval
     number: int
     of: str
 
@@ -57,7 +57,7 @@ class Estimate(NamedTuple):
         return ON_ALL * 2 / (1 - self.interval.coverage)
 
 
-def median_interval(values: Float[np.ndarray, " n"]) -> Interval:
+def median_interval(values: Float[np.ndarray, " n"]) -> ConfidenceInterval:
     """From the k-th least to the k-th greatest of ``values``, with k of ``boundary``. NaN with coverage 0 where there
     are no values, or one is NaN.
 
@@ -67,10 +67,10 @@ def median_interval(values: Float[np.ndarray, " n"]) -> Interval:
     """
     n = len(values)
     if n == 0 or np.isnan(values).any():
-        return Interval(np.nan, np.nan, 0.0)
+        return ConfidenceInterval(np.nan, np.nan, 0.0)
     k, crossed = boundary(n)
     ordered = np.sort(values)
-    return Interval(float(ordered[k - 1]), float(ordered[n - k]), 1 - 2 * crossed)
+    return ConfidenceInterval(float(ordered[k - 1]), float(ordered[n - k]), 1 - 2 * crossed)
 
 
 def may_spend(n: int) -> float:

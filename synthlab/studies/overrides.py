@@ -6,7 +6,7 @@ from typing import Any
 from synthlab.config.base import Config
 from synthlab.config.composition import Composed, compose
 from synthlab.config.families import CLASS, families, family_of, keys_of, kind_of_family
-from synthlab.config.registry import unknown_key
+from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
 
 NOT_RUNS = ("study", "seeds", "first_seed", "replot", "quick")  # keys of the command that are not its runs'
@@ -36,26 +36,26 @@ class Overrides:
         else ``default``."""
         family = family_of(str(task or self._values.get("task", default)))
         if family not in self._bases:
-            taken = self._taken(family)
+            taken = self._select(family)
             self._bases[family] = Composed(compose([*self._default(family), *taken.values()]), taken)
         return self._bases[family]
 
     def text(self, study: str, configs: Iterable[Config]) -> str:
         """Return in one line what makes ``study`` another than its file says: the settings that its runs, ``configs``,
         take, and edits of the study itself."""
-        taken = {key for family in _families_of(configs) for key in self._taken(family)}
+        taken = {key for family in _families_of(configs) for key in self._select(family)}
         edits = [override for key, override in self._edits.items() if f"{key}.".startswith(f"study.{study}.")]
         return " ".join([*(override for key, override in self.of_runs.items() if key in taken), *edits])
 
     def check_all_taken(self, configs: Iterable[Config]) -> None:
         """Raise InputError for a setting that none of the runs ``configs`` has."""
         of = _families_of(configs)
-        taken = {key for family in of for key in self._taken(family)}
+        taken = {key for family in of for key in self._select(family)}
         for key, override in self.of_runs.items():
             if key not in taken:
                 known = [name for name in compose(self._default(of[0])) if name != "seed"]
                 if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
-                    raise InputError(unknown_key(override, [*NOT_RUNS[1:], *known]))
+                    raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *known]))
                 compose([*self._default(of[0]), override])  # says what is close to it
                 raise InputError(f"{override}: no run of these has such a setting; leave it out")
 
@@ -64,7 +64,7 @@ class Overrides:
         mine = "task" in self._values and family_of(self._values["task"]) == family
         return [] if mine else [f"task={kind_of_family(family).default_task}"]
 
-    def _taken(self, family: str) -> dict[str, str]:
+    def _select(self, family: str) -> dict[str, str]:
         """Return the settings that runs of a family have. Others, such as an extension of numbers, are not for them."""
         if not self.of_runs or family in self._known:
             return self._known.get(family, {})

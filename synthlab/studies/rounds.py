@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
-from synthlab.config.registry import unknown
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.studies.grids import Cell
@@ -49,7 +49,9 @@ class Round(NamedTuple):
     seconds: dict[str, float]
 
 
-def undecided(plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]) -> list[Open]:
+def find_undecided(
+    plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapping[str, Claim[Any]]
+) -> list[Open]:
     """The undecided checks of those studies whose seeds are ``auto``. Raises InputError for a check about a series
     that is not there."""
     found = []
@@ -61,18 +63,18 @@ def undecided(plans: Sequence[Plan], records: Mapping[str, Record], claims: Mapp
                 for check in verdict.open_checks:
                     for name in check.series:
                         if name not in by_label:
-                            raise InputError(unknown(f"claim {verdict.claim.name}: series", name, by_label))
+                            raise InputError(describe_unknown(f"claim {verdict.claim.name}: series", name, by_label))
                     about = [by_label[name] for name in check.series or by_label] if check.estimate is None else []
                     found.append(Open(verdict.claim.name, f"{plan.name}{key}", about))
     return found
 
 
-def next_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
+def plan_round(plans: Sequence[Plan], checks: Sequence[Open], records: Mapping[str, Record]) -> Round | None:
     """More seeds for the series of the undecided ``checks``; None where none of these may have more."""
     wanted = {identity: seeds for check in checks for identity, seeds in check.wanted.items()}
     if not wanted:
         return None
-    further = [plan.extended(wanted) for plan in plans]
+    further = [plan.extend(wanted) for plan in plans]
     seconds: dict[str, float] = {}
     for plan, longer in zip(plans, further, strict=True):
         for key, cells in plan.cells.items():

@@ -12,7 +12,7 @@ LOOKS = (FIRST, 10, 15, 20)  # seeds of a series under ``auto``: five, then more
 MOST = 10_000
 
 
-def _checked(value: Any) -> Any:
+def _check_seeds(value: Any) -> Any:
     is_number = isinstance(value, int) and not isinstance(value, bool)
     if value != AUTO and not (is_number and 1 <= value <= MOST):
         allowed = {"auto": AUTO, "most": MOST}
@@ -20,9 +20,9 @@ def _checked(value: Any) -> Any:
     return value
 
 
-Seeds = Annotated[int | Literal["auto"], PlainValidator(_checked)]
+Seeds = Annotated[int | Literal["auto"], PlainValidator(_check_seeds)]
 
 
-def at_first(seeds: int | Literal["auto"]) -> int:
+def count_first(seeds: int | Literal["auto"]) -> int:
     """How many seeds each series begins with."""
     return LOOKS[0] if seeds == AUTO else seeds

@@ -12,15 +12,15 @@ from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel
 
 from synthlab.config.base import MOST_SEEDS, Config
-from synthlab.config.registry import STRICT, unknown, validated
+from synthlab.config.registry import STRICT, describe_unknown, validate
 from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.presentation.report import About, Numbers
-from synthlab.studies.seeds import AUTO, LOOKS, Seeds, at_first
+from synthlab.studies.presentation.report import About, NumbersTable
+from synthlab.studies.seeds import AUTO, LOOKS, Seeds, count_first
 from synthlab.studies.verdicts import Claim, Grounds, Verdict, judge
 
 
@@ -31,7 +31,7 @@ class Results(NamedTuple):
     panels: Mapping[str, Drawn]
     tables: Mapping[str, pd.DataFrame] = {}
     lines: Sequence[str] = ()
-    numbers: Numbers | None = None
+    numbers: NumbersTable | None = None
 
 
 class Plan(NamedTuple):
@@ -49,20 +49,20 @@ class Plan(NamedTuple):
         """All runs."""
         return [config for cells in self.cells.values() for cell in cells for config in cell.configs]
 
-    def extended(self, wanted: Mapping[tuple[str, ...], int]) -> "Plan":
+    def extend(self, wanted: Mapping[tuple[str, ...], int]) -> "Plan":
         """With the seeds ``wanted`` of its series, by their identity, if they are ``auto``."""
         if not self.auto:
             return self
         cells = {
-            key: [cell.extended(wanted[cell.identity]) if cell.identity in wanted else cell for cell in cells]
+            key: [cell.extend(wanted[cell.identity]) if cell.identity in wanted else cell for cell in cells]
             for key, cells in self.cells.items()
         }
         return self._replace(cells=cells)
 
-    def trained(self, records: Mapping[str, Record]) -> dict[str, int]:
+    def count_trained(self, records: Mapping[str, Record]) -> dict[str, int]:
         """Return for each grid how many runs count: those of each cell's best setting, each of them once."""
         return {
-            key: len({record.config.id for cell in cells for record in cell.best(records)[1]})
+            key: len({record.config.id for cell in cells for record in cell.find_best(records)[1]})
             for key, cells in self.cells.items()
         }
 
@@ -127,7 +127,7 @@ class Study(BaseModel, ABC):
         """Claims that are judged on all grids together, by id. They get no further seeds."""
         return ()
 
-    def judged(
+    def judge(
         self, claims: Mapping[str, Claim[Any]], figure: str, evidence: Mapping[str, Any], trained: Mapping[str, int]
     ) -> list[Verdict]:
         """Return the verdicts on the ``claims`` that its grids are evidence for; ``figure`` is what they call it."""
@@ -150,7 +150,7 @@ class Study(BaseModel, ABC):
         most = LOOKS[-1] if asked == AUTO else asked
         if first_seed + most > MOST_SEEDS:
             raise InputError(f"first_seed={first_seed}: must be at most {MOST_SEEDS - most}, for {most} seeds")
-        numbers = range(first_seed, first_seed + at_first(asked))
+        numbers = range(first_seed, first_seed + count_first(asked))
         for key, grid in self.grids.items():
             place = self.place(field, key)
             cells[key] = grid.cells(place, overrides, numbers, self.task, self.kind)
@@ -186,13 +186,13 @@ class Paper:
         """The studies of a config ``study``, by name. Raises InputError for what is no study."""
         if not isinstance(raw, Mapping) or not raw:
             raise InputError(f"study={raw}: must be a mapping of names, as in the files of conf/study/{self.name}/")
-        studies = {name: validated(self.study, spec, f"study.{name}") for name, spec in raw.items()}
+        studies = {name: validate(self.study, spec, f"study.{name}") for name, spec in raw.items()}
         for name, study in studies.items():
             field = f"study.{name}"
             check_text(field, name, study.title)
             for claim in study.together:
                 if claim not in self.claims:
-                    raise InputError(unknown(f"{field}.claims", claim, self.claims))
+                    raise InputError(describe_unknown(f"{field}.claims", claim, self.claims))
             for key, grid in study.grids.items():
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)

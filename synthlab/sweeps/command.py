@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from synthlab.errors import InputError, RunsFailed, in_one_line
+from synthlab.errors import InputError, RunsFailed, format_error
 from synthlab.output import say, tell
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
-from synthlab.sweeps.grids import grid
 from synthlab.sweeps.launchers import Launcher
-from synthlab.sweeps.ranking import failure_lines, rankings, render, row, together
-from synthlab.sweeps.sweep import Outcome, Sweep, checked_workers
+from synthlab.sweeps.ranking import failure_lines, join_rankings, rankings, render_rankings, summarize_run
+from synthlab.sweeps.sweep import Outcome, Sweep, count_workers
+from synthlab.sweeps.sweep_grid import grid
 from synthlab.sweeps.trackers import tracker_of
 from synthlab.training.devices import find_device
 
@@ -36,14 +36,14 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     launcher = Launcher(config, context)
     asked = grid([*overrides, *(given for given in launcher.given if given.startswith("hydra.searchpath="))])
     settings = asked.settings
-    workers, device = checked_workers(settings["workers"]), find_device(settings["device"])
+    workers, device = count_workers(settings["workers"]), find_device(settings["device"])
     store = Store(settings["results"], settings["save"], settings["tag"])
     tracker = tracker_of(settings["tracker"], store.tag)
-    runs = Sweep(asked.configs, store, keep=row)
+    runs = Sweep(asked.configs, store, keep=summarize_run)
     runs.prepare(settings["retry"] or "none")
     folder, began, lost = _folder(store, launcher), time.time(), []
     with runs.progress():
-        if not runs.missing():
+        if not runs.find_missing():
             pass
         elif launcher.is_basic:
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
@@ -53,12 +53,12 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
             except (KeyboardInterrupt, InputError):
                 raise
             except Exception as error:  # a launcher's own, where a job is lost; the others' runs are there
-                lost = [f"failed: {launcher.name} ended early ({in_one_line(error)[:300]})"]
+                lost = [f"failed: {launcher.name} ended early ({format_error(error)[:300]})"]
             runs.wait()
     outcome = runs.end()
     found = rankings(outcome.kept.values())
-    files, problems = _written(folder, outcome, found, began, shlex.join(command))
-    say(*([render(found)] if found else []), f"records: {store.files.path('runs')}", *files)
+    files, problems = _write_tables(folder, outcome, found, began, shlex.join(command))
+    say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
     troubles = [*_damage(outcome), *problems, *lost, *failures]
     if failures:
@@ -78,7 +78,7 @@ def _folder(store: Store, launcher: Launcher) -> Path:
     return root / "sweeps" / time.strftime("%Y-%m-%d") / f"{time.strftime('%H-%M-%S')}-{os.getpid()}"
 
 
-def _written(
+def _write_tables(
     folder: Path, outcome: Outcome[Any], found: Mapping[str, pd.DataFrame], began: float, command: str
 ) -> tuple[list[str], list[str]]:
     """Write the sweep's tables; the lines that name them, and those that say why they could not be written."""
@@ -95,7 +95,7 @@ def _written(
     try:
         write_whole(folder / "sweep.json", json.dumps(about, indent=1) + "\n")
         if outcome.kept:
-            write_whole(folder / "ranking.csv", together(found).to_csv(index=False))
+            write_whole(folder / "ranking.csv", join_rankings(found).to_csv(index=False))
             write_whole(folder / "runs.csv", pd.DataFrame(outcome.kept.values()).to_csv(index=False))
     except OSError as error:
         return [], [f"warning: {folder}: cannot be written ({error.strerror}); the records are kept"]

@@ -6,20 +6,20 @@ from numbers import Integral
 from typing import Any, cast
 
 from synthlab.analysis.record_list import Records
-from synthlab.config.arguments import checked, in_short, listed
+from synthlab.config.argument_checks import check_arguments, read_list, shorten
 from synthlab.config.base import resolve
-from synthlab.config.composition import as_overrides, compose
-from synthlab.config.registry import shown
+from synthlab.config.composition import compose, to_overrides
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.storage.store import Store
-from synthlab.sweeps.grids import MOST
 from synthlab.sweeps.sweep import ensure
+from synthlab.sweeps.sweep_grid import MOST
 from synthlab.sweeps.trackers import tracker_of
 
 OF_LAUNCHERS = ("launcher", "hydra/launcher", "hydra", "batches")  # keys that say where and how the jobs of a sweep run
 
 
-@checked
+@check_arguments
 def run(
     seeds: int | Iterable[int] | None = None,
     results: str | os.PathLike[str] = "results",
@@ -71,25 +71,25 @@ def run(
         synthlab.errors.InputError: train_length=0: must be greater than 0
     """
     if seeds is not None and "seed" in settings:
-        raise InputError(f"seeds={in_short(seeds)}: give either seed or seeds")
+        raise InputError(f"seeds={shorten(seeds)}: give either seed or seeds")
     launchers = {key: value for key, value in settings.items() if key.split(".")[0] in OF_LAUNCHERS}
     if launchers:
         why = "only sweeps on the command line have launchers; leave it out"
-        raise InputError(*(f"{key}={shown(value)}: {why}" for key, value in launchers.items()))
-    raw = compose(list(as_overrides(settings)))
+        raise InputError(*(f"{key}={show(value)}: {why}" for key, value in launchers.items()))
+    raw = compose(list(to_overrides(settings)))
     config, store = resolve(raw), Store(results, save, tag)
     tracker = tracker_of(raw["tracker"], store.tag)
     if seeds is not None:
-        config.check_follows(raw, f"seeds={in_short(seeds)}")
-    configs = [config] if seeds is None else [config.seeded(raw | {"seed": seed}) for seed in _seeds(seeds)]
+        config.check_follows(raw, f"seeds={shorten(seeds)}")
+    configs = [config] if seeds is None else [config.with_seeds(raw | {"seed": seed}) for seed in _seeds(seeds)]
     return ensure(configs, store, workers, progress, device, tracker, retry)
 
 
 def _seeds(seeds: int | Iterable[int]) -> list[int]:
     """The seeds that a number of seeds, or the seeds themselves, stand for."""
-    chosen: list[Any] = listed(
+    chosen: list[Any] = read_list(
         "seeds", range(int(seeds)) if isinstance(seeds, Integral) else cast(Iterable[int], seeds), MOST
     )
     if not chosen or not all(isinstance(seed, Integral) and not isinstance(seed, bool) for seed in chosen):
-        raise InputError(f"seeds={in_short(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
+        raise InputError(f"seeds={shorten(seeds)}: must be a number of seeds, 1 or more, or a list of whole numbers")
     return [int(seed) for seed in chosen]

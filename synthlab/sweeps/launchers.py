@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, PositiveFloat
 
 from synthlab.config.base import Config, config_of
-from synthlab.config.complaints import require_launcher
-from synthlab.config.composition import quoted
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.composition import quote
+from synthlab.config.hydra_errors import require_launcher
+from synthlab.config.registry import STRICT, validate
 from synthlab.storage.files import write_whole
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
@@ -59,7 +59,7 @@ class Launcher:
             overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # what was typed goes last
             name = config.hydra.job.config_name
             self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
-        self.batches = checked_batches(OmegaConf.to_container(self.config.batches, resolve=True))
+        self.batches = check_batches(OmegaConf.to_container(self.config.batches, resolve=True))
 
     @property
     def is_basic(self) -> bool:
@@ -73,7 +73,7 @@ class Launcher:
         """
         from hydra.core.plugins import Plugins
 
-        parts = batched(sweep.missing(), self.batches, device)
+        parts = split_batches(sweep.find_missing(), self.batches, device)
         jobs = folder.absolute() / "jobs"
         jobs.mkdir(parents=True, exist_ok=True)
         root = sweep.store.files.path("")
@@ -92,7 +92,7 @@ class Launcher:
         os.environ["OMP_NUM_THREADS"] = "1"  # processes of this machine inherit it
         self.config.hydra.sweep.dir = str(folder.absolute())
         launcher = Plugins.instance().instantiate_launcher(self.context, job, self.config)
-        own = [f"hydra.sweep.dir={quoted(folder.absolute())}", f"+job.folder={quoted(jobs)}"]
+        own = [f"hydra.sweep.dir={quote(folder.absolute())}", f"+job.folder={quote(jobs)}"]
         for done in launcher.launch([[*own, f"+job.number={number}"] for number in range(len(parts))], 0):
             done.return_value  # noqa: B018 - raises what the job did
 
@@ -111,7 +111,7 @@ def job(config: Any) -> None:
     sweep.train(workers=1, device=given["device"], wait=False, tracker=tracker)
 
 
-def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:
+def split_batches(configs: Sequence[Config], batches: Batches, device: str = "cpu") -> list[list[Config]]:
     """``configs`` in batches of about ``batches.minutes`` of work for one core each, or of more where they would be
     more than ``batches.at_most``; the runs of an ensemble stay together."""
     plan = plan_ensembles(configs, 1, device)
@@ -128,6 +128,6 @@ def batched(configs: Sequence[Config], batches: Batches, device: str = "cpu") ->
     return [part for part in parts if part]
 
 
-def checked_batches(given: Any) -> Batches:
+def check_batches(given: Any) -> Batches:
     """The settings of ``batches``. Raises InputError."""
-    return validated(Batches, given, "batches")
+    return validate(Batches, given, "batches")

@@ -19,7 +19,7 @@ LOST = (OSError, ValueError, AttributeError, InputError)  # what a line that nob
 PATIENCE = 20  # looking takes at most a part of this of the time
 
 
-class Count(NamedTuple):
+class RunCounts(NamedTuple):
     """How the runs of a sweep stand; ``share`` is what is done of those in training, in runs."""
 
     done: int
@@ -32,7 +32,7 @@ class Count(NamedTuple):
         return f"{self.done} done, {self.failed} failed, {self.skipped} skipped, {self.left} left"
 
 
-class Progress:
+class ProgressLine:
     """The line, from entering to leaving. Whoever trains the runs, here or elsewhere, it looks into the store.
 
     ``asked`` are the sweep's runs by identity, ``skipped`` how many of them were recorded before it began.
@@ -42,7 +42,7 @@ class Progress:
         self.asked, self.store, self.skipped, self.shown = asked, store, skipped, shown
         self._stop, self._thread = threading.Event(), threading.Thread(target=self._keep_up, daemon=True)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressLine":
         if self.shown:
             with suppress(*LOST):
                 self._bar = _bar(len(self.asked))
@@ -58,14 +58,14 @@ class Progress:
                 self._show(self.count(), last=True)
                 self._bar.close()
 
-    def count(self) -> Count:
+    def count(self) -> RunCounts:
         """How the runs stand now."""
-        there = self.store.recorded(self.asked)
+        there = self.store.find_recorded(self.asked)
         recorded = len(there)
         failed = len((self.asked.keys() & set(self.store.ids("failed"))) - there)
         left = len(self.asked) - recorded - failed
         share = Leases(self.store.files).share(self.asked.keys() - there) if left else 0.0
-        return Count(recorded - self.skipped, failed, self.skipped, left, share)
+        return RunCounts(recorded - self.skipped, failed, self.skipped, left, share)
 
     def _keep_up(self) -> None:
         wait = self._bar.pause
@@ -75,12 +75,12 @@ class Progress:
                 self._show(self.count())
             wait = max(self._bar.pause, PATIENCE * (time.monotonic() - began))
 
-    def _show(self, count: Count, last: bool = False) -> None:
+    def _show(self, count: RunCounts, last: bool = False) -> None:
         bar = self._bar
         bar.text, bar.n = str(count), len(self.asked) - count.left + (0 if last else count.share)
         if bar.start is None:
             bar.start = bar.n
-        bar.due(last)
+        bar.refresh_if_due(last)
 
 
 def _bar(total: int) -> Any:
@@ -102,7 +102,7 @@ def _bar(total: int) -> Any:
             left = left if self.n < total else tqdm.format_interval(0)
             return dict(values) | {"text": self.text, "so_far": tqdm.format_interval(elapsed), "time_left": left}
 
-        def due(self, last: bool) -> None:
+        def refresh_if_due(self, last: bool) -> None:
             if moves or not last or self.text != self.told:
                 self.told = self.text
                 self.refresh()

@@ -7,16 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.analysis.conditions import as_text
-from synthlab.analysis.tables import run_row, varying, with_followers
+from synthlab.analysis.conditions import to_text
+from synthlab.analysis.tables import find_varying, mark_followers, run_row
 from synthlab.config.base import kind_of
-from synthlab.storage.records import Failure, Record, flat
+from synthlab.storage.records import Failure, Record, flatten
 from synthlab.storage.store import Store
 
 BEST, WORST, FAILED = 10, 5, 10  # lines of each that are shown; the rest is in the files
 
 
-def row(record: Record) -> dict[str, Any]:
+def summarize_run(record: Record) -> dict[str, Any]:
     """A run in one row: identity, kind, status, settings, horizon, the metrics that rank it at its longest test length,
     ``training_loss`` at the end of training, ``seconds`` it took."""
     last = {} if record.metrics.empty else record.metrics.iloc[-1]
@@ -33,12 +33,12 @@ def rankings(rows: Iterable[Mapping[str, Any]]) -> dict[str, pd.DataFrame]:
     kinds: dict[str, list[Mapping[str, Any]]] = {}
     for each in rows:
         kinds.setdefault(each["kind"], []).append(each)
-    return {kind: ranked(own) for kind, own in kinds.items()}
+    return {kind: rank_runs(own) for kind, own in kinds.items()}
 
 
-def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def rank_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A row for each combination of settings of runs of one kind, best first: the settings that differ, the number of
-    ``seeds`` and how many of them ``diverged``, medians of what ``row`` measured over the others.
+    ``seeds`` and how many of them ``diverged``, medians of what ``summarize_run`` measured over the others.
 
     Combinations rank by the metrics of ``Measures.ranking`` at the longest test length. A value that is not a number
     counts as the worst of all, and what diverged comes last.
@@ -48,9 +48,9 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     lower = [measures.metrics[name].better != "higher" for name in order]
     for name, is_lower in zip(order, lower, strict=True):
         table.loc[measured, name] = table.loc[measured, name].fillna(math.inf if is_lower else -math.inf)
-    columns = varying(table) or ["task" if "task" in table else "kind"]
-    named = with_followers(table)
-    by = [named[column].map(as_text) for column in columns]  # a setting that a run does not have is a value, too
+    columns = find_varying(table) or ["task" if "task" in table else "kind"]
+    named = mark_followers(table)
+    by = [named[column].map(to_text) for column in columns]  # a setting that a run does not have is a value, too
     groups = table.assign(diverged=table["status"] == "diverged").groupby(by, sort=False)
     shown = [*["horizon"] * (measures.criterion is not None), *order, "training_loss"]
     result = groups.agg(
@@ -59,7 +59,7 @@ def ranked(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return result.sort_values(order, ascending=lower, kind="stable").reset_index()
 
 
-def together(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def join_rankings(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return all rankings in one table, one kind below the other, with the columns of all; ``kind`` says which is which
     where there are several."""
     if len(found) == 1:
@@ -67,16 +67,16 @@ def together(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([table.assign(kind=kind)[["kind", *table]] for kind, table in found.items()], ignore_index=True)
 
 
-def render(found: Mapping[str, pd.DataFrame]) -> str:
+def render_rankings(found: Mapping[str, pd.DataFrame]) -> str:
     """Return the best combinations of each kind and the worst, the worst first among these."""
     blocks = []
     for kind, table in found.items():
         answer = kind_of({"kind": kind}).answer
-        blocks.append(_rendered(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", kind))
+        blocks.append(_render(table, f"tasks with {answer} for an answer: " if len(found) > 1 else "", kind))
     return "\n\n".join(blocks)
 
 
-def _rendered(ranking: pd.DataFrame, title: str, kind: str) -> str:
+def _render(ranking: pd.DataFrame, title: str, kind: str) -> str:
     metrics = kind_of({"kind": kind}).measures().metrics
     formats: dict[str, Any] = {name.replace("_", " "): each.text for name, each in metrics.items()}
     formats |= {"horizon": "{:.0f}".format, "training loss": "{:.3g}".format}
@@ -94,19 +94,19 @@ def _rendered(ranking: pd.DataFrame, title: str, kind: str) -> str:
 def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: int) -> list[str]:
     """How many runs failed, and of each of the first few which and why."""
     lines = [f"failed: {len(failures)} of {asked} runs; each one's traceback is in {store.files.path('failed')}/ID"]
-    settings = pd.DataFrame([flat(each.config.model_dump()) for each in failures.values() if each is not None])
-    columns = varying(settings)
+    settings = pd.DataFrame([flatten(each.config.model_dump()) for each in failures.values() if each is not None])
+    columns = find_varying(settings)
     for identity, failure in list(failures.items())[:FAILED]:
         if failure is None:
             lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")
             continue
-        run = flat(failure.config.model_dump())
-        words = [f"{name}={_shown(run[name])}" for name in (*columns, "seed") if name in run]
+        run = flatten(failure.config.model_dump())
+        words = [f"{name}={_show(run[name])}" for name in (*columns, "seed") if name in run]
         lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")
     return lines
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

@@ -10,7 +10,7 @@ from synthlab.storage.leases import Held, Leases
 from synthlab.storage.records import Failure
 from synthlab.storage.store import Store
 from synthlab.sweeps.trackers import Followed, tracker_of
-from synthlab.training.exactness import exact_ensembles
+from synthlab.training.exactness import split_inexact
 from synthlab.training.execution import environment, execute_together
 
 Each = TypeVar("Each")
@@ -22,16 +22,16 @@ def train_and_record(
 ) -> None:
     """Train those runs of an ensemble that no other process trains or has trained, and record them. If the ensemble
     raises an error, each run is trained again alone, and those that raise it alone are recorded as failed."""
-    with store.writing(), Leases(store.files).held(config.id for config in configs) as held:
+    with store.catch_write_errors(), Leases(store.files).hold(config.id for config in configs) as held:
         leased = [config for config in configs if config.id in held.identities]
         mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
-        for part in exact_ensembles(mine, device):
+        for part in split_inexact(mine, device):
             _train(part, store, device, tracker, held)
 
 
 def _train(configs: list[Config], store: Store, device: str, tracker: Followed, held: Held) -> None:
     try:
-        with tracker.following(configs) as tracks:
+        with tracker.follow(configs) as tracks:
 
             def observe(step: int, losses: list[float]) -> None:
                 held.share = step / configs[0].steps
@@ -46,7 +46,7 @@ def _train(configs: list[Config], store: Store, device: str, tracker: Followed, 
         if _is_schedulers(error):
             raise
         if len(configs) == 1:
-            store.write_failure(Failure.of(configs[0], error, environment(device)))
+            store.write_failure(Failure.from_error(configs[0], error, environment(device)))
         else:
             _for_each(configs, lambda config: _train([config], store, device, tracker, held))
 

@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import Config
-from synthlab.config.registry import shown, unknown
+from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.output import tell
 from synthlab.storage.leases import Leases
 from synthlab.storage.records import Failure, Record
 from synthlab.storage.store import Store
-from synthlab.sweeps.progress import Progress
+from synthlab.sweeps.progress import ProgressLine
 from synthlab.sweeps.ranking import failure_lines
 from synthlab.sweeps.runs import UNTRACKED, train_and_record
 from synthlab.sweeps.trackers import Followed
@@ -62,32 +62,32 @@ class Sweep(Generic[Kept]):
         failures. Raises InputError for a store that cannot be written, unless nothing is missing, and for weights that
         are to be kept and cannot be."""
         if retry not in RETRIES:
-            raise InputError(unknown("retry", retry, RETRIES))
+            raise InputError(describe_unknown("retry", retry, RETRIES))
         for config in self.asked.values():
             self.store.steps(config)
         _adopt(self.asked, self.store)
-        there = self._there()
+        there = self._find_existing()
         self.store.mark(there)
         for identity in there:
             self._look_at(identity)
         self.outcome.skipped = len(self.outcome.kept)
         if retry == "failed":
-            again = self._there("failed")
+            again = self._find_existing("failed")
             for identity in again:
                 self.store.forget_failure(self.asked[identity])
             self.leases.tidy(again)
-        if self.missing():
+        if self.find_missing():
             self.store.make_writable()
             self.store.tidy()
 
-    def missing(self) -> list[Config]:
+    def find_missing(self) -> list[Config]:
         """The runs that are neither recorded nor failed, in the order asked for."""
-        there = self.outcome.kept.keys() | self._there() | self._there("failed")
+        there = self.outcome.kept.keys() | self._find_existing() | self._find_existing("failed")
         return [config for identity, config in self.asked.items() if identity not in there]
 
-    def progress(self, shown: bool = True) -> Progress:
+    def progress(self, shown: bool = True) -> ProgressLine:
         """The line that says how far it is."""
-        return Progress(self.asked, self.store, self.outcome.skipped, shown)
+        return ProgressLine(self.asked, self.store, self.outcome.skipped, shown)
 
     def train(
         self,
@@ -102,12 +102,12 @@ class Sweep(Generic[Kept]):
         if workers > 1:
             self.store.check_shared()
         if wait:  # a job records the runs that do not fit, each as failed
-            check_trainable(self.missing(), device)
+            check_trainable(self.find_missing(), device)
         work = partial(train_and_record, store=self.store, device=device, tracker=tracker)
         try:
-            while missing := self.missing():
+            while missing := self.find_missing():
                 began = time.monotonic()
-                latest = self.leases.latest({config.id for config in missing})
+                latest = self.leases.find_latest({config.id for config in missing})
                 free = [config for config in missing if config.id not in latest or not latest[config.id].alive]
                 if not free and not wait:
                     return
@@ -124,25 +124,25 @@ class Sweep(Generic[Kept]):
             if isinstance(error, StoreError):  # it could be written before: a disk that is full by now
                 raise RunsFailed(*(f"failed: {line}" for line in error.lines)) from None
             raise
-        self.leases.tidy(self.asked.keys() - {config.id for config in self.missing()})
+        self.leases.tidy(self.asked.keys() - {config.id for config in self.find_missing()})
 
     def wait(self) -> None:
         """Wait until nobody trains what is missing any more."""
-        while missing := {config.id for config in self.missing()}:
+        while missing := {config.id for config in self.find_missing()}:
             began = time.monotonic()
-            if not any(lease.alive for lease in self.leases.latest(missing).values()):
+            if not any(lease.alive for lease in self.leases.find_latest(missing).values()):
                 return
             _pause(began)
 
     def end(self) -> Outcome[Kept]:
         """How the runs stand now."""
-        there = self._there()
+        there = self._find_existing()
         self.store.mark(there)  # what others trained, and what a worker marked
         for identity in there - self.outcome.kept.keys():
             self._look_at(identity)
         kept = self.outcome.kept
         self.outcome.kept = {identity: kept[identity] for identity in self.asked if identity in kept}
-        failed = self._there("failed") - kept.keys()
+        failed = self._find_existing("failed") - kept.keys()
         self.store.mark(failed)
         self.outcome.failures = {
             identity: self._failure(config) for identity, config in self.asked.items() if identity in failed
@@ -150,14 +150,14 @@ class Sweep(Generic[Kept]):
         self.outcome.missing = len(self.asked) - len(self.outcome.kept) - len(failed)
         return self.outcome
 
-    def _there(self, folder: str = "runs") -> set[str]:
+    def _find_existing(self, folder: str = "runs") -> set[str]:
         """Which of the runs are recorded (or ``failed``). A few are looked up: the more a store holds, the longer it
         takes to list."""
         if len(self.asked) <= FEW:
             holds = self.store.holds if folder == "runs" else self.store.has_failed
             return {identity for identity, config in self.asked.items() if holds(config)}
         if folder == "runs":
-            return self.store.recorded(self.asked)
+            return self.store.find_recorded(self.asked)
         return self.asked.keys() & set(self.store.ids(folder))
 
     def _failure(self, config: Config) -> Failure | None:
@@ -171,7 +171,7 @@ class Sweep(Generic[Kept]):
             for _ in map_ensembles(work, plan_ensembles(configs, workers, device), workers):
                 pass
         except BrokenExecutor:
-            if not self.leases.latest({config.id for config in configs}):
+            if not self.leases.find_latest({config.id for config in configs}):
                 raise
             return False
         return True
@@ -183,7 +183,7 @@ class Sweep(Generic[Kept]):
         except BrokenExecutor:
             if not self.store.holds(config):
                 error = RuntimeError("its worker was killed twice, perhaps for want of memory")
-                self.store.write_failure(Failure.of(config, error, environment()))
+                self.store.write_failure(Failure.from_error(config, error, environment()))
 
     def _look_at(self, identity: str) -> None:
         try:
@@ -193,7 +193,7 @@ class Sweep(Generic[Kept]):
 
     def _mend(self, identity: str) -> None:
         """Set a damaged record aside, unless another sweep is at it, or has been."""
-        with self.store.writing(), self.leases.held([identity]) as held:
+        with self.store.catch_write_errors(), self.leases.hold([identity]) as held:
             if not held.identities or not self.store.holds(self.asked[identity]):
                 return
             try:
@@ -214,16 +214,16 @@ def _pause(began: float) -> None:
     time.sleep(max(POLL, 10 * (time.monotonic() - began)))
 
 
-def checked_workers(workers: Any) -> int:
+def count_workers(workers: Any) -> int:
     """The number of processes that ``workers`` stands for: None is one for each core. Raises InputError."""
     if workers is None:
         return os.cpu_count() or 1
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MOST_WORKERS:
-        raise InputError(f"workers={shown(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
+        raise InputError(f"workers={show(workers)}: must be a whole number from 1 to {MOST_WORKERS}, or null")
     return workers
 
 
-def all_recorded(configs: Iterable[Config], store: Store) -> None:
+def require_recorded(configs: Iterable[Config], store: Store) -> None:
     """Raise InputError unless ``store`` holds every run: nothing is to be trained."""
     asked = {config.id: config for config in configs}
     _adopt(asked, store)
@@ -252,10 +252,10 @@ def ensure(
     Raises InputError, before anything is trained, for an unwritable folder or a device that is not there; raises
     RunsFailed at the end if runs failed.
     """
-    workers, device = checked_workers(workers), find_device(device)
+    workers, device = count_workers(workers), find_device(device)
     sweep = Sweep(configs, store, keep=lambda record: record)
     sweep.prepare(retry)
-    if sweep.missing():
+    if sweep.find_missing():
         with sweep.progress(progress):
             sweep.train(workers if device == "cpu" else 1, device, tracker=tracker)
     outcome = sweep.end()

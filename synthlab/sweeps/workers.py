@@ -24,7 +24,7 @@ def map_ensembles(work: Callable[[list[Config]], Done], plan: list[list[Config]]
 
     # Only as many are handed out as there are workers, so that an interruption leaves no queue behind to be unwound.
     parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch=workers)
-    yield from parallel(delayed(_watched)(work, configs, os.getpid()) for configs in plan)
+    yield from parallel(delayed(_run_watched)(work, configs, os.getpid()) for configs in plan)
 
 
 def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -> Done:
@@ -32,10 +32,10 @@ def in_subprocess(work: Callable[[list[Config]], Done], configs: list[Config]) -
     from joblib.externals.loky import ProcessPoolExecutor  # unlike the standard library's, for scripts as they come
 
     with ProcessPoolExecutor(max_workers=1) as executor:
-        return executor.submit(_watched, work, configs, os.getpid()).result()
+        return executor.submit(_run_watched, work, configs, os.getpid()).result()
 
 
-def _watched(work: Callable[[list[Config]], Done], configs: list[Config], parent: int) -> Done:
+def _run_watched(work: Callable[[list[Config]], Done], configs: list[Config], parent: int) -> Done:
     leave_with(parent)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

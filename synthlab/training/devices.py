@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import torch
 
-from synthlab.config.registry import unknown
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -14,7 +14,7 @@ DEVICES = ("cpu", "cuda", "auto")
 def find_device(name: str) -> str:
     """``name``, or for ``auto`` the device that it selects. Raises InputError for a device that is not available."""
     if name not in DEVICES:
-        raise InputError(unknown("device", name, DEVICES))
+        raise InputError(describe_unknown("device", name, DEVICES))
     has_cuda = torch.cuda.is_available()
     if name == "cuda" and not has_cuda:
         raise InputError("device=cuda: there is none on this machine; choose cpu or auto")
@@ -22,7 +22,7 @@ def find_device(name: str) -> str:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def use_one_thread() -> Iterator[None]:
     """Compute on one thread: the order of sums is then fixed, and processes do not compete for cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

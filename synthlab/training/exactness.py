@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import torch
 
 from synthlab.config.base import Config
-from synthlab.training.devices import one_thread
-from synthlab.training.loop import train
+from synthlab.training.devices import use_one_thread
+from synthlab.training.loop import train_ensemble
 
 # Models in a trial: places in memory repeat after four, each 16 bytes from the one before. Training steps: a gradient
 # that is rounded otherwise shows in the parameters after one step, and in the loss of the next.
@@ -19,7 +19,7 @@ TRIED, TRIAL_STEPS = 5, 3
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
-def exact_ensembles(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
+def split_inexact(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
     """The runs of an ensemble as ensembles to train: the whole if it is exact, or on a GPU, else each run alone."""
     if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
         return [[config] for config in configs]
@@ -32,7 +32,7 @@ def is_exact(configs: Sequence[Config]) -> bool:
         return False
     shape, tried = configs[0].shape, configs[:TRIED]
     if (shape, len(tried)) not in _exact:
-        with one_thread():
+        with use_one_thread():
             try:
                 alone = [values for config in tried for values in _trial([config])]
                 _exact[shape, len(tried)] = all(map(torch.equal, _trial(tried), alone))
@@ -57,7 +57,7 @@ def _trial(configs: Sequence[Config]) -> list[torch.Tensor]:
     family = configs[0].family
     ensemble = family.build_models(configs)
     protocols = [config.protocol.model_copy(update={"steps": TRIAL_STEPS, "record_every": 1}) for config in configs]
-    trainings = train(ensemble.parameters(), family.make_objective(ensemble, configs), protocols)
+    trainings = train_ensemble(ensemble.parameters(), family.make_objective(ensemble, configs), protocols)
     return [
         torch.cat([torch.tensor(training.losses), *(each[i].flatten() for each in ensemble.parameters())])
         for i, training in enumerate(trainings)

@@ -13,7 +13,7 @@ from torch import nn
 
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
-from synthlab.training.devices import find_device, one_thread
+from synthlab.training.devices import find_device, use_one_thread
 from synthlab.training.loop import Observer, Training
 from synthlab.training.memory import check_trainable
 from synthlab.training.weights import Checkpoints
@@ -32,14 +32,16 @@ def execute_together(
     the last bit where ``training.exactness`` finds it so, on a GPU up to rounding."""
     device = find_device(device)
     started, surroundings, family = time.time(), environment(device), configs[0].family
-    with one_thread():
-        ensemble = initialized(configs, device)
+    with use_one_thread():
+        ensemble = initialize(configs, device)
         checkpoints = Checkpoints(ensemble, configs, keep)
         trainings = family.train_models(ensemble, configs, checkpoints.observer(observe), device)
         trained = time.time()
         nothing = pd.DataFrame(columns=["length", *configs[0].measures().metrics]), None, {}
         results = [
-            nothing if each.diverged_at else (*family.evaluate_model(ensemble, i, configs[i]), checkpoints.of(i))
+            nothing
+            if each.diverged_at
+            else (*family.evaluate_model(ensemble, i, configs[i]), checkpoints.select_files(i))
             for i, each in enumerate(trainings)
         ]
     surroundings |= {
@@ -65,11 +67,11 @@ def fit(
     configs: Sequence[Config], observe: Observer | None = None, device: str = "cpu"
 ) -> tuple[nn.Module, list[Training]]:
     """The trained models of runs of one shape, as one ensemble, and the training curve of each."""
-    ensemble = initialized(configs, device)
+    ensemble = initialize(configs, device)
     return ensemble, configs[0].family.train_models(ensemble, configs, observe, device)
 
 
-def initialized(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
+def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
     """The models of runs of one shape before training, as one ensemble."""
     if len({config.shape for config in configs}) != 1:
         raise ValueError(f"{len(configs)} runs differ in shape: cannot be trained in one ensemble")

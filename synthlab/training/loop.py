@@ -30,7 +30,7 @@ class Training(NamedTuple):
     diverged_at: int | None
 
 
-def train(
+def train_ensemble(
     parameters: Iterable[nn.Parameter],
     objective: Callable[[], Tensor],
     protocols: Sequence[Protocol],
@@ -45,7 +45,7 @@ def train(
     reading them waits for the device. Training ends early where ``done()``, asked after each ``observe``, is True.
     """
     protocol, parameters = protocols[0], [parameter for parameter in parameters if parameter.requires_grad]
-    values, gradients = _as_rows(parameters, len(protocols))
+    values, gradients = _move_to_rows(parameters, len(protocols))
     optimizer = _Optimizer(values, protocols)
     curves = [Training([], [], None) for _ in protocols]
     pending: list[Tensor] = []
@@ -60,7 +60,7 @@ def train(
         pending.append(losses.detach())
         if step % protocol.record_every == 0 or step == protocol.steps:
             curves = [
-                curve if curve.diverged_at is not None else _extended(curve, step, recent)
+                curve if curve.diverged_at is not None else _extend(curve, step, recent)
                 for curve, recent in zip(curves, torch.stack(pending).reshape(len(pending), -1).T.tolist(), strict=True)
             ]
             pending.clear()
@@ -89,7 +89,7 @@ def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> f
     return peak * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def _extended(curve: Training, step: int, losses: list[float]) -> Training:
+def _extend(curve: Training, step: int, losses: list[float]) -> Training:
     """Add the mean of ``losses``, those of the steps up to ``step``, to the curve, or the step of divergence."""
     for i, loss in enumerate(losses):
         if not math.isfinite(loss):
@@ -97,7 +97,7 @@ def _extended(curve: Training, step: int, losses: list[float]) -> Training:
     return curve._replace(steps=[*curve.steps, step], losses=[*curve.losses, math.fsum(losses) / len(losses)])
 
 
-def _as_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter, list[Tensor]]:
+def _move_to_rows(parameters: list[nn.Parameter], models: int) -> tuple[nn.Parameter, list[Tensor]]:
     """Move all parameters, which become views, into one matrix with a row for each model, so that the optimizer takes
     one call. Returns the matrix, and for each parameter a view of its gradient. Each parameter starts at a multiple of
     ``ALIGNMENT``: vectorized arithmetic then rounds a model's numbers alike at any place in the ensemble."""
@@ -137,7 +137,7 @@ class _Optimizer:
         self.protocol, end = protocols[0], 0
         self.groups: list[_Group] = []
         gradients = rows.grad
-        assert gradients is not None  # set by ``_as_rows``
+        assert gradients is not None  # set by ``_move_to_rows``
         for lr, members in groupby(protocol.lr for protocol in protocols):
             part = slice(end, end + len(list(members)))
             count = torch.zeros((), device=rows.device)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 
 from synthlab.config.base import Config
-from synthlab.errors import InputError, in_bytes
+from synthlab.errors import InputError, to_gib
 
 NUMBER = 4  # bytes of a float
 COPIES = 4  # weights, gradients, and Adam's two moments
@@ -28,7 +28,7 @@ class Need(NamedTuple):
 
 def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
     """Raises InputError, with a line for each problem, for runs that exceed the memory of ``device``."""
-    limit = available(device)
+    limit = find_available(device)
     lines = [line for config in configs if (line := excess(config, limit))]
     if lines:
         raise InputError(*dict.fromkeys(lines))
@@ -36,7 +36,7 @@ def check_trainable(configs: Iterable[Config], device: str = "cpu") -> None:
 
 def check_buildable(config: Config) -> None:
     """Raises InputError for a model whose weights alone exceed this machine's memory."""
-    weights, limit = need(config).weights, available()
+    weights, limit = need(config).weights, find_available()
     if weights > limit:
         raise InputError(_line(_weights(config), weights, limit))
 
@@ -59,12 +59,12 @@ def excess(config: Config, limit: float) -> str | None:
 def check_answerable(config: Config, length: int, kept: int = 1) -> None:
     """Raises InputError for sequences of ``length`` symbols whose attention, of ``kept`` layers and sequences at once,
     exceeds this machine's memory."""
-    needed, limit = kept * attended_bytes(config, length), available()
+    needed, limit = kept * count_attention_bytes(config, length), find_available()
     if needed > limit:
         raise InputError(_line(f"sequences: {kept} x {length:,} symbols", needed, limit))
 
 
-def attended_bytes(config: Config, length: int) -> int:
+def count_attention_bytes(config: Config, length: int) -> int:
     """The bytes of the attention logits and weights of a sequence in a layer; 0 for a user's model."""
     heads = 0 if ":" in config.model["name"] else config.model.get("heads", 1)
     return NUMBER * 2 * heads * length**2
@@ -80,10 +80,10 @@ def need(config: Config) -> Need:
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
     kept = symbols * depth * (2 * (width + hidden) + heads * config.train_length)
-    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, attended_bytes(config, config.test_length))
+    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, count_attention_bytes(config, config.test_length))
 
 
-def available(device: str = "cpu") -> float:
+def find_available(device: str = "cpu") -> float:
     """The memory limit of a process in bytes: of the GPU, or the least of the machine, container and shell."""
     if device != "cpu":
         return float(torch.cuda.get_device_properties(device).total_memory)
@@ -106,4 +106,4 @@ def _weights(config: Config) -> str:
 
 
 def _line(fields: str, needed: int, limit: float) -> str:
-    return f"{fields}: takes {in_bytes(needed)} of memory or more; must take less than the {in_bytes(limit)} there are"
+    return f"{fields}: takes {to_gib(needed)} of memory or more; must take less than the {to_gib(limit)} there are"

@@ -4,8 +4,8 @@ import warnings
 
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.training.devices import one_thread
-from synthlab.training.execution import curve, initialized
+from synthlab.training.devices import use_one_thread
+from synthlab.training.execution import curve, initialize
 from synthlab.training.loop import Training
 from synthlab.training.weights import weights_file
 
@@ -18,7 +18,7 @@ def train_again(record: Record, step: int) -> bytes:
     """Return the file of the weights after ``step`` of a record that has none. Warns if the training curve is another
     than recorded."""
     config, training = record.config, Training([], [], None)
-    ensemble, seen = initialized([config]), training
+    ensemble, seen = initialize([config]), training
 
     def observe(now: int, losses: list[float]) -> None:
         seen.steps.append(now)
@@ -27,7 +27,7 @@ def train_again(record: Record, step: int) -> bytes:
             raise _Reached
 
     try:
-        with one_thread():
+        with use_one_thread():
             (training,) = config.family.train_models(ensemble, [config], observe)
     except _Reached:
         pass

@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from synthlab.config.arguments import checked, in_short, listed
-from synthlab.config.registry import importing_nothing, shown, unknown
+from synthlab.config.argument_checks import check_arguments, read_list, shorten
+from synthlab.config.registry import describe_unknown, forbid_imports, show
 from synthlab.errors import InputError
 from synthlab.inspection.activations import Activations, run_with_cache, run_with_hooks
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.transformer import Decoder
-from synthlab.storage.checkpoints import checked_step
+from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
 from synthlab.training.memory import check_answerable
 from synthlab.training.retraining import train_again
@@ -63,8 +63,8 @@ class TrainedModel(ABC):
         if record.diverged_at is not None:
             raise InputError(f"record {config.id}: the run diverged at step {record.diverged_at}: there is no model")
         self.record = record
-        self.step = config.steps if step is None else checked_step(step, config, f"step={shown(step)}")
-        with importing_nothing():
+        self.step = config.steps if step is None else check_step(step, config, f"step={show(step)}")
+        with forbid_imports():
             self.module = self.build()
             kept = record.weights.get(self.step)
             weights = train_again(record, self.step) if kept is None else kept()
@@ -134,7 +134,7 @@ class TrainedModel(ABC):
             self._hooked = HookedTransformer(self.module)
         return self._hooked
 
-    @checked
+    @check_arguments
     def run_with_cache(self, sequences: Any, hooks: Iterable[Any] = ()) -> tuple[Prediction, Activations]:
         """What the model says, and what it computes at each hook point on the way.
 
@@ -159,12 +159,12 @@ class TrainedModel(ABC):
             >>> list(activations["blocks.0.attn.hook_pattern"].shape)  # sequences, heads, queries, keys
             [2, 4, 6, 6]
         """
-        hooked, tokens, positions = self._hooked_with_tokens(sequences)
+        hooked, tokens, positions = self._prepare_hooked(sequences)
         outputs, values = run_with_cache(hooked, tokens, positions, hooks)
         texts = [list(map(self.token_text, row)) for row in tokens.tolist()]
         return self.prediction(outputs), Activations(values, texts)
 
-    @checked
+    @check_arguments
     def run_with_hooks(self, sequences: Any, hooks: Iterable[Any]) -> Prediction:
         """What the model says when ``hooks`` change what it computes. Takes and raises what ``run_with_cache`` does.
 
@@ -177,9 +177,9 @@ class TrainedModel(ABC):
             >>> bool(changed.output == model.predict(["0110"]).output)
             False
         """
-        return self.prediction(run_with_hooks(*self._hooked_with_tokens(sequences), hooks))
+        return self.prediction(run_with_hooks(*self._prepare_hooked(sequences), hooks))
 
-    @checked
+    @check_arguments
     def plot_attention(self, sequence: str | Tensor, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw where each head attends on one sequence: a panel for each head, a row of panels for each layer.
 
@@ -202,7 +202,7 @@ class TrainedModel(ABC):
 
         return attention(self.run_with_cache([sequence] if isinstance(sequence, str) else sequence)[1], path)
 
-    @checked
+    @check_arguments
     def plot_error(self, metric: str | None = None, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Draw a metric of the record against length, the training lengths shaded.
 
@@ -220,17 +220,17 @@ class TrainedModel(ABC):
             >>> model.plot_error(path="error.png").axes[0].get_xlabel()
             'sequence length'
         """
-        from synthlab.inspection.pictures import by_length
+        from synthlab.inspection.pictures import plot_by_length
 
         config = self.record.config
         measures = config.measures()
         known = {name: each.label for name, each in measures.metrics.items() if name in self.record.metrics}
         metric = measures.primary if metric is None else metric
         if metric not in known:
-            raise InputError(unknown("metric", metric, known))
-        return by_length(self.record.metrics, metric, known[metric], config.train_length, path)
+            raise InputError(describe_unknown("metric", metric, known))
+        return plot_by_length(self.record.metrics, metric, known[metric], config.train_length, path)
 
-    def _hooked_with_tokens(
+    def _prepare_hooked(
         self, sequences: Any
     ) -> tuple[HookedTransformer, Int[Tensor, "N T"], Int[Tensor, "N T"] | None]:
         """What is run to look inside: the plain module, the tokens of sequences of one length, and their positions."""
@@ -244,7 +244,7 @@ class TrainedModel(ABC):
 
     def _symbols(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of each sequence, with zeros behind shorter ones, and the lengths. Raises InputError."""
-        x, lengths = self._rows(sequences) if isinstance(sequences, Tensor) else self._padded(sequences)
+        x, lengths = self._rows(sequences) if isinstance(sequences, Tensor) else self._pad(sequences)
         symbols, longest = self.limits()
         if not 0 <= int(x.min()) <= int(x.max()) < symbols:
             raise InputError(f"sequences: have symbols from {x.min()} to {x.max()}; must be 0 to {symbols - 1}")
@@ -260,11 +260,11 @@ class TrainedModel(ABC):
             raise InputError(f"sequences: {x.dtype} of shape {list(x.shape)}; must be integers [N, L], one or more")
         return x.long(), torch.full((len(x),), x.shape[1])
 
-    def _padded(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
+    def _pad(self, sequences: Any) -> tuple[Int[Tensor, "N L"], Int[Tensor, " N"]]:
         """The symbols of all texts, with zeros behind the shorter ones, and the lengths."""
-        texts: list[Any] = [None] if isinstance(sequences, str) else listed("sequences", sequences, MOST, ALLOWED)
+        texts: list[Any] = [None] if isinstance(sequences, str) else read_list("sequences", sequences, MOST, ALLOWED)
         if not all(isinstance(text, str) for text in texts):
-            raise InputError(f"sequences={in_short(sequences)}: must be {ALLOWED}")
+            raise InputError(f"sequences={shorten(sequences)}: must be {ALLOWED}")
         rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from synthlab.config.base import Config, identity_of
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 from synthlab.storage.checkpoints import weights_name
 from synthlab.training.loop import Observer
 
@@ -38,7 +38,7 @@ class Checkpoints:
 
         return watch
 
-    def of(self, index: int) -> dict[int, Callable[[], bytes]]:
+    def select_files(self, index: int) -> dict[int, Callable[[], bytes]]:
         """The files of one trained model, as a record has them. Raises RuntimeError for a step that training did not
         stop at to be observed."""
         self._take(self.configs[0].steps)
@@ -108,7 +108,7 @@ def _read(data: bytes, where: str) -> tuple[dict[str, Tensor], Any]:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # the format: its length, then JSON
         return tensors, json.loads(header.get("__metadata__", {}).get("run", "null"))
     except Exception as error:  # whatever bytes that others made may give rise to
-        raise InputError(f"{where}: cannot be read ({in_one_line(error)!r:.{2 * SHOWN}})") from None
+        raise InputError(f"{where}: cannot be read ({format_error(error)!r:.{2 * SHOWN}})") from None
 
 
 def _layout(tensors: dict[str, Tensor]) -> dict[str, str]:

@@ -14,10 +14,10 @@ def generator(seed: int = 0) -> torch.Generator:
 
 
 def test_an_estimate_by_hand():
-    found = Estimate.of(torch.tensor([1.0, 2.0, 3.0, 6.0]))
+    found = Estimate.from_values(torch.tensor([1.0, 2.0, 3.0, 6.0]))
     assert found.value == 3
     assert found.error == pytest.approx(math.sqrt(14 / 3 / 4))
-    assert Estimate.of(torch.tensor([2.0])) == (2.0, math.inf)
+    assert Estimate.from_values(torch.tensor([2.0])) == (2.0, math.inf)
     assert str(Estimate(0.12345, 0.0123)) == "0.1235 ± 0.012"
 
 

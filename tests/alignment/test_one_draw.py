@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from experiments.long_short_alignment.scalar import misalignment as scalar_misalignment
+from experiments.long_short_alignment.scalar import measure_misalignment as scalar_misalignment
 from support.small import small
 from synthlab.alignment.misalignment import last_logits, misalignment
 from synthlab.alignment.regularizer import aligned_loss

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from support.token_models import Everything, texts
 from synthlab.alignment.divergence import divergence, symmetric_cross_entropy
-from synthlab.alignment.regularizer import aligned_loss, combined, draw_extra, next_token_loss
+from synthlab.alignment.regularizer import aligned_loss, combine_losses, draw_extra, next_token_loss
 from synthlab.alignment.windows import both_contexts, extra_range, min_context
 from synthlab.errors import InputError
 
@@ -111,7 +111,7 @@ def test_the_loss_by_hand_on_three_tokens():
     tokens = torch.tensor([[0, 1, 2]])
     first = logits(0.5, 0.25, 0.25).repeat(1, 2, 1)
     second = logits(0.25, 0.25, 0.5).repeat(1, 2, 1)
-    loss = combined(first, second, tokens, alpha=0.1, context=1)
+    loss = combine_losses(first, second, tokens, alpha=0.1, context=1)
     assert loss.training.item() == pytest.approx((2 * LOG2 + LOG2) / 2)
     assert loss.misalignment.item() == pytest.approx(3.5 * LOG2)
     assert loss.total.item() == pytest.approx(1.5 * LOG2 + 0.35 * LOG2)
@@ -133,16 +133,16 @@ def test_the_loss_compares_the_same_tokens_of_the_text():
 
 def test_without_entropy_equal_answers_cost_nothing():
     first = logits(0.5, 0.25, 0.25).repeat(1, 2, 1)
-    loss = combined(first, first, torch.tensor([[0, 1, 2]]), 0.3, 1, "excess")
+    loss = combine_losses(first, first, torch.tensor([[0, 1, 2]]), 0.3, 1, "excess")
     assert (loss.misalignment.item(), loss.total.item()) == (0, loss.training.item())
-    assert combined(first, first.flip(-1), torch.tensor([[0, 1, 2]]), 0.3, 1, "excess").misalignment.item() > 0
+    assert combine_losses(first, first.flip(-1), torch.tensor([[0, 1, 2]]), 0.3, 1, "excess").misalignment.item() > 0
 
 
 def test_gradients_flow_through_both_windows_and_agree_with_differences():
     tokens = texts(2, 6)
     first, second = (torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    assert torch.autograd.gradcheck(lambda a, b: combined(a, b, tokens, 0.3, 2).total, (first, second))
-    distance = combined(first, second, tokens, 0.3, 2).misalignment
+    assert torch.autograd.gradcheck(lambda a, b: combine_losses(a, b, tokens, 0.3, 2).total, (first, second))
+    distance = combine_losses(first, second, tokens, 0.3, 2).misalignment
     for gradient in torch.autograd.grad(distance, (first, second)):
         assert gradient.abs().sum() > 0
 
@@ -150,7 +150,7 @@ def test_gradients_flow_through_both_windows_and_agree_with_differences():
 def test_models_side_by_side_have_a_loss_each():
     tokens, alphas = texts(6, 6).view(2, 3, 6), torch.tensor([0.0, 0.5], dtype=torch.float64)
     model = Everything()
-    together = combined(model(tokens[..., :4]), model(tokens[..., -4:]), tokens, alphas, 2)
+    together = combine_losses(model(tokens[..., :4]), model(tokens[..., -4:]), tokens, alphas, 2)
     for e, alpha in enumerate((0.0, 0.5)):
         alone = aligned_loss(model, tokens[e], 4, alpha)
         assert together.total[e].item() == pytest.approx(alone.total.item())

@@ -8,7 +8,7 @@ import pytest
 
 from support.records import encoded, made, record
 from synthlab import load_records
-from synthlab.analysis.comparison import gather
+from synthlab.analysis.comparison import gather_points
 from synthlab.collect import collect
 from synthlab.compare import _read, main
 from synthlab.errors import InputError
@@ -68,10 +68,10 @@ def test_a_table_in_a_file_gives_the_same_numbers(command, tmp_path, name):
 
 def test_failed_runs_are_counted_and_damaged_ones_are_told_of(command, tmp_path):
     store = Store(tmp_path / "results")
-    store.write_failure(Failure.of(record(9).config, RuntimeError("no")))
+    store.write_failure(Failure.from_error(record(9).config, RuntimeError("no")))
     (store.runs / made(1)[0].config.id / "metrics.csv").write_text("damaged")
     with pytest.warns(UserWarning, match="1 damaged record"):
-        remarks = gather(load_records(store.root), "mse", "length", None, None, None).remarks
+        remarks = gather_points(load_records(store.root), "mse", "length", None, None, None).remarks
     assert remarks[-1].endswith("left out: 1 diverged run, 1 failed run")
     status, _, err = command()
     assert status == 0

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.records import encoded, made, record
-from synthlab.analysis.comparison import gather
+from synthlab.analysis.comparison import gather_points
 from synthlab.analysis.curves import STYLES
-from synthlab.analysis.panels import draw, looks
+from synthlab.analysis.panels import choose_styles, draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.compare import compare
 from synthlab.errors import InputError
@@ -30,7 +30,7 @@ def table(*runs: list) -> pd.DataFrame:
 
 
 def comparison(runs, metric="mse", x="length", by=None, facet=None, length=None):
-    return gather(runs, metric, x, by, facet, length)
+    return gather_points(runs, metric, x, by, facet, length)
 
 
 def points(runs, columns=None, **asked):
@@ -163,7 +163,7 @@ def test_series_set_apart_by_several_settings_all_look_different(x):
     names = ("rope", "alibi", "nope")
     runs = [made(1, (0,), **encoded(name), train_length=k) for name in names for k in (4, 5, 6, 7, 8)]
     found = comparison(table(*runs), x=x, by="train_length,encoding")
-    styles = looks(found.points, found.by, joined=x == "length")
+    styles = choose_styles(found.points, found.by, joined=x == "length")
     assert len({style[1:] for style in styles.values()}) == len({style.label for style in styles.values()}) == 15
     assert {style.colour for style in styles.values()} == {STYLES[name].colour for name in names}
 
@@ -262,6 +262,6 @@ def test_whatever_can_be_gathered_can_be_drawn(asked):
         found = comparison(MIXED, **asked)
     except InputError:
         return
-    figure = draw(found)
+    figure = draw_comparison(found)
     figure.canvas.draw()
     plt.close(figure)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.analysis.conditions import conditions, matching
+from synthlab.analysis.conditions import conditions, select_rows
 from synthlab.errors import InputError
 
 TABLE = pd.DataFrame(
@@ -40,7 +40,7 @@ TABLE = pd.DataFrame(
     ],
 )
 def test_rows_are_chosen(where, rows):
-    assert list(matching(TABLE, where).index) == rows
+    assert list(select_rows(TABLE, where).index) == rows
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_rows_are_chosen(where, rows):
 )
 def test_conditions_that_are_none_are_refused_in_one_line(where, message):
     with pytest.raises(InputError, match=message) as caught:
-        matching(TABLE, where)
+        select_rows(TABLE, where)
     assert len(caught.value.lines) == 1
 
 

@@ -9,21 +9,21 @@ import pytest
 from support.kinds import CONFIGS, of_kind
 from support.records import made
 from synthlab import load_records
-from synthlab.analysis.comparison import gather
-from synthlab.analysis.panels import draw
+from synthlab.analysis.comparison import gather_points
+from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.config.base import kind_of
 from synthlab.errors import InputError
 from synthlab.language.measures import horizon
 from synthlab.regression.baseline import constant_errors
 from synthlab.storage.store import Store
-from synthlab.sweeps.ranking import rankings, render, row, together
+from synthlab.sweeps.ranking import join_rankings, rankings, render_rankings, summarize_run
 
 KINDS = list(CONFIGS)
 
 
 def points(table, metric=None, x="length", facet=None):
-    return gather(table, metric, x, None, facet, None)
+    return gather_points(table, metric, x, None, facet, None)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,7 +48,7 @@ def test_summary_plot_and_comparison_show_the_primary_metric_on_its_scale(kind):
     assert (axes.get_yscale(), axes.get_ylabel()) == (metric.scale, metric.label)
     assert measures.primary in repr(records).splitlines()[1]
     for name in measures.metrics:
-        figure = draw(points(records.table(), name))
+        figure = draw_comparison(points(records.table(), name))
         assert " ".join(figure.get_supylabel().split()) == measures.metrics[name].label
         figure.canvas.draw()
     plt.close("all")
@@ -59,12 +59,12 @@ def test_runs_rank_in_the_direction_of_their_metric_and_those_without_a_number_a
     first = kind_of({"kind": kind}).measures().ranking[0]
     better = kind_of({"kind": kind}).measures().metrics[first].better
     rates = dict(zip((0.001, 0.002, 0.003), (0.25, 0.5, float("nan")), strict=True))
-    rows = [row(of_kind(kind, value, lr=rate)) for rate, value in rates.items()]
+    rows = [summarize_run(of_kind(kind, value, lr=rate)) for rate, value in rates.items()]
     [ranking] = rankings(rows).values()
     assert [float(rate) for rate in ranking.iloc[:, 0]] == (
         [0.002, 0.001] if better == "higher" else [0.001, 0.002]
     ) + [0.003]
-    assert first.replace("_", " ") in render(rankings(rows))
+    assert first.replace("_", " ") in render_rankings(rankings(rows))
 
 
 def test_records_of_several_families_are_shown_a_block_each(tmp_path):
@@ -76,12 +76,12 @@ def test_records_of_several_families_are_shown_a_block_each(tmp_path):
     ]
     assert records.summary().columns.get_level_values(0).tolist() == ["mse", "exact", "loss"]
     assert records._repr_html_().count("<table") == 3
-    found = rankings([row(one) for one in records])
-    assert [line for line in render(found).splitlines() if "median" in line] == [
+    found = rankings([summarize_run(one) for one in records])
+    assert [line for line in render_rankings(found).splitlines() if "median" in line] == [
         f"tasks with {answer} for an answer: median over seeds at the longest test length, best first"
         for answer in ("a number", "a sequence", "the next token")
     ]
-    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*together(found)}
+    assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*join_rankings(found)}
     store = Store(tmp_path)
     for one in records:
         store.write(one)

@@ -2,9 +2,9 @@ import pandas as pd
 import pytest
 
 from support.records import record
-from synthlab.analysis.printing import shown_lengths
+from synthlab.analysis.printing import choose_lengths
 from synthlab.analysis.record_list import Records
-from synthlab.analysis.tables import curves, labelled, varying
+from synthlab.analysis.tables import curves, find_varying, label_series
 
 
 def table(*records):
@@ -23,40 +23,40 @@ def test_curves_hold_median_and_range_over_seeds():
 def test_series_are_named_by_what_differs():
     rope, alibi = {"encoding": {"name": "rope", "base": 1e4}}, {"encoding": {"name": "alibi"}}
     both = table(record(0, **rope), record(0, **alibi))
-    assert varying(both) == ["encoding"]
-    assert labelled(both).unique().tolist() == ["rope", "alibi"]
+    assert find_varying(both) == ["encoding"]
+    assert label_series(both).unique().tolist() == ["rope", "alibi"]
     longer = table(record(0, **rope, train_length=5), record(0, **alibi, train_length=6))
-    assert labelled(longer).unique().tolist() == ["encoding=rope train_length=5", "encoding=alibi train_length=6"]
+    assert label_series(longer).unique().tolist() == ["encoding=rope train_length=5", "encoding=alibi train_length=6"]
     bases = table(record(0, **rope), record(0, encoding={"name": "rope", "base": 5.0}))
-    assert varying(bases) == ["encoding.base"]
-    assert labelled(table(record(0))).unique().tolist() == ["length"]
+    assert find_varying(bases) == ["encoding.base"]
+    assert label_series(table(record(0))).unique().tolist() == ["length"]
 
 
 def test_seeds_that_are_set_apart_are_settings_and_those_that_follow_are_not():
     plain = table(*(record(seed) for seed in range(3)))
-    assert varying(plain) == []
+    assert find_varying(plain) == []
     apart = [record(seed, weight_seed=weights) for weights in (7, 8) for seed in range(2)]
-    assert varying(table(*apart)) == ["weight_seed"]
-    assert labelled(table(*apart)).unique().tolist() == ["weight_seed=7", "weight_seed=8"]
+    assert find_varying(table(*apart)) == ["weight_seed"]
+    assert label_series(table(*apart)).unique().tolist() == ["weight_seed=7", "weight_seed=8"]
     assert "seed=0, 1 weight_seed=7, 8" in repr(Records(apart)).splitlines()[0]
     others = plain.assign(**dict.fromkeys(["weight_seed", "data_seed", "test_seed"]))  # of a kind without them
-    assert varying(pd.concat([plain.astype(object), others.astype(object)])) == []
+    assert find_varying(pd.concat([plain.astype(object), others.astype(object)])) == []
 
 
 def test_runs_that_follow_their_seed_are_one_series_beside_runs_whose_seed_is_set():
     mixed = [record(seed) for seed in range(3)] + [record(seed, test_seed=0) for seed in (1, 2)]
-    assert labelled(table(*mixed)).value_counts().to_dict() == {"test_seed=0": 3 * 12, "test_seed=seed": 2 * 12}
+    assert label_series(table(*mixed)).value_counts().to_dict() == {"test_seed=0": 3 * 12, "test_seed=seed": 2 * 12}
     assert "seed=0, 1, 2 test_seed=0, seed" in repr(Records(mixed)).splitlines()[0]
     crossed = [record(seed, test_seed=tested) for seed in range(2) for tested in range(2)]
-    assert set(labelled(table(*crossed))) == {"test_seed=0", "test_seed=1"}
+    assert set(label_series(table(*crossed))) == {"test_seed=0", "test_seed=1"}
     one_seed = [record(0, test_seed=tested) for tested in range(3)]
-    assert set(labelled(table(*one_seed))) == {"test_seed=0", "test_seed=1", "test_seed=2"}
+    assert set(label_series(table(*one_seed))) == {"test_seed=0", "test_seed=1", "test_seed=2"}
 
 
 def test_shown_lengths_tell_the_story():
-    assert shown_lengths(10, 50) == [1, 5, 10, 15, 20, 30, 40, 50]
-    assert shown_lengths(1, 1) == [1]
-    assert shown_lengths(10, 7) == [1, 5, 7]
+    assert choose_lengths(10, 50) == [1, 5, 10, 15, 20, 30, 40, 50]
+    assert choose_lengths(1, 1) == [1]
+    assert choose_lengths(10, 7) == [1, 5, 7]
 
 
 def test_several_records_print_a_column_for_each_series():

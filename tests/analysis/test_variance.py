@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synthlab.analysis import variance
-from synthlab.analysis.variance import components, mean_squares, shares
+from synthlab.analysis.variance import components, mean_squares, share_variance
 
 # The variances of the effects of every set of three factors: a design in which each has a part.
 KNOWN = {(0,): 1.0, (1,): 0.5, (2,): 0.3, (0, 1): 2.0, (0, 2): 0.05, (1, 2): 0.05, (0, 1, 2): 0.2}
@@ -41,7 +41,7 @@ def test_two_factors_by_hand():
         (1,): (9 - 4) / 2,
         (0, 1): 4.0,
     }
-    found, deviation = shares(values, {"rows": [(0,)], "rest": [(1,), (0, 1)]})
+    found, deviation = share_variance(values, {"rows": [(0,)], "rest": [(1,), (0, 1)]})
     assert deviation == pytest.approx(math.sqrt(6 + 2.5 + 4))
     assert [found[name].value for name in ("rows", "rest")] == pytest.approx([6 / 12.5, 6.5 / 12.5])
 
@@ -68,13 +68,15 @@ def test_intervals_cover_the_share_as_often_as_they_say(monkeypatch):
     generator, groups = np.random.default_rng(0), {str(factors): [factors] for factors in KNOWN}
     covered, trials = dict.fromkeys(groups, 0), 200
     for _ in range(trials):
-        for (name, found), known in zip(shares(simulated(generator), groups)[0].items(), KNOWN.values(), strict=True):
+        for (name, found), known in zip(
+            share_variance(simulated(generator), groups)[0].items(), KNOWN.values(), strict=True
+        ):
             covered[name] += found.low <= known / sum(KNOWN.values()) <= found.high
     # Of 200 intervals that cover 90 %, less than 160 do once in 100,000; of those that cover 75 %, 160 do once in 17.
     assert min(covered.values()) >= 160, covered
 
 
 def test_shares_of_all_sources_are_one():
-    found, _ = shares(simulated(np.random.default_rng(1)), {str(factors): [factors] for factors in KNOWN})
+    found, _ = share_variance(simulated(np.random.default_rng(1)), {str(factors): [factors] for factors in KNOWN})
     assert sum(share.value for share in found.values()) == pytest.approx(1)
     assert all(0 <= share.low <= share.high <= 1 for share in found.values())

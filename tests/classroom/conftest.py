@@ -7,7 +7,7 @@ from omegaconf import OmegaConf
 
 from classroom.choices import Chooser
 from classroom.lessons.lesson import Lessons
-from classroom.server import Settings, checked
+from classroom.server import Settings, read_config
 from support.puppets import Window
 from synthlab.config.composition import conf_dir
 
@@ -17,7 +17,7 @@ def config() -> tuple[Settings, Lessons]:
     raw = {}
     for name in ("story/lengths", "classroom"):
         raw |= OmegaConf.to_container(OmegaConf.load(conf_dir() / f"{name}.yaml"))
-    return checked({key: value for key, value in raw.items() if key not in ("defaults", "hydra")})
+    return read_config({key: value for key, value in raw.items() if key not in ("defaults", "hydra")})
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from classroom.choices import Limit, read_sequence
 from classroom.lessons import words
 from support.configs import composed
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 
@@ -20,15 +20,15 @@ def test_every_lesson_is_made_of_what_the_controls_can_say(config, chooser):
         for settings, choice in zip(lessons.settings(lesson), chooser.runs(lesson), strict=True):
             shown = {key: str(value) for key, value in choice.items()}
             assert chooser.read(shown) == choice
-            told = resolve(composed(*as_overrides(settings)))
-            assert resolve(composed(*as_overrides(chooser.settings(choice)))) == told
+            told = resolve(composed(*to_overrides(settings)))
+            assert resolve(composed(*to_overrides(chooser.settings(choice)))) == told
 
 
 @pytest.mark.parametrize("group", words.FIRST)
 def test_every_member_of_a_group_can_be_chosen(chooser, group):
     for name, word in words.choices(group):
         choice = chooser.defaults | {"task": "length", group: name}
-        assert resolve(composed(*as_overrides(chooser.settings(choice)))).model_dump()[group]["name"] == name
+        assert resolve(composed(*to_overrides(chooser.settings(choice)))).model_dump()[group]["name"] == name
         assert word
 
 

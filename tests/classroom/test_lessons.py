@@ -3,7 +3,7 @@ from omegaconf import OmegaConf
 
 from classroom.lessons.lesson import Lessons
 from support.configs import composed
-from synthlab.config.composition import as_overrides, conf_dir
+from synthlab.config.composition import conf_dir, to_overrides
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 
@@ -16,22 +16,22 @@ def raw(**changes):
 
 def refusal(given) -> str:
     with pytest.raises(InputError) as refused:
-        Lessons.checked(given)
+        Lessons.from_raw(given)
     assert len(refused.value.lines) == 1
     return refused.value.lines[0]
 
 
 def test_every_run_of_the_labs_lessons_can_be_trained():
-    lessons = Lessons.checked(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
+    lessons = Lessons.from_raw(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
     assert len(lessons.lessons) == 7
     for lesson in lessons.lessons.values():
         for settings in lessons.settings(lesson):
-            config = resolve(composed(*as_overrides(settings)))
+            config = resolve(composed(*to_overrides(settings)))
             assert config.protocol.steps == lessons.every["protocol.steps"]
 
 
 def test_a_runs_own_settings_come_over_those_of_every_run_groups_before_the_keys_inside_them():
-    lessons = Lessons.checked(
+    lessons = Lessons.from_raw(
         {
             "every": {"protocol.steps": 7, "protocol": "classroom"},
             "lessons": {"one": ONE | {"runs": [{"model.width": 8, "protocol": "lab"}, {"protocol.steps": 9}]}},

@@ -9,7 +9,7 @@ from classroom.charts.views import View
 from classroom.lessons import story
 from classroom.lessons.figures import Look
 from classroom.lessons.lesson import Lessons
-from classroom.lessons.story import looks, numbers, planned
+from classroom.lessons.story import describe_errors, plan_lessons, train_and_view
 from support.pages import Page
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import RunsFailed
@@ -20,7 +20,7 @@ from theory.closed_forms.least import least_error
 def lessons(**every) -> Lessons:
     """The lab's lessons, with settings that hold for every run."""
     raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml"))
-    return Lessons.checked(raw | {"every": raw["every"] | every})
+    return Lessons.from_raw(raw | {"every": raw["every"] | every})
 
 
 def look_at(config, error, dots=(), practised=(1.0, 10.0), mapped=(1.0, 10.0), diverged_at=None) -> Look:
@@ -31,7 +31,7 @@ def look_at(config, error, dots=(), practised=(1.0, 10.0), mapped=(1.0, 10.0), d
 @cache
 def lab_runs() -> dict:
     """The runs of the lab's lessons."""
-    return planned(lessons())
+    return plan_lessons(lessons())
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_the_page_tells_every_lesson_and_needs_nothing_beside_it(invoke, tmp_pat
     assert len({image["alt"] for image in page.images}) == len(page.images)
     assert all(address.startswith("data:image/svg+xml;base64,") for address in page.addresses)
 
-    plan = planned(told, steps=20)
+    plan = plan_lessons(told, steps=20)
     for code, runs in zip(page.code, plan.values(), strict=False):
         commands = [shlex.split(line) for line in code.splitlines()]
         assert {words[0] for words in commands} == {"synthlab"}
@@ -67,8 +67,8 @@ def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
     error = np.zeros(50)
     error[9], error[49] = 0.0004, 1296
     seen = {plain.series: look_at(plain.config, error), mapped.series: look_at(mapped.config, error / 4)}
-    assert numbers([plain], seen, []) == "0.02 at length 10, 36 at length 50"
-    assert numbers([plain, mapped], seen, list(4 * error)) == (
+    assert describe_errors([plain], seen, []) == "0.02 at length 10, 36 at length 50"
+    assert describe_errors([plain, mapped], seen, list(4 * error)) == (
         "plain: 0.02 at length 10, 36 at length 50; 1/√x: 0.01 at length 10, 18 at length 50; "
         "the best possible: 0.04 at length 10, 72 at length 50"
     )
@@ -78,7 +78,7 @@ def test_a_run_that_diverges_is_named(monkeypatch):
     (run,) = lab_runs()["length"]
     monkeypatch.setattr(story, "_look", lambda configs: look_at(configs[0], [], diverged_at=7))
     with pytest.raises(RunsFailed, match="^lessons: a run diverged at step 7: task=length "):
-        looks([run.config], workers=1)
+        train_and_view([run.config], workers=1)
 
 
 def test_the_least_error_of_the_theory_is_that_of_its_best_constant_for_heads_of_dimension_one():

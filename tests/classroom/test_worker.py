@@ -66,7 +66,7 @@ def test_stop_keeps_the_model_as_it_is_and_the_next_run_trains(worker):
     until(worker, Progress, "training")
     worker.send(Stop())
     last = until(worker, Progress, "stopped")[-1]
-    worker.stopped()
+    worker.note_stopped()
     assert 0 < last.steps[-1] < 10**6
     worker.send(Read(2, "01", 3))
     assert until(worker, Answered)[-1].reading.truth[2] == 3
@@ -86,7 +86,7 @@ def test_questions_are_answered_while_a_model_trains(worker):
     assert theory.error[-1] == pytest.approx(1909.42, rel=1e-4)  # the README's 1,909
     worker.send(Stop())
     until(worker, Progress, "stopped")
-    worker.stopped()
+    worker.note_stopped()
 
 
 def test_what_cannot_be_trained_is_refused_in_a_line(worker):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from synthlab.cli.commands import GROUP, commands, description
+from synthlab.cli.commands import GROUP, description, find_commands
 
 BIN = Path(sys.executable).parent
-NAMES = list(commands())
+NAMES = list(find_commands())
 # No import of these is to slow down --help and completion: one would end the command.
 LIGHT = """
 import os, sys
@@ -48,7 +48,7 @@ def test_help_lists_every_subcommand_in_one_line_without_heavy_imports():
     done = shell(sys.executable, "-c", LIGHT, "--help", LINES="none")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    for name, entry in commands().items():
+    for name, entry in find_commands().items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
         assert line.split(maxsplit=1)[1] == description(entry)
         assert len(line) <= 120
@@ -113,7 +113,7 @@ def test_a_package_adds_a_subcommand(invoke, tmp_path, monkeypatch):
     (folder / "inner.py").write_text(
         '"""``synthlab greet``: greet who is there.\n\nMore."""\nimport sys\ndef main():\n    sys.exit(sys.argv[1])\n'
     )
-    assert description(commands()["greet"]) == "greet who is there"
+    assert description(find_commands()["greet"]) == "greet who is there"
     assert "greeting" not in sys.modules  # it was only read
     assert invoke("synthlab", "greet", "all").status == "all"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.output import say, tell
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -53,7 +53,7 @@ def test_workers_train_though_streams_are_closed(tmp_path):
         for number in range(3):
             os.close(number)
 
-    given = [*as_overrides(QUICK), f"results={tmp_path}", "task=mean,sum", "train_length=4,5", "workers=2"]
+    given = [*to_overrides(QUICK), f"results={tmp_path}", "task=mean,sum", "train_length=4,5", "workers=2"]
     command = [sys.executable, "-m", "synthlab", "-m", *given]
     assert subprocess.run(command, preexec_fn=close, timeout=120, check=False).returncode == 0
     assert len(list((tmp_path / "runs").iterdir())) == 4

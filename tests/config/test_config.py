@@ -8,7 +8,7 @@ import pytest
 from support.configs import composed
 from synthlab.config.base import kind_of
 from synthlab.config.base import resolve as resolve_any
-from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.composition import Composed, compose, to_overrides
 from synthlab.config.families import conf_dir, tasks_of
 from synthlab.errors import InputError, UnknownKind
 from synthlab.regression.construction import KINDS, resolve
@@ -97,7 +97,7 @@ def test_equal_settings_are_one_run(one, other):
 def test_python_values_become_overrides():
     nested = {"task": "sum", "model": {"width": 64}}
     dotted = {"outrep.shift": None, "protocol.lr": 1e-3, "encoding": "my.own:Class"}
-    assert list(as_overrides(nested | dotted)) == [
+    assert list(to_overrides(nested | dotted)) == [
         "task=sum",
         "model.width=64",
         "outrep.shift=null",
@@ -105,7 +105,7 @@ def test_python_values_become_overrides():
         "encoding=my.own:Class",
     ]
     with pytest.raises(InputError, match=r"seed=\[1\]: must be a number"):
-        list(as_overrides({"seed": [1]}))
+        list(to_overrides({"seed": [1]}))
 
 
 NONSENSE = ("x", math.nan, math.inf, True, [1], {"a": 1})

@@ -4,8 +4,8 @@ import pytest
 
 from support.configs import composed
 from synthlab.config.base import resolve
-from synthlab.config.composition import Composed, as_overrides, compose
-from synthlab.config.families import expanded, families, family_of, groups_of, keys_of, kind_of_family, tasks_of
+from synthlab.config.composition import Composed, compose, to_overrides
+from synthlab.config.families import expand, families, family_of, groups_of, keys_of, kind_of_family, tasks_of
 from synthlab.errors import InputError
 from synthlab.training.family import Family
 
@@ -29,7 +29,7 @@ def test_a_family_has_tasks_and_all_that_the_protocol_asks_for(family):
 @pytest.mark.parametrize(("task", "family"), [("copy", "sequences"), ("text", "language"), *OWN.items()])
 def test_a_task_decides_its_family(task, family):
     assert family_of(task) == family
-    assert expanded([f"task={task}"])[-1] == f"family@_global_={family}" or family == "numbers"
+    assert expand([f"task={task}"])[-1] == f"family@_global_={family}" or family == "numbers"
 
 
 def test_a_family_has_groups_and_keys_of_its_own():
@@ -64,13 +64,13 @@ def test_seeds_follow_the_one_rule_in_every_family():
         task = kind_of_family(family).default_task
         config = resolve(composed(f"task={task}", "seed=3", "test_seed=7"))
         assert (config.weight_seed, config.data_seed, config.test_seed) == (3, 3, 7)
-        assert config.id != config.seeded({"seed": 3}).id
+        assert config.id != config.with_seeds({"seed": 3}).id
 
 
 def test_a_class_of_ones_own_takes_its_arguments_by_key_as_in_python():
     typed = compose(["encoding=support.user_classes:Backwards", "encoding.strength=2.0"])
     given = {"encoding": {"name": "support.user_classes:Backwards", "strength": 2.0}}
-    assert typed["encoding"] == compose(list(as_overrides(given)))["encoding"] == given["encoding"]
+    assert typed["encoding"] == compose(list(to_overrides(given)))["encoding"] == given["encoding"]
     settings = {"encoding": "support.user_classes:Backwards", "encoding.strength": 2.0}
     assert Composed(compose([])).with_settings(settings) == typed
 

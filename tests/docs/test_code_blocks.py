@@ -31,13 +31,13 @@ from support.small import small
 from synthlab import run
 from synthlab.cli import studies
 from synthlab.config.base import resolve
-from synthlab.config.complaints import input_errors
-from synthlab.config.composition import as_overrides, compose, quoted
+from synthlab.config.composition import compose, quote, to_overrides
 from synthlab.config.families import conf_dir
+from synthlab.config.hydra_errors import input_errors
 from synthlab.huggingface.perplexity.settings import Settings
-from synthlab.studies.costs import runs_of
+from synthlab.studies.costs import list_runs
 from synthlab.studies.overrides import Overrides
-from synthlab.sweeps.grids import grid
+from synthlab.sweeps.sweep_grid import grid
 
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
 LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.yaml")}
@@ -152,7 +152,7 @@ GIVEN = {
     ids=lambda page: page.name,
 )
 def test_python_blocks_run(page, workplace, monkeypatch):
-    quick = list(as_overrides(QUICK))
+    quick = list(to_overrides(QUICK))
     monkeypatch.setattr("synthlab.sweeps.from_python.compose", lambda overrides: compose([*quick, *overrides]))
     names = GIVEN.get(page.name, dict)()
     write_files(page, workplace)
@@ -197,7 +197,7 @@ def test_commands_compose(page, line, workplace, results, invoke):
 def check(command: str, arguments: list[str]) -> None:
     """Compose what a command of Hydra's would run; raises InputError."""
     folders = [Path(folder).resolve() for flag, folder in pairwise(arguments) if flag == "--config-dir"]
-    path = [f"hydra.searchpath=[{quoted(f'file://{folder}')}]" for folder in folders]
+    path = [f"hydra.searchpath=[{quote(f'file://{folder}')}]" for folder in folders]
     overrides = [word for word in arguments if "=" in word or word.startswith("~")]
     overrides = [word for word in overrides if not word.startswith(("-", "hydra"))]
     for word in arguments:
@@ -215,7 +215,7 @@ def check(command: str, arguments: list[str]) -> None:
         return
     if command == "evaluate":  # its config has a folder of its own
         with input_errors(strings), initialize_config_dir(str(conf_dir() / "evaluate"), version_base="1.3"):
-            Settings.checked(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
+            Settings.from_raw(OmegaConf.to_container(hydra_compose("evaluate", strings), resolve=True))
         return
     raw = compose([*path, *strings], HYDRA[command])
     if command == "run":
@@ -232,7 +232,7 @@ def check_study(overrides: list[str], named: list[str]) -> None:
     raw = compose([f"study={name}/{study}", *own], "study")
     first = next(iter(papers()[name]().studies(raw["study"]).values()))
     of_runs = Overrides(word for word in words if word not in own)
-    of_runs.check_all_taken(runs_of(first, of_runs).values())
+    of_runs.check_all_taken(list_runs(first, of_runs).values())
 
 
 def test_code_is_found():

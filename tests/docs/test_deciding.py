@@ -9,7 +9,7 @@ import pytest
 
 from experiments.reference import ROOT
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 
 PAGE = (ROOT / "docs" / "deciding.md").read_text()
 
@@ -28,7 +28,7 @@ def test_the_claim_of_the_page_is_decided_by_its_two_files(tmp_path, monkeypatch
     (tmp_path / "deviations.yaml").write_text("[]")
     monkeypatch.chdir(tmp_path)
     command = next(line for line in block("sh", "python decide.py").splitlines() if "first_seed" not in line)
-    quick = [*as_overrides(QUICK | {"test_length": 20}), "workers=1"]
+    quick = [*to_overrides(QUICK | {"test_length": 20}), "workers=1"]
     monkeypatch.setattr(sys, "argv", [*command.split()[1:], *quick])
     with pytest.raises(SystemExit) as left:
         runpy.run_path("decide.py", run_name="__main__")

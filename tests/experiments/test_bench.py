@@ -12,19 +12,19 @@ import torch
 
 from experiments.bench import __main__ as bench
 from experiments.bench import probes
-from experiments.bench.baselines import Causal
+from experiments.bench.baselines import CausalBaseline
 from synthlab.regression.construction import build_models
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])
 def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
-    config = probes.config_of(*overrides)
-    stack = build_models([config, config.seeded({"seed": 1})])
+    config = probes.compose_run(*overrides)
+    stack = build_models([config, config.with_seeds({"seed": 1})])
     x = torch.randint(0, 2, (2, 5, 7), generator=torch.Generator().manual_seed(0))
     packed = stack(x)
     for index in range(2):
         for length in (1, 4, 7):
-            plain = Causal(stack, index)(x[index, :, :length])
+            plain = CausalBaseline(stack, index)(x[index, :, :length])
             torch.testing.assert_close(plain, packed[index, :, length - 1], rtol=1e-4, atol=1e-5)
 
 

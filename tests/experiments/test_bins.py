@@ -12,7 +12,7 @@ from experiments.sequences.bins import bins_of
 from experiments.sequences.published import RANGE
 from support.small import SMALL_SEQUENCES as SMALL
 from support.small import small_sequences as small
-from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.composition import Composed, compose, to_overrides
 from synthlab.errors import InputError, RunsFailed
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.evaluation import by_bin
@@ -34,9 +34,9 @@ def planned(**grid) -> Plan:
 
 def test_ranges_can_be_set_in_a_grid_and_on_the_command_line():
     for plan in (planned(fixed={"bins": [[5, 6], [7, 8]]}), planned(arms={"nope": {"bins": [[5, 6], [7, 8]]}})):
-        assert [SequencesConfig.checked(run.model_dump()).bins for run in plan.configs] == [[[5, 6], [7, 8]]] * 2
-    assert list(as_overrides({"bins": [[5, 6], [7, 8]]})) == ["bins=[[5, 6], [7, 8]]"]
-    assert compose(["task=majority", *as_overrides({"bins": [[5, 6]]})])["bins"] == [[5, 6]]
+        assert [SequencesConfig.from_raw(run.model_dump()).bins for run in plan.configs] == [[[5, 6], [7, 8]]] * 2
+    assert list(to_overrides({"bins": [[5, 6], [7, 8]]})) == ["bins=[[5, 6], [7, 8]]"]
+    assert compose(["task=majority", *to_overrides({"bins": [[5, 6]]})])["bins"] == [[5, 6]]
     for bins in ([[4, 8]], [[7, 6]], [5], [[5.5, 6]]):
         with pytest.raises(InputError, match="^bins="):
             planned(fixed={"bins": bins})
@@ -82,7 +82,7 @@ def test_a_run_of_two_series_is_counted_once():
     records[lost] = replace(records[lost], diverged_at=3)
     for cells in (plan.cells["a"], plan.cells["a"] * 2):
         twice = plan._replace(cells={"a": cells})
-        found = twice.study.grounds(twice.study.evidence(twice, records), twice.trained(records))[0].fitting
+        found = twice.study.grounds(twice.study.evidence(twice, records), twice.count_trained(records))[0].fitting
         assert found is not None
         assert (found.runs, found.finished) == (2, 1)
 

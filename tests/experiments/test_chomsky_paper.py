@@ -7,10 +7,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
-from experiments.chomsky.paper import PAPER, Chomsky, shown
-from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, gain, pairs, scores
+from experiments.chomsky.paper import PAPER, Chomsky, format_arms
+from experiments.chomsky.scores import LEVELS, best, by_arm, by_task, find_pairs, gain, score_runs
 from experiments.sequences.published import OURS, RANGE
-from experiments.sequences.reproduction import Task
+from experiments.sequences.reproduction import PaperTask
 from support.figures import planned, studies
 from synthlab.config.composition import compose
 from synthlab.errors import InputError
@@ -60,15 +60,15 @@ BOTH = {
 
 
 def test_the_score_is_the_mean_over_lengths():
-    table = scores(runs(BOTH))
+    table = score_runs(runs(BOTH))
     # Two lengths with the share given and one with 0.3 less: 0.1 less.
     assert table.loc[("a", 0), "nope"] == pytest.approx(0.8)
     assert table.loc[("b", 1), "randomized rope"] == pytest.approx(0.6)
-    assert pairs(table) == ["rope"]
+    assert find_pairs(table) == ["rope"]
     assert gain(table, "rope").to_dict() == pytest.approx({("a", 0): 0.1, ("a", 1): 0.2, ("b", 0): -0.1, ("b", 1): 0.2})
     assert best(table, False).tolist() == pytest.approx([0.8, 0.5, 0.6, 0.4])
     with pytest.raises(NoEvidence, match="beyond training"):
-        scores(runs(BOTH).query("last == 2"))
+        score_runs(runs(BOTH).query("last == 2"))
 
 
 def test_the_tables_by_hand():
@@ -77,7 +77,7 @@ def test_the_tables_by_hand():
     first = arms.iloc[0]
     assert [first[name] for name in ("median", "least", "greatest", "within")] == pytest.approx([0.6, 0.4, 0.8, 1.0])
     assert [first[name] for name in ("fit", "finished", "runs")] == [1, 2, 3]
-    assert shown(arms).iloc[0][["encoding", "median", "greatest", "fit"]].tolist() == [
+    assert format_arms(arms).iloc[0][["encoding", "median", "greatest", "fit"]].tolist() == [
         "nope",
         "0.600",
         "0.800",
@@ -178,7 +178,7 @@ def test_every_claim_belongs_to_the_grid_and_c2_to_all_that_is_not_regular():
 def test_claims_on_all_tasks_are_judged_on_their_runs_together():
     found = runs(BOTH)
     names = [*found["task"].unique(), "none"]
-    study = whole_paper().model_copy(update={"tasks": dict.fromkeys(names, Task(title="t"))})
+    study = whole_paper().model_copy(update={"tasks": dict.fromkeys(names, PaperTask(title="t"))})
     evidence = {str(key): rows for key, rows in found.groupby("task")} | {"none": pd.DataFrame(columns=OURS)}
     read = {key: rows.reindex(columns=found.columns) for key, rows in evidence.items()}
     *_, grounds = study.grounds(read, {"a": 6, "b": 7, "none": 2})

@@ -11,7 +11,7 @@ from support.records import record
 from synthlab.regression.outrep import OUTREPS
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence, NoEvidence
-from synthlab.studies.intervals import Interval
+from synthlab.studies.intervals import ConfidenceInterval
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 LENGTHS = np.arange(1, 51)
@@ -264,7 +264,7 @@ def test_a_check_is_answered_by_its_interval(values, bounds, answer):
 
 def test_a_check_has_a_median_and_counts_its_seeds():
     check = Check("x", np.array([0.5, 0.9, 40.0]), high=1.0)
-    assert (check.fulfilling, check.median, check.interval) == (2, 0.9, Interval(0.5, 40, 0.75))
+    assert (check.fulfilling, check.median, check.interval) == (2, 0.9, ConfidenceInterval(0.5, 40, 0.75))
 
 
 HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0, 3.0], [0.0, 2.0], [0.0]))

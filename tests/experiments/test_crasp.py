@@ -9,9 +9,9 @@ import pytest
 
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.crasp.paper import PAPER, Crasp
-from experiments.sequences.checks import NONE_FITS, fails, generalizes, published_ranges
+from experiments.sequences.checks import NONE_FITS, fails, generalizes, select_published
 from experiments.sequences.comparison import by_theory
-from experiments.sequences.published import RANGE, beside, published
+from experiments.sequences.published import RANGE, join_published, read_published
 from support.figures import planned, studies
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
@@ -19,7 +19,7 @@ from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 GRIDS = ("tasks", "quick")
-NUMBERS = published(Crasp.numbers)
+NUMBERS = read_published(Crasp.numbers)
 
 
 @cache
@@ -85,17 +85,17 @@ def test_ours_stand_beside_the_same_multiples_of_the_training_length():
     lengths = [(2, 20), (21, 40), (41, 60), (21, 41), (61, 80)]
     ours = pd.DataFrame(lengths, columns=["first", "last"])
     ours = ours.assign(task="anbncn", arm="learned", train_length=20, **{RANGE: 0})
-    found = beside(ours, NUMBERS)
+    found = join_published(ours, NUMBERS)
     assert found["published"].tolist()[:3] == [1.0, 0.912, 0.874]
     assert found["published_last"].tolist()[:3] == [50, 100, 150]
     assert found["published"].isna().tolist() == [False, False, False, True, True]
-    assert beside(ours.assign(task="none"), NUMBERS)["published"].isna().all()
+    assert join_published(ours.assign(task="none"), NUMBERS)["published"].isna().all()
 
 
 def test_a_range_with_lengths_of_its_own_stands_beside_ours_of_the_same_multiples():
     rows = [(0, 2, 20), (0, 21, 40), (0, 41, 60), (1, 21, 31), (2, 31, 40)]
     ours = pd.DataFrame(rows, columns=[RANGE, "first", "last"]).assign(task="aa_star", arm="nope", train_length=20)
-    found = beside(ours, NUMBERS)
+    found = join_published(ours, NUMBERS)
     assert found["published"].fillna(-1).tolist() == [1, -1, -1, 0, 0]
     assert found["published_lengths"].tolist()[3:] == ["102 to 148", "150 to 194"]
     assert list(found[RANGE]) == [0, 0, 0, 1, 2]
@@ -198,7 +198,7 @@ def test_claims_are_judged_at_the_paper_s_lengths():
         for number, first, last, exact in ((1, 21, 30, 0.9), (2, 15, 35, 0.8))
     ]
     table = pd.concat([ours, *theirs])
-    found = published_ranges(table)
+    found = select_published(table)
     assert found[["first", "last"]].drop_duplicates().values.tolist() == [[1, 20], [21, 30], [15, 35]]
     near, far = judged("C2", table).checks
     assert (near.median, far.median) == (pytest.approx(0.1), pytest.approx(0.2))
@@ -230,7 +230,7 @@ def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
     for key, cells in found.cells.items():
         for cell in cells:
             (config,) = cell.configs
-            config = SequencesConfig.checked(config.model_dump())
+            config = SequencesConfig.from_raw(config.model_dump())
             step = config.train_length
             assert config.bins == [[step + 1, 2 * step], [2 * step + 1, 3 * step]], key
             languages = ("aa_star", "tomita", "pattern", "bounded_dyck", "dyck", "anbn")

@@ -12,7 +12,7 @@ from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, loaded, studies
 from support.hasty import hastily
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
 
 ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
 OWN = """
@@ -49,7 +49,7 @@ def hasty(monkeypatch):
     def heads_of(record):
         return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(5))
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", hastily(few_sequences))
+    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(few_sequences))
     monkeypatch.setattr(Record, "model", open_model)
     monkeypatch.setattr(inside, "heads_of", heads_of)
     monkeypatch.setattr(inside, "_measured", {})
@@ -62,7 +62,7 @@ def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_a
     assert outcome.status == 0, outcome.err
     written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
     assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
-    again, drawn = Folder(tmp_path), tmp_path / "output_alignment" / "figures"
+    again, drawn = FigureFolder(tmp_path), tmp_path / "output_alignment" / "figures"
     for figure, found in PAPER.studies(loaded(name)).items():
         panels = {
             key: Drawn(panel.title, found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))

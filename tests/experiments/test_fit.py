@@ -9,7 +9,7 @@ import pytest
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations, Scalar
-from experiments.long_short_alignment.run_table import fits, summary_lines
+from experiments.long_short_alignment.run_table import mark_fits, summary_lines
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.records import record
 from support.small import SMALL
@@ -27,16 +27,16 @@ ARMS = {"alpha 0": {"alignment.alpha": 0.0}, "alpha 0.1": {"alignment.alpha": 0.
 
 def test_a_run_is_held_against_the_best_of_its_texts():
     runs = pd.DataFrame({"task": ["text", "text", "code"], "train_length": 8, "loss_1x": [2.0, 2.6, 3.0]})
-    assert fits(runs, 0.5).tolist() == [True, False, True]
-    assert fits(runs, 0.7).all()
-    assert fits(runs.assign(**{"task.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
+    assert mark_fits(runs, 0.5).tolist() == [True, False, True]
+    assert mark_fits(runs, 0.7).all()
+    assert mark_fits(runs.assign(**{"task.path": [None, None, "a"]}), 0.5).tolist() == [True, False, True]
 
 
 def test_where_the_optimal_predictor_is_known_it_is_what_counts():
     runs = pd.DataFrame({"task": ["recall", "recall", "text"], "loss_1x": [2.0, 2.6, 3.0]})
     known = runs.assign(perfect_loss_1x=[1.4, 1.4, None])
-    assert fits(known, 0.5).tolist() == [False, False, True]
-    assert fits(known, 1.0).tolist() == [True, False, True]
+    assert mark_fits(known, 0.5).tolist() == [False, False, True]
+    assert mark_fits(known, 1.0).tolist() == [True, False, True]
 
 
 @cache
@@ -70,7 +70,7 @@ def test_a_study_counts_the_runs_that_fit_and_gives_its_numbers_over_them():
 def test_a_verdict_on_a_study_says_how_many_runs_fit_and_what_it_is_over_those():
     plan, records = planned()
     evidence = plan.study.evidence(plan, records)[""]
-    assert plan.trained(records) == {"": 6}
+    assert plan.count_trained(records) == {"": 6}
     [grounds] = plan.study.grounds({"": evidence}, {"": 6})
     fitting = grounds.fitting
     assert fitting is not None
@@ -88,9 +88,9 @@ def test_models_that_fit_are_compared_with_the_mean_of_those_alone():
     rows = pd.DataFrame({"setting": "s", "seed": 0, "sce": [1.0, 2.0, 6.0], "loss_to_4x": [1.0, 3.0, 8.0]})
     rows = rows.assign(variant=["a", "b", "c"], encoding=["a", "b", "c"], fit=[True, True, False])
     analysis = Correlations(["loss_to_4x"], ["sce"], 0.2)
-    among = analysis.alone(rows)
+    among = analysis.restrict(rows)
     assert among["sce_within"].tolist() == [-2, -1, 3]
-    assert analysis.alone(among[among["fit"]])["sce_within"].tolist() == [-0.5, 0.5]
+    assert analysis.restrict(among[among["fit"]])["sce_within"].tolist() == [-0.5, 0.5]
     table = analysis.tables(among, [])["correlations"]
     assert table.groupby("over")["models"].unique().map(list).to_dict() == {"all": [3], "fit": [2]}
     lines = analysis.lines({"correlations": table})
@@ -98,7 +98,7 @@ def test_models_that_fit_are_compared_with_the_mean_of_those_alone():
 
 
 def test_numbers_fit_by_their_training_loss():
-    best, other = (ScalarConfig.of(record(seed).config) for seed in (0, 1))
+    best, other = (ScalarConfig.from_run(record(seed).config) for seed in (0, 1))
     level = constant_loss(best)
     runs = [
         replace(record(), config=config, training=pd.DataFrame({"step": [10], "loss": [factor * level]}))

@@ -6,7 +6,7 @@ import pytest
 from experiments.output_alignment import inside
 from experiments.output_alignment.heads import heads_of
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.storage.store import Store
 
 OWN = """
@@ -19,7 +19,7 @@ heads:
       vary: {task: [length, sum], outrep: [identity, rsqrt]}
       plot: {name: inside, rows: outrep, columns: task, measure: lost}
 """
-SHORT = [*as_overrides(QUICK | {"test_length": 4}), "train_length=2"]
+SHORT = [*to_overrides(QUICK | {"test_length": 4}), "train_length=2"]
 
 
 @pytest.fixture

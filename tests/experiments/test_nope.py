@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.nope.claims import CLAIMS, near, t5_as_begun
+from experiments.nope.claims import CLAIMS, explain_t5_start, select_near
 from experiments.nope.paper import PAPER, Nope
 from experiments.sequences.checks import NONE_FITS
-from experiments.sequences.published import RANGE, published
-from experiments.sequences.ranked import RANKS
+from experiments.sequences.published import RANGE, read_published
+from experiments.sequences.ranking_reproduction import RANKS
 from experiments.sequences.ranks import (
-    above,
-    fitted_tasks,
+    check_above,
+    find_fitted_tasks,
     mean_by_seed,
-    published_scores,
     ranking,
     reciprocal_ranks,
-    scores,
+    score_beyond,
+    score_published,
 )
 from support.figures import planned, studies
 from synthlab.sequences.config import SequencesConfig
@@ -27,7 +27,7 @@ from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 GRIDS = ("tasks", "quick")
-NUMBERS = published(Nope.numbers)
+NUMBERS = read_published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
 LASTS = (20, 25, 30, 35, 40)
 
@@ -72,7 +72,7 @@ def test_the_published_numbers_are_those_of_the_exports():
     }.items():
         assert table.loc[key, "published"] == pytest.approx(mean, abs=1e-6), key
     # The exports' own mean over all test lengths, pred/test_acc_overall.
-    overall = published_scores(NUMBERS).set_index(["task", "arm", "seed"])["score"]
+    overall = score_published(NUMBERS).set_index(["task", "arm", "seed"])["score"]
     for key, score in {
         ("copy", "nope", 0): 0.2896,
         ("copy", "t5", 2): 0.4350,
@@ -99,10 +99,10 @@ def test_ranks_by_hand():
     runs = rows(
         {"nope": [0.0, 1.0, 1.0, 1.0, 0.0], "t5": [1.0, 0.5, 0.0, 0.0, 0.0], "alibi": [1.0, *[0.0] * 4]}, seeds=1
     )
-    scored = scores(runs)
+    scored = score_beyond(runs)
     assert scored["score"].tolist() == [0.75, 0.125, 0.0]  # lengths within training do not count
     third = runs[runs["arm"] == "alibi"].assign(arm="partial_rope")
-    tied = reciprocal_ranks(scores(pd.concat([runs, third])), ["nope", "t5", "alibi", "partial_rope"])
+    tied = reciprocal_ranks(score_beyond(pd.concat([runs, third])), ["nope", "t5", "alibi", "partial_rope"])
     assert tied["reciprocal"].tolist() == pytest.approx([1, 1 / 2, 1 / 3.5, 1 / 3.5])  # third and fourth
     assert reciprocal_ranks(scored, ["t5", "alibi"])["reciprocal"].tolist() == [1, 1 / 2]
     assert reciprocal_ranks(scored, ["t5", "rope"]).empty  # one of the arms has no run
@@ -112,23 +112,23 @@ def test_ranges_count_by_their_lengths():
     uneven = pd.DataFrame(
         {"task": "t", "seed": 0, "arm": "a", "train_length": 4, "first": [5, 6], "last": [5, 8], "exact": [1.0, 0.0]}
     ).assign(**{RANGE: 0})
-    assert scores(uneven)["score"].tolist() == [0.25]
+    assert score_beyond(uneven)["score"].tolist() == [0.25]
     elsewhere = pd.concat([uneven, uneven.assign(**{RANGE: 1, "exact": 1.0})])  # those of the published numbers
-    assert scores(elsewhere)["score"].tolist() == [0.25]
+    assert score_beyond(elsewhere)["score"].tolist() == [0.25]
 
 
 def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
     here = rows({"nope": FAR, "t5": CLOSE}, "copy", seeds=2)
     there = rows({"nope": CLOSE, "t5": FAR}, "reverse", seeds=3)
-    ranks = reciprocal_ranks(scores(pd.concat([here, here.assign(task="sort"), there])), ["nope", "t5"])
+    ranks = reciprocal_ranks(score_beyond(pd.concat([here, here.assign(task="sort"), there])), ["nope", "t5"])
     means = mean_by_seed(ranks)
     assert means.index.tolist() == [0, 1]  # the third seed has one task alone
     assert means["nope"].tolist() == pytest.approx([2.5 / 3] * 2)
     assert means["t5"].tolist() == pytest.approx([2 / 3] * 2)
-    assert above(ranks, "nope", "t5").values.tolist() == pytest.approx([-1 / 6] * 2)
-    assert above(ranks, "t5", "nope").answer == "fails"
+    assert check_above(ranks, "nope", "t5").values.tolist() == pytest.approx([-1 / 6] * 2)
+    assert check_above(ranks, "t5", "nope").answer == "fails"
     with pytest.raises(NoEvidence, match="alibi"):
-        above(ranks, "nope", "alibi")
+        check_above(ranks, "nope", "alibi")
     table = ranking(ranks, NUMBERS, ["nope", "t5"], ["reverse"]).set_index("arm")
     assert table["tasks_fitted"].unique().tolist() == ["reverse"]
     assert table[["fitted", "others"]].to_dict("index") == {
@@ -142,22 +142,22 @@ def test_mean_reciprocal_ranks_are_over_tasks_seed_by_seed():
 def test_a_task_is_fitted_where_most_runs_of_every_arm_fit_it():
     found = pd.concat([rows(dict.fromkeys(("nope", "t5", "rope"), FAR), task, seeds=3) for task in ("a", "b")])
     found["fit"] = (found["task"] == "a") | (found["seed"] > 0) | (found["arm"] == "nope")
-    assert fitted_tasks(found, ["nope", "t5"]) == ["a", "b"]  # two of three runs
+    assert find_fitted_tasks(found, ["nope", "t5"]) == ["a", "b"]  # two of three runs
     found["fit"] &= (found["task"] == "a") | (found["seed"] > 1) | (found["arm"] != "t5")
-    assert fitted_tasks(found, ["nope", "t5"]) == ["a"]  # one of three of T5
-    assert fitted_tasks(found, ["nope", "rope"]) == ["a", "b"]
+    assert find_fitted_tasks(found, ["nope", "t5"]) == ["a"]  # one of three of T5
+    assert find_fitted_tasks(found, ["nope", "rope"]) == ["a", "b"]
 
 
 def ranked(order: list[str], seeds: int = 5) -> pd.DataFrame:
     """Ranks of runs of which those of the first arm are best."""
     exact = {arm: [1.0, *[1 - place / 10] * 4] for place, arm in enumerate(order)}
-    return reciprocal_ranks(scores(rows(exact, seeds=seeds)), ARMS)
+    return reciprocal_ranks(score_beyond(rows(exact, seeds=seeds)), ARMS)
 
 
 def test_claims_on_ranks_by_hand():
     assert judged("R1", ranked(ARMS)).word == "holds"
     assert judged("R2", ranked(ARMS)).word == "holds"
-    nothing = reciprocal_ranks(scores(rows(dict.fromkeys(ARMS, NOT))), ARMS)
+    nothing = reciprocal_ranks(score_beyond(rows(dict.fromkeys(ARMS, NOT))), ARMS)
     assert judged("R1", nothing).word == judged("R2", nothing).word == "does not hold"  # all are equal
     assert judged("R1", ranked(ARMS[::-1])).word == "does not hold"
     assert judged("R2", ranked(ARMS[::-1])).word == "does not hold"
@@ -184,25 +184,25 @@ def test_claims_on_lengths_by_hand():
     assert judged("N1", rows(theirs | {"nope": FAR})).word == "holds"
     assert answers("N1", rows(theirs)) == ["holds", "fails", "fails", "fails", "holds", "holds", "holds"]
     assert judged("N1", rows(theirs)).word == "undecided"  # three of seven: 13.1
-    assert set(near(rows(theirs))["last"]) == {20, 25}
+    assert set(select_near(rows(theirs))["last"]) == {20, 25}
 
 
 def test_t5_s_bias_is_not_tested_unless_it_begins_as_the_authors_does():
     theirs = {"nope": CLOSE, "t5": CLOSE, "alibi": CLOSE, "sinusoidal": NOT, "t5, 32 buckets": NOT}
     runs = rows(theirs)
-    assert t5_as_begun(runs) == ""
-    assert t5_as_begun(runs.assign(width=256, scale=1 / 16)) == ""
+    assert explain_t5_start(runs) == ""
+    assert explain_t5_start(runs.assign(width=256, scale=1 / 16)) == ""
     wide = runs.assign(scale=runs["scale"] * 8)
     reason = "T5's bias begins with a standard deviation of 1, the authors' with 0.125 at this width"
-    assert t5_as_begun(wide) == reason
-    assert t5_as_begun(wide[wide["arm"] == "nope"]) == ""
+    assert explain_t5_start(wide) == reason
+    assert explain_t5_start(wide[wide["arm"] == "nope"]) == ""
     assert answers("N2", wide) == ["holds", "not tested", "holds", "holds"]
     assert judged("N2", wide).word == "undecided"
     assert judged("O2", wide).word == "not tested"
     assert {check.untested for check in judged("O2", wide).checks} == {reason}
     assert {check.untested for check in judged("O2", wide.assign(fit=False)).checks} == {NONE_FITS}
     every = rows({arm: [1.0, *[1 - place / 10] * 4] for place, arm in enumerate(ARMS)})
-    ranks = reciprocal_ranks(scores(every.assign(scale=every["scale"] * 8)), ARMS)
+    ranks = reciprocal_ranks(score_beyond(every.assign(scale=every["scale"] * 8)), ARMS)
     assert answers("R1", ranks) == ["not tested", "holds", "holds", "holds"]
     assert answers("R2", ranks) == ["not tested", "holds", "holds"]
 
@@ -224,7 +224,7 @@ def test_every_grid_composes_with_the_published_ranges(name):
     for key, cells in found.cells.items():
         for cell in cells if key != RANKS else []:
             (config,) = cell.configs
-            config = SequencesConfig.checked(config.model_dump())
+            config = SequencesConfig.from_raw(config.model_dump())
             ends = [last / config.train_length for _, last in config.bins or []]
             assert ends == [1.25, 1.5, 1.75, 2.0], key
             assert config.encoding["name"] == cell.arm.split(",")[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.committed import TABLES, read_tables
+from experiments.committed_verdicts import TABLES, read_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
 DRAWS = read_tables(DOCS / "reference" / "long_short_alignment" / TABLES)["other_draws"]

@@ -40,7 +40,7 @@ def hasty(monkeypatch):
         quick["evaluation"] |= {"sequences": 4}
         quick["stop"] |= {"every": 1, "sequences": 4}
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", hastily(shortened))
+    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(shortened))
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_task_whose_runs_all_diverged_leaves_the_others_what_they_are(invoke, 
             for each in train(*given, **how)
         ]
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", ensure)
+    monkeypatch.setattr("synthlab.studies.study_runs.ensure", ensure)
     outcome = invoke("experiments", *own)
     assert outcome.status == 1  # runs diverged
     assert set(pd.read_csv(tmp_path / "results/crasp/figures/s_table.csv")["task"]) == {"aa_star"}

@@ -53,7 +53,7 @@ def test_errors_are_means_over_the_depths_of_one_length():
 
 @pytest.mark.slow
 def test_each_pair_is_told_with_its_lead_and_whether_that_is_decided():
-    rows = analysis().alone(models())
+    rows = analysis().restrict(models())
     tables = analysis().tables(rows, [])
     assert not set(analysis().panels(rows, [])) & {"runs", *tables}  # whose files have the names of their keys
     table = tables["leads"]
@@ -84,7 +84,7 @@ def written(panel: Drawn) -> dict[tuple[float, float], Text]:
 
 
 def test_maps_show_each_pair_and_bold_what_is_decided():
-    rows = analysis().alone(models())
+    rows = analysis().restrict(models())
     panels = analysis().panels(rows, [])
     assert set(panels) == {"correlation_map_within", "lead_map_within", "correlation_map", "lead_map"}
     assert set(written(panels["correlation_map"])) == {(x, y) for x in range(3) for y in range(2)}
@@ -94,7 +94,7 @@ def test_maps_show_each_pair_and_bold_what_is_decided():
 
 
 def test_misalignment_is_held_against_the_loss_within_for_each_outcome():
-    rows = Predictors([outcome for outcome, _ in OUTCOMES.values()], ["loss_1x"], 0.2).alone(models())
+    rows = Predictors([outcome for outcome, _ in OUTCOMES.values()], ["loss_1x"], 0.2).restrict(models())
     verdicts = {v.claim.id: v for v in judge(CLAIMS.values(), "by hand", [Grounds(list(OUTCOMES), rows)])}
     answers = {id: [check.answer for check in verdict.checks] for id, verdict in verdicts.items()}
     # Over settings and over encodings: of misalignment, then of its part beyond entropy, which is its opposite here.

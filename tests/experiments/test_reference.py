@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 
 from experiments import reference
-from experiments.committed import CLAIMS, RUNS, TABLES, read_tables, verdicts
+from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_tables, verdicts
 from experiments.output_alignment.claims import CLAIMS as OF_NUMBERS
 from experiments.reference import keep
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.presentation.report import stated
+from synthlab.studies.presentation.report import add_statements
 from synthlab.studies.verdicts import Fit, Verdict
 
 HOLDS = Check("h", np.array([2.0, 3.0, 4.0]), low=1.0)
@@ -79,7 +79,7 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
         for claim, made in checks.items()
     ]
     open_check = "undecided: u: 3 [2, 4], needed under 3.5"
-    assert verdicts(stated(judged)) == [
+    assert verdicts(add_statements(judged)) == [
         {
             "id": "1a",
             "says": OF_NUMBERS["1a"].statement,
@@ -117,7 +117,7 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
 
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "ROOT", tmp_path)
-    monkeypatch.setattr(reference, "judged_anew", dict)  # the committed tables are not the test's to write
+    monkeypatch.setattr(reference, "rejudge_all", dict)  # the committed tables are not the test's to write
     monkeypatch.setattr(reference.sys, "argv", ["reference"])
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("before\n<!-- verdicts -->\nstale\n<!-- /verdicts -->\nafter\n")

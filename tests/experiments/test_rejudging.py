@@ -7,14 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.committed import CLAIMS, RUNS, read_tables, write_tables
+from experiments.committed_verdicts import CLAIMS, RUNS, read_tables, write_tables
 from experiments.long_short_alignment.paper import PAPER
 from experiments.papers import papers
-from experiments.reference import REFERENCE, judged_anew
-from experiments.rejudging import rejudged
+from experiments.reference import REFERENCE, rejudge_all
+from experiments.rejudging import rejudge
 
 claims_of = cache(lambda name: read_tables(REFERENCE / name / CLAIMS))
-anew = cache(judged_anew)
+anew = cache(rejudge_all)
 # Those of which no run diverged, and whose tables have all that their claims are judged on.
 JUDGED = [(name, study) for name in papers() if (REFERENCE / name / RUNS).exists() for study in claims_of(name)]
 
@@ -36,15 +36,15 @@ def copied(tmp_path: Path) -> Path:
 
 
 def test_studies_without_a_config_or_with_a_lost_run_are_left_out(copied):
-    assert list(rejudged(PAPER, copied)) == ["within"]
+    assert list(rejudge(PAPER, copied)) == ["within"]
     write_tables(copied / CLAIMS, {"within": read_tables(copied / CLAIMS)["within"].assign(diverged=1)})
-    assert rejudged(PAPER, copied) == {}
+    assert rejudge(PAPER, copied) == {}
 
 
 def test_other_tables_give_other_verdicts(copied):
     runs = read_tables(copied / RUNS)["within"]
     worse = runs.assign(loss_1x=runs["loss_1x"].where(runs["baseline"], runs["loss_1x"] + 1))
     write_tables(copied / RUNS, {"within": worse})
-    (found,) = rejudged(PAPER, copied).values()
+    (found,) = rejudge(PAPER, copied).values()
     assert set(found["verdict"]) == {"does not hold"}
     assert (found["median"] > 0.9).all()

@@ -12,14 +12,14 @@ from experiments.long_short_alignment.scalar import (
     OUTPUTS,
     ScalarConfig,
     least_length,
-    misalignment,
+    measure_misalignment,
     pairwise,
-    scaled,
+    scale_by_deviation,
     suffix_lengths,
     wasserstein,
 )
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides, compose
+from synthlab.config.composition import compose, to_overrides
 from synthlab.regression.construction import resolve
 from synthlab.rng import stream
 from synthlab.storage.store import Store
@@ -45,7 +45,7 @@ def double(values) -> torch.Tensor:
 
 @cache
 def config(*overrides: str) -> ScalarConfig:
-    return ScalarConfig.resolved(compose([*as_overrides(QUICK), *overrides]))
+    return ScalarConfig.resolve(compose([*to_overrides(QUICK), *overrides]))
 
 
 def found(*overrides: str) -> dict[str, float]:
@@ -83,18 +83,18 @@ def test_pairs_are_those_of_two_and_scaled_they_are_bounded(rows):
     table = pairwise(z)
     for (i, a), (j, b) in itertools.product(enumerate(z.mT), repeat=2):
         assert table[i, j].item() == pytest.approx(wasserstein(a, b).item(), abs=1e-12)
-    assert 0 <= scaled(table.mean().item(), z) <= 2 / math.sqrt(3) + 1e-9
+    assert 0 <= scale_by_deviation(table.mean().item(), z) <= 2 / math.sqrt(3) + 1e-9
 
 
 def test_scale_and_offset_do_not_matter_and_constants_have_none():
     z = torch.randn(50, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64) + torch.arange(3)
     value = pairwise(z).mean().item()
     for other in (1000 * z, -0.001 * z, z + 10):
-        assert scaled(pairwise(other).mean().item(), other) == pytest.approx(scaled(value, z))
-    assert scaled(0.0, torch.full((4, 3), 0.1)) == 0
+        assert scale_by_deviation(pairwise(other).mean().item(), other) == pytest.approx(scale_by_deviation(value, z))
+    assert scale_by_deviation(0.0, torch.full((4, 3), 0.1)) == 0
     rounded = torch.tensor([[5.5, 5.5], [5.5, 5.500001]])  # neighbours in single precision, about
     assert rounded.std() > 0
-    assert scaled(pairwise(rounded).mean().item(), rounded) == 0
+    assert scale_by_deviation(pairwise(rounded).mean().item(), rounded) == 0
 
 
 @pytest.mark.parametrize(("length", "least"), [(1, 1), (2, 1), (3, 2), (10, 5), (11, 6)])
@@ -115,7 +115,7 @@ def test_all_four_by_hand():
     between, deviation = 2 * 2 / 9, math.sqrt(28 / 6 - 2**2)
     # The last 2 of 1110 and all of it: 1 and 3. The last 3 of 1001 and all of it: 1 and 2.
     within, spread = 1.5, math.sqrt(15 / 4 - (7 / 4) ** 2)
-    measured = misalignment(z, sums, x, torch.tensor([[2, 3], [4, 4]]))
+    measured = measure_misalignment(z, sums, x, torch.tensor([[2, 3], [4, 4]]))
     assert measured == pytest.approx((between, between / deviation, within, within / spread))
 
 

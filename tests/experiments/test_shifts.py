@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from experiments.crasp.claims import CLAIMS
-from experiments.sequences.alignment import pairs, shifts
+from experiments.sequences.alignment import pair_runs, shifts
 from experiments.sequences.published import RANGE
 from synthlab.analysis.correlations import student
 from synthlab.studies.checks import Check
@@ -51,10 +51,10 @@ def test_pairs_say_so_or_the_contrary_or_nothing():
         ),
         "exact",
     )
-    compared = pairs(found, "arm").set_index("task")
+    compared = pair_runs(found, "arm").set_index("task")
     assert compared["shift"].to_dict() == {"a": 1.0, "b": 0.0, "c": 0.5}
     assert compared["misfit"].tolist() == [1.0, 1.0, 1.0]
-    between = pairs(found, "task")
+    between = pair_runs(found, "task")
     assert set(between["arm"]) == {"rope"}  # nope is right on all
     assert between["misfit"].tolist() == [0.5] * 3
     assert between["shift"].tolist() == [0.5] * 3

@@ -11,7 +11,7 @@ from experiments.long_short_alignment.arms import by_depth, differences
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.paper import PAPER
 from experiments.long_short_alignment.predictions import Correlations
-from experiments.long_short_alignment.run_table import Named, losses, row
+from experiments.long_short_alignment.run_table import Named, average_losses, make_row
 from experiments.long_short_alignment.step_costs import STEPS
 from experiments.long_short_alignment.studies import AlignmentStudy
 from support.figures import studies
@@ -61,7 +61,7 @@ def plan(name: str) -> Plan:
 
 
 def names(plan: Plan) -> dict[str, Named]:
-    return {run.id: plan.study.named(cell, run) for cell in plan.cells[""] for run in cell.configs}
+    return {run.id: plan.study.name_run(cell, run) for cell in plan.cells[""] for run in cell.configs}
 
 
 def shown(plan: Plan, records: dict[str, Record]) -> Results:
@@ -111,7 +111,7 @@ def hasty(monkeypatch):
             quick["finetune"] |= {"steps": min(2, config.finetune.steps), "length": longer}
             quick["evaluation"] |= {"sequences": 2, "questions": 2}
 
-    monkeypatch.setattr("synthlab.studies.training.ensure", hastily(shortened))
+    monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(shortened))
 
 
 @pytest.mark.slow
@@ -296,12 +296,12 @@ def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
 
 def test_losses_are_means_over_contexts():
     record = execute(small("task=hidden_markov"))
-    found, metrics = losses(record), record.metrics
+    found, metrics = average_losses(record), record.metrics
     assert found["loss_1x"] == pytest.approx(metrics["loss"][:8].mean())
     assert found["loss_4x"] == pytest.approx(metrics["loss"][24:32].mean())
     assert found["loss_to_4x"] == pytest.approx(metrics["loss"].mean())
     assert found["perfect_loss_2x"] == pytest.approx(metrics["perfect"][8:16].mean())
     assert found["calibrated_loss_4x"] == pytest.approx(metrics["calibrated"][24:32].mean())
     assert found["accuracy_2x"] == pytest.approx(metrics["accuracy"][8:16].mean())
-    told = row(record, Named("an arm", True, "a model", "g"))
+    told = make_row(record, Named("an arm", True, "a model", "g"))
     assert (told["arm"], told["baseline"], told["variant"], told["encoding"]) == ("an arm", True, "a model", "rope")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from synthlab.finetuning.quantization import BLOCK, nearest_normal_float, normal_float
+from synthlab.finetuning.quantization import BLOCK, nearest_normal_float, normal_float_levels
 
 # Dettmers et al., 2023, appendix E.
 PUBLISHED = [
@@ -14,7 +14,7 @@ PUBLISHED = [
 
 
 def test_the_16_values_are_the_published_ones():
-    assert normal_float().tolist() == pytest.approx(PUBLISHED, abs=1e-6)
+    assert normal_float_levels().tolist() == pytest.approx(PUBLISHED, abs=1e-6)
 
 
 def test_each_weight_becomes_the_nearest_value_of_its_block():

@@ -307,7 +307,7 @@ def test_a_hostile_call_is_refused_in_short_lines(name, world, tmp_path, monkeyp
         world.optimum = found("theory.optimum")("length", 5)
     assert name in SOUND, f"{name} is on docs/api.md: give a sound call of it in SOUND"
     trained = []
-    monkeypatch.setattr("synthlab.training.memory.available", lambda *_: 8.0 * 2**30)  # on large machines, too
+    monkeypatch.setattr("synthlab.training.memory.find_available", lambda *_: 8.0 * 2**30)  # on large machines, too
     monkeypatch.setattr("synthlab.training.execution.fit", lambda *_: trained.append(1) or 1 / 0)
     monkeypatch.chdir(tmp_path)
     called(world, Case(name, {}))  # a sound call is one

@@ -23,9 +23,9 @@ import torch
 import yaml
 
 from support.quick import QUICK
-from synthlab.cli.commands import commands
+from synthlab.cli.commands import find_commands
 from synthlab.cli.commands import main as synthlab
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 
 pytestmark = pytest.mark.slow
 
@@ -34,8 +34,8 @@ MALFORMED_EACH, ODD_EACH, SECONDS = 60, 40, 20  # lines of a command with keys, 
 
 # What commands cannot do without, and what makes their work short where a line is accepted after all.
 BASE = {
-    "run": [*as_overrides(QUICK)],
-    "sweep": [*as_overrides(QUICK), "workers=1"],
+    "run": [*to_overrides(QUICK)],
+    "sweep": [*to_overrides(QUICK), "workers=1"],
     "collect": ["{folder}/results"],
     "compare": ["{folder}/results"],
     "evaluate": ["model={folder}/model", "texts={folder}/texts", "lengths=[8]", "tokens=64", "device=cpu"],
@@ -111,8 +111,8 @@ class Accepted(BaseException):
 
 def programs() -> dict[str, tuple[Callable[[], None], list[str]]]:
     """All commands: what each calls, and the words before its arguments."""
-    found = {name: (synthlab, ["synthlab", name]) for name in commands()}
-    known = {entry.module for entry in commands().values()}
+    found = {name: (synthlab, ["synthlab", name]) for name in find_commands()}
+    known = {entry.module for entry in find_commands().values()}
     for path in ROOT.glob("experiments/*/__main__.py"):
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         if module not in known:

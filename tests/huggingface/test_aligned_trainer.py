@@ -8,7 +8,7 @@ import torch
 
 from support import language_models, wing
 from support.language_models import labelled, logged, texts, tiny
-from synthlab.alignment.regularizer import aligned_loss, combined
+from synthlab.alignment.regularizer import aligned_loss, combine_losses
 from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ def test_the_loss_is_that_of_two_forward_passes(model):
     tokens = texts(5, 11)
     loss = aligned(model, tokens)
     first, second = (model(input_ids=window).logits for window in (tokens[:, :LENGTH], tokens[:, -LENGTH:]))
-    by_hand = combined(first, second, tokens, ALPHA, context=4)
+    by_hand = combine_losses(first, second, tokens, ALPHA, context=4)
     thin = aligned_loss(wing.aligned_trainer.as_function(model), tokens, LENGTH, ALPHA)
     for name in ("total", "training", "misalignment"):
         value = getattr(loss, name).item()

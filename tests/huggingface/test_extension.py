@@ -187,7 +187,7 @@ def test_frequencies_are_those_of_the_lab_s_extensions(lab):
 @torch.no_grad()
 def test_dynamic_frequencies_are_those_of_the_text_whatever_was_read_before(lab):
     method, plain = lab.METHODS.build({"name": "dynamic"}), {"rope_type": "default", "rope_theta": 10_000.0}
-    model = method.applied(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
+    model = method.apply(tiny(scale=5.0, **method.parameters(plain, 32, 4, LENGTH)), 4, LENGTH, 0, None).eval()
     long, middle, short = (torch.arange(length)[None] % 7 for length in (4 * LENGTH, 2 * LENGTH, LENGTH))
     alone = model(middle).logits
     model(long)

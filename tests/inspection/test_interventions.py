@@ -8,7 +8,7 @@ import torch
 from support.models import model, symbols
 from synthlab.errors import InputError
 from synthlab.inspection import fit_probe, patch, replace_head, zero_head
-from synthlab.inspection.activations import hooked, run_with_cache
+from synthlab.inspection.activations import attach_hooks, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.packing import with_ends
 
@@ -90,7 +90,7 @@ def test_hooks_are_gone_afterwards_even_after_an_error():
     plain = net(TOKENS)
     with pytest.raises(InputError, match="head=4: must be an integer from 0 to 3 at blocks.0.attn.hook_z"):
         run_with_cache(net, TOKENS, hooks=[zero_head(0, 4)])
-    with hooked(net, [("hook_out", lambda values, _: values * 0)]):
+    with attach_hooks(net, [("hook_out", lambda values, _: values * 0)]):
         assert not net(TOKENS).any()
     torch.testing.assert_close(net(TOKENS), plain)
     assert not any(point._forward_hooks for point in net.hook_points().values())

@@ -34,8 +34,8 @@ def test_what_has_a_perfect_predictor():
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_a_completed_config_is_the_same_language(name):
     language = default(name)
-    again = LANGUAGES.build(config(name) | language.completed())
-    assert again.completed() == language.completed()
+    again = LANGUAGES.build(config(name) | language.complete_arguments())
+    assert again.complete_arguments() == language.complete_arguments()
     assert torch.equal(*(each.draw(3, 20, stream(0, "training")) for each in (language, again)))
 
 

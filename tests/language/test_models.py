@@ -12,7 +12,7 @@ from synthlab.alignment.regularizer import aligned_loss, next_token_loss
 from synthlab.errors import InputError
 from synthlab.language import family as runs
 from synthlab.language.construction import build_models
-from synthlab.language.evaluation import by_context, doubled
+from synthlab.language.evaluation import by_context, double_window
 from synthlab.language.family import train_models
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss
@@ -93,7 +93,7 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
         with torch.no_grad():
             return ensemble(tokens[None])[0]
 
-    found = by_context(watched, LANGUAGES.build(config.task), config, doubled(config))
+    found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))
     assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
     in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
@@ -105,8 +105,8 @@ def test_the_length_that_was_trained_is_filled_in_and_so_is_the_text():
     assert re.fullmatch("[0-9a-f]{16}", config.task["digest"])
     assert small("extension=none").extension is None
     assert json.loads(json.dumps(config.model_dump())) == config.model_dump()
-    assert config.seeded({"seed": 3}).seed == 3
-    assert config.seeded({"seed": 3}).id != config.id
+    assert config.with_seeds({"seed": 3}).seed == 3
+    assert config.with_seeds({"seed": 3}).id != config.id
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_a_run_says_the_same_whether_its_first_training_was_there_or_not():
 
 def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
     configs = [
-        small(*FINETUNED, f"alignment.alpha={alpha}").seeded({"seed": seed}) for alpha in (0, 1) for seed in (0, 1)
+        small(*FINETUNED, f"alignment.alpha={alpha}").with_seeds({"seed": seed}) for alpha in (0, 1) for seed in (0, 1)
     ]
     watched = []
     records = execute_together(configs, lambda step, losses: watched.append((step, losses)))
@@ -48,7 +48,7 @@ def test_in_a_stack_each_seed_is_trained_once_and_watched_to_the_end():
 def test_no_more_are_kept_than_memory_is_meant_for(monkeypatch):
     monkeypatch.setattr(pretraining, "CACHED", 2)
     for seed in range(3):
-        execute(small(*FINETUNED).seeded({"seed": seed}))
+        execute(small(*FINETUNED).with_seeds({"seed": seed}))
     assert len(pretraining._cache) == 2
 
 

@@ -40,7 +40,7 @@ def test_every_window_of_a_part_is_drawn_and_none_of_the_other(book):
 def test_no_more_of_a_file_is_read_than_asked_for(book):
     language = text(book, bytes=20)
     assert language.draw(500, 1, stream(0, "training")).max() == 17
-    assert language.completed() == {"digest": hashlib.sha256(bytes(range(20))).hexdigest()[:16]}
+    assert language.complete_arguments() == {"digest": hashlib.sha256(bytes(range(20))).hexdigest()[:16]}
 
 
 def test_by_default_the_text_is_pythons_own_library():
@@ -48,15 +48,15 @@ def test_by_default_the_text_is_pythons_own_library():
     modules = sorted(path for path in folder.glob("*.py") if path.stem in sys.stdlib_module_names)
     whole = b"".join(path.read_bytes() for path in modules)[:4_000_000]
     language = text(None)
-    assert language.completed() == {"digest": hashlib.sha256(whole).hexdigest()[:16]}
+    assert language.complete_arguments() == {"digest": hashlib.sha256(whole).hexdigest()[:16]}
     for held_out, part in ((False, whole[:-400_000]), (True, whole[-400_000:])):
         for window in language.draw(3, 200, stream(0, "training"), held_out):
             assert bytes(window.tolist()) in part
 
 
 def test_a_text_that_has_changed_is_refused(book):
-    digest = text(book).completed()["digest"]
-    assert text(book, digest=digest).completed() == {"digest": digest}
+    digest = text(book).complete_arguments()["digest"]
+    assert text(book, digest=digest).complete_arguments() == {"digest": digest}
     with pytest.raises(InputError, match=f"task.digest={'0' * 16}: .* has changed: .* now have {digest}"):
         text(book, digest="0" * 16)
 

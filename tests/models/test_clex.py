@@ -39,9 +39,9 @@ def test_the_length_factor_is_how_often_the_training_length_fits_rounded_up_and_
 @pytest.mark.parametrize("std", [0.02, 0.1, 0.3])
 def test_the_default_step_is_fine_enough_for_large_weights(width, std):
     encoding = clex(width, std=std)
-    found = encoding.learned(width)
+    found = encoding.learned_logs(width)
     encoding.steps *= 40
-    fine = encoding.learned(width)
+    fine = encoding.learned_logs(width)
     assert fine.abs().max() > 5 * std  # the weights matter: a frequency changes by e to the power of that
     assert (found - fine).abs().max() < 1e-5
 

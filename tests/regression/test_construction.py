@@ -6,7 +6,7 @@ import pytest
 
 from support.configs import composed
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.regression.construction import resolve
 from synthlab.sweeps.trackers import tracker_of
@@ -28,7 +28,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_a_class_that_is_not_what_it_should_be_is_refused_in_one_line(case):
     field, _, name = case.partition(":")
-    raw = composed(*as_overrides(QUICK), f"{field}.name=support.unsound_classes:{name}")
+    raw = composed(*to_overrides(QUICK), f"{field}.name=support.unsound_classes:{name}")
     with pytest.raises(InputError) as refused:
         resolve(raw), tracker_of(raw["tracker"])
     assert re.fullmatch(rf"{field}=support.unsound_classes:{name}: {REFUSED[case]}", str(refused.value))

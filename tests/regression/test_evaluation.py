@@ -5,7 +5,7 @@ import torch
 from support.models import model
 from synthlab.models.layers import Member
 from synthlab.regression import evaluation
-from synthlab.regression.evaluation import evaluate, readouts
+from synthlab.regression.evaluation import evaluate_lengths, readouts
 from synthlab.regression.inputs import Bernoulli
 from synthlab.regression.measures import METRICS, horizon
 from synthlab.regression.outrep import OUTREPS
@@ -27,7 +27,7 @@ class Constant(Member):
 
 def tried(value: float, outrep: str, length: int = 4, **changed) -> dict:
     how = {"test_length": length, "sequences": 16, "seed": 0, "largest": 100.0} | changed
-    return evaluate(Constant(value), TASKS["length"](), Bernoulli(p=0.5), OUTREPS[outrep](shift=0.0), **how)
+    return evaluate_lengths(Constant(value), TASKS["length"](), Bernoulli(p=0.5), OUTREPS[outrep](shift=0.0), **how)
 
 
 def test_metrics_by_hand_for_a_constant_answer():
@@ -55,7 +55,9 @@ def test_outputs_without_an_answer_are_clipped_and_counted():
 def test_every_model_meets_the_same_sequences():
     def count_ones(seed: int) -> np.ndarray:
         how = {"test_length": 9, "sequences": 32, "seed": seed, "largest": 100.0}
-        return evaluate(Constant(0.0), TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), **how)["bias"]
+        return evaluate_lengths(Constant(0.0), TASKS["sum"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), **how)[
+            "bias"
+        ]
 
     assert count_ones(1).tolist() == count_ones(1).tolist()
     assert count_ones(1).tolist() != count_ones(2).tolist()

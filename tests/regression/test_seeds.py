@@ -8,8 +8,8 @@ from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models
 from synthlab.regression.family import make_objective
-from synthlab.storage.records import files_of
-from synthlab.sweeps.grids import grid
+from synthlab.storage.records import write_files
+from synthlab.sweeps.sweep_grid import grid
 from synthlab.training.execution import execute
 
 OWN = RunConfig.SEEDS[1:]
@@ -41,17 +41,17 @@ def test_data_are_the_same_whatever_the_initial_weights():
 def test_seeds_written_out_are_the_same_run_to_the_last_byte():
     plain, written = config("seed=3"), config("seed=3", *(f"{name}=3" for name in OWN))
     assert (plain, plain.id) == (written, written.id)
-    first, second = (files_of(execute(each)) for each in (plain, written))
+    first, second = (write_files(execute(each)) for each in (plain, written))
     assert {**first, "status.json": b""} == {**second, "status.json": b""}  # which holds the time
     assert len({config("seed=3", f"{name}=4").id for name in OWN} | {plain.id}) == 1 + len(OWN)
 
 
 @pytest.mark.parametrize("apart", [5, 7])
 def test_another_seed_takes_along_what_follows_it_and_leaves_what_is_set(apart):
-    run = config("seed=3").seeded({"seed": 5, "test_seed": apart, "data_seed": None})
+    run = config("seed=3").with_seeds({"seed": 5, "test_seed": apart, "data_seed": None})
     assert [getattr(run, name) for name in RunConfig.SEEDS] == [5, 5, 5, apart]
     assert run == config("seed=5", f"test_seed={apart}")
-    assert config("seed=3", "test_seed=7").seeded({"seed": 5}) == config("seed=5")  # no seed is kept by chance
+    assert config("seed=3", "test_seed=7").with_seeds({"seed": 5}) == config("seed=5")  # no seed is kept by chance
 
 
 def test_sweeps_cross_seeds_and_keep_those_that_are_set_whatever_the_seed():

@@ -13,7 +13,7 @@ from synthlab.rng import stream
 from synthlab.sequences import family
 from synthlab.sequences.answers import AnswerTask
 from synthlab.sequences.construction import build_models, build_problem, default_bins
-from synthlab.sequences.evaluation import Scorer, by_bin, by_length
+from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
 from synthlab.sequences.measures import METRICS
 from synthlab.sequences.objective import AnswerLoss, Examples
 from synthlab.sequences.proportions import wilson
@@ -57,7 +57,7 @@ def one_hot(problem, targets):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_model_that_is_given_the_answer_scores_1(name):
     config = small(f"task={name}")
-    metrics, outputs = by_length(scorer_of(config, one_hot), config)
+    metrics, outputs = score_lengths(scorer_of(config, one_hot), config)
     assert (metrics[["exact", "tokens"]] == 1).all(axis=None)
     assert (metrics["loss"] < 1e-3).all()
     assert by_bin(metrics, outputs, config)["horizon"].iloc[0] == metrics["length"].iloc[-1]

@@ -43,9 +43,9 @@ def test_what_is_wanted_is_a_distribution_wherever_a_task_asks(name):
     problem = build_problem(small(f"task={name}").task)
     lengths = torch.tensor(problem.lengths(1, 8))
     batch = problem.batch(lengths, problem.width(8), torch.Generator().manual_seed(0))
-    wanted = problem.wanted(batch)
+    wanted = problem.target_distribution(batch)
     assert torch.allclose(wanted.sum(-1)[batch.scored], torch.ones(int(batch.scored.sum()), dtype=wanted.dtype))
     logits = torch.randn(*wanted.shape, generator=torch.Generator().manual_seed(1)) * 300
-    said = problem.said(logits)
+    said = problem.predict_distribution(logits)
     assert torch.allclose(said.sum(-1), torch.ones(said.shape[:2]))
     assert problem.right(torch.where(wanted > 0, 1.0, -1.0), batch)[batch.scored].all()

@@ -8,7 +8,7 @@ from sequences.chomsky import REFERENCE, SMALL
 
 from support.frequencies import assert_uniform
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import exact, share
+from synthlab.sequences.problem import is_fully_right, share_right
 from synthlab.sequences.tasks import PROBLEMS
 
 ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
@@ -118,7 +118,7 @@ def test_a_row_by_hand():
     problem = task("reverse")
     pairs = Pairs(torch.tensor([[0, 1, 2], [1, 9, 9]]), torch.tensor([3, 1]), torch.tensor([[2, 1, 0], [1, 9, 9]]),
                   torch.tensor([3, 1]))  # fmt: skip
-    batch = problem.laid_out(pairs, problem.width(3))
+    batch = problem.lay_out(pairs, problem.width(3))
     begin, separator, end = 3, 4, 5
     assert batch.tokens.tolist() == [[begin, 0, 1, 2, separator, 2, 1, 0], [begin, 1, separator, 1, *[end] * 4]]
     assert batch.sizes.tolist() == [8, 4]
@@ -127,8 +127,8 @@ def test_a_row_by_hand():
     assert batch.scored.int().tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 0, 0, 0, 0]]
     right = torch.ones(2, 8, dtype=torch.bool)
     right[0, 5] = right[1, 5] = False  # the second is not asked for
-    assert exact(right, batch.scored).tolist() == [False, True]
-    assert share(right, batch.scored).tolist() == [0.75, 1.0]
+    assert is_fully_right(right, batch.scored).tolist() == [False, True]
+    assert share_right(right, batch.scored).tolist() == [0.75, 1.0]
 
 
 def test_of_mqar_only_the_values_are_asked_for():

@@ -3,7 +3,7 @@ import pytest
 from support.configs import config
 from support.small import small
 from synthlab.errors import InputError
-from synthlab.storage.checkpoints import checked_step, is_weights, step_of, steps_to_keep, weights_name
+from synthlab.storage.checkpoints import check_step, is_weights, step_of, steps_to_keep, weights_name
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
 TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
@@ -46,7 +46,7 @@ def test_steps_of_a_second_training_count_from_the_first():
 def test_a_step_that_is_no_point_of_the_curve_is_refused(step):
     line = f"^step={step}: must be a point of the training curve of the model that is tested: 10, 20, 30, ... or 100$"
     with pytest.raises(InputError, match=line):
-        checked_step(step, config(*LONG), f"step={step}")
+        check_step(step, config(*LONG), f"step={step}")
 
 
 def test_points_of_the_first_of_two_trainings_are_refused():

@@ -167,7 +167,11 @@ def test_a_store_that_cannot_be_listed_says_so(tmp_path, looped):
     for folder in ("runs", "leases"):
         (tmp_path / folder).symlink_to(looped)
     store = Store(tmp_path)
-    for look in (lambda: list(store.ids()), Leases(store.files).latest, Leases(Objects(f"file://{tmp_path}")).latest):
+    for look in (
+        lambda: list(store.ids()),
+        Leases(store.files).find_latest,
+        Leases(Objects(f"file://{tmp_path}")).find_latest,
+    ):
         with pytest.raises(StoreError, match=rf"^results=(file://)?{tmp_path}: cannot be read \(.*Too many.*\)$"):
             look()
 

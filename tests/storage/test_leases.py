@@ -33,67 +33,67 @@ def dead(taken: Leases, identity: str = RUN, number: int = 0, machine: str | Non
 
 
 def test_a_lease_is_held_by_one_until_it_is_given_up(taken):
-    with taken.held([RUN, OTHER]) as first:
+    with taken.hold([RUN, OTHER]) as first:
         assert first.identities == [RUN, OTHER]
-        assert {lease.alive for lease in taken.latest().values()} == {True}
-        with taken.held([RUN]) as second:
+        assert {lease.alive for lease in taken.find_latest().values()} == {True}
+        with taken.hold([RUN]) as second:
             assert second.identities == []
-    assert taken.latest() == {}
+    assert taken.find_latest() == {}
     assert taken.files.names(HEARTBEATS) == []
-    with taken.held([RUN]) as third:
+    with taken.hold([RUN]) as third:
         assert third.identities == [RUN]
 
 
 def test_leases_are_given_up_when_work_fails(taken):
-    with pytest.raises(KeyboardInterrupt), taken.held([RUN]):
+    with pytest.raises(KeyboardInterrupt), taken.hold([RUN]):
         raise KeyboardInterrupt
-    assert taken.latest() == {}
+    assert taken.find_latest() == {}
 
 
 def test_a_dead_holders_lease_is_taken_over(taken):
     dead(taken)
-    assert taken.latest()[RUN] == (0, False)
-    with taken.held([RUN]) as held:
+    assert taken.find_latest()[RUN] == (0, False)
+    with taken.hold([RUN]) as held:
         assert held.identities == [RUN]
-        assert taken.latest()[RUN] == (1, True)
-    assert taken.latest() == {}
+        assert taken.find_latest()[RUN] == (1, True)
+    assert taken.find_latest() == {}
 
 
 def test_a_dead_lease_is_tidied_away_with_those_before_it(taken):
     dead(taken)
     dead(taken, number=1)
-    assert taken.latest()[RUN] == (1, False)
+    assert taken.find_latest()[RUN] == (1, False)
     taken.tidy([RUN])
-    assert taken.latest() == {}
+    assert taken.find_latest() == {}
     assert not [name for name in taken.files.names(FOLDER) if name.startswith(RUN)]
 
 
 def test_a_sleeping_holder_on_this_machine_keeps_its_leases(tmp_path):
     taken = Leases(files_at(tmp_path))
-    with taken.held([RUN]):
+    with taken.hold([RUN]):
         for path in (tmp_path / HEARTBEATS).iterdir():
             os.utime(path, (0, 0))
-        assert taken.latest()[RUN].alive
-        with taken.held([RUN]) as second:
+        assert taken.find_latest()[RUN].alive
+        with taken.hold([RUN]) as second:
             assert second.identities == []
-        assert taken.latest()[RUN].alive
+        assert taken.find_latest()[RUN].alive
 
 
 def test_a_holder_elsewhere_is_dead_once_it_has_been_silent_for_long(tmp_path):
     taken = Leases(files_at(tmp_path))
     holder = dead(taken, machine="elsewhere")
-    assert taken.latest()[RUN].alive
+    assert taken.find_latest()[RUN].alive
     old = time.time() - leases.SILENT - 5
     os.utime(tmp_path / HEARTBEATS / holder.name, (old, old))
-    assert not taken.latest()[RUN].alive
+    assert not taken.find_latest()[RUN].alive
 
 
 def test_a_lease_without_a_readable_holder_lives_until_it_is_old(tmp_path):
     taken = Leases(files_at(tmp_path))
     taken.files.write(f"{FOLDER}/{RUN}.0", b"")
-    assert taken.latest()[RUN].alive
+    assert taken.find_latest()[RUN].alive
     os.utime(tmp_path / FOLDER / f"{RUN}.0", (0, 0))
-    assert not taken.latest()[RUN].alive
+    assert not taken.find_latest()[RUN].alive
 
 
 def test_a_process_with_a_dead_ones_number_is_another(taken):
@@ -115,7 +115,7 @@ def test_a_holder_whose_name_leads_elsewhere_removes_nothing_there(tmp_path):
 
 def test_a_holder_tells_how_far_it_is(taken, monkeypatch):
     monkeypatch.setattr(leases, "RENEWED", 0.01)
-    with taken.held([RUN, OTHER]) as held:
+    with taken.hold([RUN, OTHER]) as held:
         held.share = 0.5
         # Whoever reads a sign while it is being renewed may find it empty, and counts nothing: so each is waited for.
         assert waited_for(lambda: taken.share({RUN, OTHER}) == 1.0)
@@ -137,23 +137,23 @@ def waited_for(condition, seconds=20):
 def test_workers_that_were_told_to_stop_hold_nothing_more(taken):
     dead(taken)
     taken.release(os.getpid() + 1)
-    assert RUN in taken.latest()
+    assert RUN in taken.find_latest()
     taken.release(os.getpid())
-    assert taken.latest() == {}
+    assert taken.find_latest() == {}
 
 
 def test_leases_of_recorded_runs_are_tidied_away_and_no_others(taken):
     dead(taken)
     dead(taken, OTHER)
     taken.tidy({OTHER})
-    assert set(taken.latest()) == {RUN}
+    assert set(taken.find_latest()) == {RUN}
     assert taken.share({RUN}) == 0.0  # what the dead had done does not count
-    with taken.held([RUN]):
+    with taken.hold([RUN]):
         taken.tidy({RUN})
-        assert taken.latest()[RUN].alive
+        assert taken.find_latest()[RUN].alive
 
 
 def test_a_process_that_is_about_to_end_can_let_go(taken):
-    with taken.held([RUN]):
+    with taken.hold([RUN]):
         release_all()
-        assert taken.latest() == {}
+        assert taken.find_latest() == {}

@@ -12,7 +12,7 @@ from support.configs import config
 from support.small import small as language
 from support.small import small_sequences as sequences
 from synthlab.config.base import Config, identity_of
-from synthlab.storage.records import Record, _digest, files_of, status_of, status_with
+from synthlab.storage.records import Record, _digest, status_of, status_with, write_files
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 
@@ -37,7 +37,7 @@ def write_older(results: Path, kind: str, config: Config) -> str:
     raw = as_written(kind, config)
     identity = identity_of(raw, config.results_version)
     metrics = pd.DataFrame({"length": [1, 2], **{name: [0.5, 0.25] for name in METRICS[kind]}})
-    files = files_of(Record(config, metrics, pd.DataFrame({"step": [4], "loss": [0.1]}), environment={"torch": "2"}))
+    files = write_files(Record(config, metrics, pd.DataFrame({"step": [4], "loss": [0.1]}), environment={"torch": "2"}))
     files["config.json"] = (json.dumps(raw, indent=1) + "\n").encode()
     status = status_of(files.pop("status.json"))
     status["sha256"]["config.json"] = _digest(files["config.json"])
@@ -48,7 +48,7 @@ def write_older(results: Path, kind: str, config: Config) -> str:
 CONFIGS = {
     "sequences": lambda: sequences("task=copy", "seed=3"),
     "language": lambda: language("task=text", "seed=3", "test_seed=2025"),
-    "scalar": lambda: ScalarConfig.of(config("seed=3")),
+    "scalar": lambda: ScalarConfig.from_run(config("seed=3")),
 }
 
 
@@ -70,7 +70,7 @@ def test_an_older_record_is_copied_where_its_run_is_asked_for(tmp_path, kind, ca
     identity = write_older(tmp_path, kind, asked)
     sweep = Sweep([asked], Store(tmp_path), keep=lambda record: record)
     sweep.prepare()
-    assert sweep.missing() == []
+    assert sweep.find_missing() == []
     assert capsys.readouterr().err == f"1 record of an earlier version was copied from {tmp_path / kind}\n"
     older, here = (folder / "runs" / identity for folder in (tmp_path / kind, tmp_path))
     assert {path.name: path.read_bytes() for path in older.iterdir()} == {
@@ -86,5 +86,5 @@ def test_a_damaged_older_record_is_left_where_it_lies_and_its_run_trained_anew(t
     path.write_text("length\n")
     sweep = Sweep([asked], Store(tmp_path), keep=lambda record: record)
     sweep.prepare()
-    assert sweep.missing() == [asked]
+    assert sweep.find_missing() == [asked]
     assert path.read_text() == "length\n"

@@ -30,7 +30,7 @@ def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
     store.write(kept)
     assert same(store.read(kept.config.id), kept)
     assert list(store.ids()) == [kept.config.id]
-    assert store.find(CONFIG.seeded({"seed": 7})) is None
+    assert store.find(CONFIG.with_seeds({"seed": 7})) is None
 
 
 def test_outputs_come_back_where_there_are_any(tmp_path):
@@ -153,7 +153,7 @@ def test_weights_that_are_no_file_are_damaged(tmp_path, make):
 def test_a_record_under_another_runs_name_is_damaged(tmp_path):
     store, kept = Store(tmp_path), record()
     store.write(kept)
-    other = kept.config.seeded({"seed": 5})
+    other = kept.config.with_seeds({"seed": 5})
     shutil.copytree(store.runs / kept.config.id, store.runs / other.id)
     with pytest.raises(InputError, match="holds the run"):
         store.find(other)

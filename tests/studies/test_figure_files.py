@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
 from synthlab.studies.presentation.plots import PLOTS
 
 
@@ -17,7 +17,7 @@ def panel(last: float = 2.0) -> Drawn:
 
 @pytest.mark.slow
 def test_a_picture_that_shows_the_same_is_left_alone_and_any_other_drawn_anew(tmp_path, monkeypatch):
-    folder, drawn = Folder(tmp_path), []
+    folder, drawn = FigureFolder(tmp_path), []
     savefig = Figure.savefig
 
     def save(self, path, **how):

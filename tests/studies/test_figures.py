@@ -7,7 +7,7 @@ import pytest
 from experiments.output_alignment.paper import PAPER
 from support.records import record
 from synthlab.errors import InputError
-from synthlab.studies.figures import Figure, Panel, drawn_data
+from synthlab.studies.figures import Figure, Panel, draw_data
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.plots import PLOTS
@@ -66,7 +66,7 @@ def test_a_plot_that_does_not_fit_the_grid_is_refused_before_training(plot, mess
 def test_a_panel_says_what_its_series_were_tuned_to():
     panel = Panel(**SUM, tune={"protocol.lr": [1, 2]})
     found = [("protocol.lr=2", Series({"task": "sum"}, [record(0)]))]
-    assert set(drawn_data(panel, PLOTS.build(panel.plot), found, "")["tuned"]) == {"protocol.lr=2"}
+    assert set(draw_data(panel, PLOTS.build(panel.plot), found, "")["tuned"]) == {"protocol.lr=2"}
 
 
 def test_the_arms_of_a_panel_are_series_of_their_own():

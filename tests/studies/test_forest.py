@@ -43,7 +43,7 @@ def check(what: str, values, low: float = -math.inf, high: float = math.inf, cen
     ],
 )
 def test_where_a_value_stands(numbers, value, place):
-    assert Axis.over(numbers).place(value) == pytest.approx(place)
+    assert Axis.from_numbers(numbers).place(value) == pytest.approx(place)
 
 
 def test_checks_of_one_quantity_and_threshold_share_an_axis():
@@ -58,7 +58,7 @@ def test_checks_of_one_quantity_and_threshold_share_an_axis():
 def test_a_row_shows_seeds_interval_median_range_and_answer():
     # the axis runs from 0 to 8: the values, the threshold, its half and twice
     svg = picture(check("x: y", [0, 2, 3], high=4, centre=0.0))
-    x = [Axis.over([0, 8]).place(value) for value in (0, 2, 3, 4, 8)]
+    x = [Axis.from_numbers([0, 8]).place(value) for value in (0, 2, 3, 4, 8)]
     [shaded] = svg.findall("rect")
     assert (float(shaded.get("x", "")), float(shaded.get("width", ""))) == (LEFT, pytest.approx(x[3] - LEFT))
     [row] = svg.findall("g")

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.long_short_alignment.scalar import ScalarConfig
 from support.quick import QUICK
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.studies.grids import Cell, Grid
 from synthlab.studies.overrides import Overrides
@@ -65,7 +65,7 @@ def test_the_same_run_twice_would_pass_for_a_seed():
 
 
 def test_a_tuned_series_is_taken_under_its_best_setting():
-    [cell] = cells(Grid(vary={"task": ["sum"]}, tune={"protocol.lr": [1, 2]}), *as_overrides(QUICK), seeds=3)
+    [cell] = cells(Grid(vary={"task": ["sum"]}, tune={"protocol.lr": [1, 2]}), *to_overrides(QUICK), seeds=3)
     assert list(cell.candidates) == ["protocol.lr=1", "protocol.lr=2"]
     losses = zip(cell.configs, [0.1, 0.9, 0.9, 0.2, 0.3, 0.2], strict=True)
     blank = execute(cell.configs[0])
@@ -73,11 +73,11 @@ def test_a_tuned_series_is_taken_under_its_best_setting():
         config.id: replace(blank, config=config, training=pd.DataFrame({"step": [1], "loss": [loss]}))
         for config, loss in losses
     }
-    setting, runs = cell.best(records)
+    setting, runs = cell.find_best(records)
     assert setting == "protocol.lr=2"
     assert [record.config for record in runs] == cell.candidates["protocol.lr=2"]
     diverged = {key: replace(r, diverged_at=1) if r.config.protocol.lr == 2 else r for key, r in records.items()}
-    assert cell.best(diverged)[0] == "protocol.lr=1"
+    assert cell.find_best(diverged)[0] == "protocol.lr=1"
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_runs_of_each_family_take_the_settings_that_they_have():
 def test_more_seeds_of_a_series_are_those_it_would_have_had():
     for given in ([], ["test_seed=0"], ["test_seed=4", "data_seed=7"]):
         (five,), (ten,) = (cells(Grid(), *given, seeds=seeds) for seeds in (5, 10))
-        assert five.extended(10) == ten
+        assert five.extend(10) == ten
     (once,) = cells(Grid(), "weight_seed=0", "data_seed=0", "test_seed=0", seeds=5)
-    assert once.seeds == once.extended(10).seeds == 1
+    assert once.seeds == once.extend(10).seeds == 1
     (five,) = cells(Grid(), seeds=5)
     assert once.configs[0] == five.configs[0]
     assert once.identity != five.identity  # more seeds of one are none of the other

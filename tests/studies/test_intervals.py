@@ -12,8 +12,8 @@ from synthlab.studies.intervals import (
     CONVINCING,
     COVERAGE,
     FIRST,
-    Estimate,
-    Interval,
+    ConfidenceInterval,
+    GroupEstimate,
     boundary,
     evidence,
     may_spend,
@@ -85,8 +85,8 @@ def test_five_of_five_values_convince_in_two_of_three_checks_and_not_in_one_of_t
 
 
 def test_the_evidence_of_an_interval_is_a_bet_at_one_over_the_chance_to_miss_on_one_side():
-    assert Estimate(Interval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
-    assert Estimate(Interval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
+    assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
+    assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
 
 
 DRAWS, SEEDS = 10_000, 20

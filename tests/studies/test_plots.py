@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from support import records
 from support.records import record
-from synthlab.studies.figures import Panel, drawn_data
+from synthlab.studies.figures import Panel, draw_data
 from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.figure_files import Drawn, Folder
+from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
 from synthlab.studies.presentation.plots import PLOTS
 
 
@@ -151,7 +151,7 @@ def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
     chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
     series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
     data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
-    assert len(Folder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
+    assert len(FigureFolder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
 
 
 def test_what_diverged_is_said_on_the_figure(tmp_path):
@@ -160,8 +160,8 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
         ("", Series({"protocol.lr": 9.0}, [record(s, diverged_at=1) for s in range(3)])),
     ]
     panel = Panel(title="x", vary={"protocol.lr": [0.1, 9.0]})
-    data = drawn_data(panel, PLOTS.build(panel.plot), found, "")
+    data = draw_data(panel, PLOTS.build(panel.plot), found, "")
     note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
     assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
-    [*_, table] = Folder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
+    [*_, table] = FigureFolder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
     assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes

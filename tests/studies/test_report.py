@@ -9,15 +9,15 @@ from experiments.output_alignment.paper import ABOUT
 from support.pages import Page
 from support.quick import QUICK
 from support.records import record
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses
-from synthlab.studies.intervals import Estimate, Interval
+from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
 from synthlab.studies.presentation.report import (
     Picture,
-    beyond_the_word,
+    describe_robustness,
     deviations,
-    spread,
-    told,
+    format_median,
+    format_word,
     verdict_lines,
     verdict_table,
     write_report,
@@ -33,7 +33,7 @@ CHECKS = [
 
 @pytest.mark.slow
 def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tmp_path):
-    arguments = [*as_overrides(QUICK), "test_length=20", "seeds=1", "workers=1", f"results={tmp_path}"]
+    arguments = [*to_overrides(QUICK), "test_length=20", "seeds=1", "workers=1", f"results={tmp_path}"]
     outcome = invoke("experiments", "output_alignment/1", *arguments)
     assert outcome.status == 0
     text = (tmp_path / "output_alignment" / "report.html").read_text()
@@ -112,16 +112,18 @@ def test_a_table_has_the_interval_that_decides_beside_the_least_and_the_greatest
     check = Check("x", np.array([11.0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), high=10.0)
     [row] = verdict_table([Verdict(CLAIMS["1a"], "Figure 1", [check], [])]).to_dict("records")
     assert [row[key] for key in ("least", "low", "high", "greatest", "coverage")] == [1, 2, 9, 11, 1 - 2 * 37 / 1024]
-    assert (row["answer"], row["agree"], spread(check)) == ("holds", 9, "5.5 [2, 9]")
+    assert (row["answer"], row["agree"], format_median(check)) == ("holds", 9, "5.5 [2, 9]")
 
 
 def test_what_rests_on_an_estimate_tells_of_its_own_witnesses():
-    check = Check("x", np.array([0.3]), low=0.0, estimate=Estimate(Interval(-0.1, 0.7, 0.95), 7, "encodings"))
+    check = Check(
+        "x", np.array([0.3]), low=0.0, estimate=GroupEstimate(ConfidenceInterval(-0.1, 0.7, 0.95), 7, "encodings")
+    )
     verdict = Verdict(CLAIMS["1a"], "Figure 1", [check, check._replace(estimate=None)], [])
-    assert (check.answer, verdict.word, spread(check)) == ("undecided", "undecided", "0.3 [-0.1, 0.7]")
-    assert told(verdict.word, verdict.witnesses) == "undecided at 7 encodings"
+    assert (check.answer, verdict.word, format_median(check)) == ("undecided", "undecided", "0.3 [-0.1, 0.7]")
+    assert format_word(verdict.word, verdict.witnesses) == "undecided at 7 encodings"
     assert not check.is_decided
-    assert told("holds", check._replace(estimate=check.estimate._replace(number=1)).witnesses) == "holds"
+    assert format_word("holds", check._replace(estimate=check.estimate._replace(number=1)).witnesses) == "holds"
     [row, other] = verdict_table([verdict]).to_dict("records")
     assert (row["number"], row["of"], row["coverage"]) == (7, "encodings", 0.95)
     assert (other["number"], other["of"], other["seeds"]) == (1, "seeds", 1)
@@ -143,7 +145,7 @@ def test_deviations_are_whole():
 )
 def test_a_verdict_says_how_many_runs_fit(fit, words):
     gain = Verdict(CLAIMS["1a"], "Figure 1", [Check("gain", np.array([1.0]), low=0.0)], [], fit)
-    assert beyond_the_word(gain) == f"no other threshold; {words}"
+    assert describe_robustness(gain) == f"no other threshold; {words}"
 
 
 def test_what_is_not_tested_is_told_with_its_reason():

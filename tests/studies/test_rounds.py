@@ -15,7 +15,7 @@ from synthlab.storage.records import Record
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import Evidence
 from synthlab.studies.overrides import Overrides
-from synthlab.studies.rounds import next_round, undecided
+from synthlab.studies.rounds import find_undecided, plan_round
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Claims
 
@@ -103,7 +103,7 @@ def seeds(of: Plan) -> dict[str, int]:
 def rounds(begun: Plan) -> list[dict[str, int]]:
     """The numbers of seeds in each round."""
     found, current = [seeds(begun)], [begun]
-    while further := next_round(current, undecided(current, kept := records(current[0]), CLAIMS), kept):
+    while further := plan_round(current, find_undecided(current, kept := records(current[0]), CLAIMS), kept):
         current = further.plans
         found.append(seeds(current[0]))
     return found
@@ -122,7 +122,7 @@ def test_only_the_series_of_undecided_checks_get_more_seeds_in_every_panel_that_
 def test_a_check_that_names_no_series_is_about_all_and_those_with_the_fewest_seeds_get_more():
     assert rounds(planned("ratio"))[-1] == {"a nope": 20, "a rope": 20, "b alibi": 5, "b rope": 20}
     ahead = planned("ratio")
-    ahead = ahead.extended({cell.identity: 10 for cell in ahead.cells["a"] if cell.label == "rope"})
+    ahead = ahead.extend({cell.identity: 10 for cell in ahead.cells["a"] if cell.label == "rope"})
     found = [round["a nope"] for round in rounds(ahead)], [round["a rope"] for round in rounds(ahead)]
     assert found == ([5, 10, 15, 20], [10, 10, 15, 20])
 
@@ -142,13 +142,13 @@ def test_a_check_of_fewer_than_five_runs_is_not_decided_whatever_they_say():
     kept = records(begun)
     lost = begun.cells["a"][0].configs[0].id
     kept[lost] = replace(kept[lost], diverged_at=3)
-    [found] = undecided([begun], kept, CLAIMS)
+    [found] = find_undecided([begun], kept, CLAIMS)
     assert (found.claim, [cell.label for cell in found.series]) == ("early", ["nope"])
 
 
 def test_a_round_says_what_it_is_for_and_what_it_costs():
     begun = planned("early", "late")
-    found = next_round([begun], undecided([begun], records(begun, 3.0), CLAIMS), records(begun, 3.0))
+    found = plan_round([begun], find_undecided([begun], records(begun, 3.0), CLAIMS), records(begun, 3.0))
     assert found is not None
     assert found.why == "late not decided; owna: rope get 10 seeds"
     assert list(found.seconds.values()) == [4.5] * 5  # the run stands in both panels and is trained once
@@ -167,7 +167,7 @@ def command(invoke, quick, tmp_path, monkeypatch):
     """Call ``synthlab study`` on the made-up figure and claims."""
     monkeypatch.setattr("experiments.output_alignment.paper.PAPER", MINE)
     # Whether ensembles are exact is tested elsewhere, and takes longer than training these.
-    monkeypatch.setattr("synthlab.sweeps.runs.exact_ensembles", lambda configs, _: [configs])
+    monkeypatch.setattr("synthlab.sweeps.runs.split_inexact", lambda configs, _: [configs])
     panels = {"a": OWN["panels"]["a"] | {"claims": ["early", "late"]}}  # each is drawn, which takes time
     own = tmp_path / "conf" / "study" / "output_alignment"
     own.mkdir(parents=True)

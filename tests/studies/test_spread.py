@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as MatplotlibFigure
 from support.records import record
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.figures import Figure, Panel, drawn_data
+from synthlab.studies.figures import Figure, Panel, draw_data
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.drawing import Series
 from synthlab.studies.presentation.plots import PLOTS
@@ -82,7 +82,7 @@ def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
     for lost in (made(log_error, 0, 0, 0), made(0, 0, 0, 0, diverged_at=1)):
         panel = Panel(title="x", vary={"task": ["sum"]}, plot={"name": "spread", "lengths": [2, 5]})
         found = [("", one) for one in [*runs[:-1], runs[-1]._replace(records=[lost])]]
-        drawn = drawn_data(panel, PLOTS.build(panel.plot), found, "")
+        drawn = draw_data(panel, PLOTS.build(panel.plot), found, "")
         assert drawn[["share", "low", "high", "deviation"]].isna().all(axis=None)
         assert ("(1 diverged)" in drawn["left_out"].iloc[0]) == (lost.diverged_at is not None)
         assert legend_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]

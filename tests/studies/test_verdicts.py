@@ -8,7 +8,7 @@ from experiments.output_alignment.claims import CLAIMS
 from support.records import record
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.evidence import Evidence
-from synthlab.studies.intervals import Estimate, Interval, evidence
+from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate, evidence
 from synthlab.studies.verdicts import Claims, Fit, Grounds, Verdict, judge
 
 INFINITY = float("inf")
@@ -69,7 +69,7 @@ UNTESTED = FAILS._replace(untested="none of the runs fits")
 
 def estimated(low: float, high: float, coverage: float = 0.95) -> Check:
     """A check that what lies from ``low`` to ``high`` is 0 or more."""
-    estimate = Estimate(Interval(low, high, coverage), 7, "runs")
+    estimate = GroupEstimate(ConfidenceInterval(low, high, coverage), 7, "runs")
     return check([(low + high) / 2], low=0.0, estimate=estimate)
 
 

@@ -5,14 +5,14 @@ import re
 from functools import cache
 
 from support.quick import QUICK
-from synthlab.config.composition import Composed, as_overrides, compose
+from synthlab.config.composition import Composed, compose, to_overrides
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import resolve
 
 
 def config(*overrides: str) -> RunConfig:
     """The run that takes no time, with ``overrides``."""
-    return resolve(composed(*as_overrides(QUICK), *overrides))
+    return resolve(composed(*to_overrides(QUICK), *overrides))
 
 
 def composed(*overrides: str, name: str = "config") -> dict:

@@ -10,15 +10,15 @@ from synthlab.training.execution import execute
 
 
 def hastily(change: Callable[[Config, dict[str, Any]], None]) -> Callable[..., Records]:
-    """What takes the place of ``synthlab.studies.training.ensure``: the records of all runs, each trained for two steps
-    on small batches. ``change`` alters further settings of a run, in place."""
+    """What takes the place of ``synthlab.studies.study_runs.ensure``: the records of all runs, each trained for two
+    steps on small batches. ``change`` alters further settings of a run, in place."""
 
     def ensure(configs, store, workers, device, tracker):
         for config in {config.id: config for config in configs if not store.holds(config)}.values():
             quick = config.model_dump()
             quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
             change(config, quick)
-            store.write(replace(execute(type(config).checked(quick)), config=config))
+            store.write(replace(execute(type(config).from_raw(quick)), config=config))
         return Records(store.find(config) for config in configs)
 
     return ensure

@@ -7,7 +7,7 @@ from support.configs import composed
 from support.small import SHAPE
 from synthlab.config.base import Config, resolve
 from synthlab.storage.records import Record
-from theory.language import BoundConfig, Language
+from theory.language import BoundConfig, LanguageSettings
 
 SMALL = ["train_length=8", "test_length=32", *SHAPE]
 SIZES = {"vocabulary": 4, "topics": 2, "stay": 0.9, "width": 3, "train_length": 8, "test_lengths": [12, 32]}
@@ -18,12 +18,12 @@ def _run(task: str, seed: int, lr: float) -> Config:
 
 
 def _scalar(seed: int, lr: float) -> Config:
-    return ScalarConfig.checked(_run("length", seed, lr).model_dump(exclude={"kind"}))
+    return ScalarConfig.from_raw(_run("length", seed, lr).model_dump(exclude={"kind"}))
 
 
 def _bound(seed: int, lr: float) -> Config:
     protocol = _run("length", seed, lr).protocol.model_dump()
-    return BoundConfig.of(Language.checked(SIZES | {"sequences": 8, "protocol": protocol}), seed)
+    return BoundConfig.from_language(LanguageSettings.from_raw(SIZES | {"sequences": 8, "protocol": protocol}), seed)
 
 
 CONFIGS = {

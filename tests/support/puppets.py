@@ -37,7 +37,7 @@ class Puppet:
     def is_alive(self):
         return not self.is_gone and not self.is_closed
 
-    def stopped(self):
+    def note_stopped(self):
         self.is_stopping = False
 
     def close(self):

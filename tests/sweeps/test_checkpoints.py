@@ -24,7 +24,7 @@ ADAPTED = ("task=hidden_markov", "extension=dual_chunk", "finetune.steps=5", "pa
 RUNS = {
     "regression": lambda seed: config(*CURVE, "encoding=learned", f"seed={seed}"),
     "linear": lambda seed: config(*CURVE, "model=linear", "model.head_dim=2", f"seed={seed}"),
-    "scalar": lambda seed: ScalarConfig.of(config(*CURVE, f"seed={seed}")),
+    "scalar": lambda seed: ScalarConfig.from_run(config(*CURVE, f"seed={seed}")),
     "language": lambda seed: small("task=recall", "encoding=randomized", "protocol.steps=9", f"seed={seed}"),
     "fine-tuned": lambda seed: small("task=hidden_markov", "extension=pi", "finetune.steps=5", f"seed={seed}"),
     "adapted": lambda seed: small(*ADAPTED, f"seed={seed}"),

@@ -112,7 +112,7 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, how, what, reques
         assert "interrupted: finished runs are kept" in errors
         assert "Traceback" not in errors
     wait_for(lambda: not alive_in_session(process.pid), seconds=60)  # no worker outlives its parent for long
-    leases = Leases(Store(tmp_path).files).latest()
+    leases = Leases(Store(tmp_path).files).find_latest()
     assert not any(lease.alive for lease in leases.values())
     if how != "kill -9 of all":  # workers that could, have let go
         assert leases == {}
@@ -139,7 +139,7 @@ def test_a_sweep_whose_worker_is_killed_goes_on_to_the_same_end(tmp_path, undist
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    assert Leases(Store(tmp_path).files).latest() == {}
+    assert Leases(Store(tmp_path).files).find_latest() == {}
     pd.testing.assert_frame_equal(table_of(tmp_path), undisturbed)
 
 

@@ -13,10 +13,10 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 
 from support.configs import composed
-from synthlab.config.complaints import LAUNCHERS
+from synthlab.config.hydra_errors import LAUNCHERS
 from synthlab.regression.construction import resolve
 from synthlab.storage.store import Store
-from synthlab.sweeps.launchers import Batches, batched
+from synthlab.sweeps.launchers import Batches, split_batches
 from synthlab.training.ensembles import seconds
 
 SWEEP = ["task=mean,length", "encoding=nope,rope", "seed=range(3)", "protocol.steps=50", "evaluation.sequences=8"]
@@ -165,14 +165,14 @@ def test_a_run_that_kills_its_job_costs_no_other(tmp_path, launcher):
 
 def test_runs_are_cut_into_jobs_of_the_length_asked_for():
     kinds = [resolve(composed(f"encoding={name}")) for name in ("nope", "rope")]
-    configs = [kind.seeded({"seed": seed}) for seed in range(40) for kind in kinds]
+    configs = [kind.with_seeds({"seed": seed}) for seed in range(40) for kind in kinds]
     total = sum(seconds([each]) for each in configs)
-    assert len(batched(configs, Batches(minutes=1000.0, at_most=None))) == 1
-    many = batched(configs, Batches(minutes=0.5, at_most=None))
+    assert len(split_batches(configs, Batches(minutes=1000.0, at_most=None))) == 1
+    many = split_batches(configs, Batches(minutes=0.5, at_most=None))
     assert 2 <= len(many) <= total / 30 + 1
     assert sorted(each.id for part in many for each in part) == sorted(each.id for each in configs)
-    assert len(batched(configs, Batches(minutes=0.5, at_most=2))) == 2
-    assert len(batched(configs, Batches(minutes=0.001, at_most="cores"))) <= (os.cpu_count() or 1)
+    assert len(split_batches(configs, Batches(minutes=0.5, at_most=2))) == 2
+    assert len(split_batches(configs, Batches(minutes=0.001, at_most="cores"))) <= (os.cpu_count() or 1)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

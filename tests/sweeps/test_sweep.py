@@ -13,12 +13,12 @@ import pytest
 import synthlab
 from support.configs import config
 from support.records import record
-from synthlab.config.composition import composed
+from synthlab.config.composition import compose_raw
 from synthlab.errors import RunsFailed, StoreError
 from synthlab.storage.files import Folder
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
-from synthlab.sweeps.ranking import ranked, render, row
+from synthlab.sweeps.ranking import rank_runs, render_rankings, summarize_run
 from synthlab.sweeps.sweep import Sweep, ensure
 
 
@@ -45,7 +45,7 @@ def test_a_failed_run_has_a_status_and_a_traceback_and_the_others_are_trained(tm
     assert failure.traceback.startswith("Traceback (most recent call last)")
     assert "in targets" in failure.traceback
     assert json.loads((tmp_path / "failed" / bad.id / "status.json").read_text())["status"] == "failed"
-    assert Leases(store.files).latest() == {}
+    assert Leases(store.files).find_latest() == {}
 
     flag.unlink()  # mended: from Python it is tried again without being told to
     assert len(ensure([bad], store, progress=False)) == 1
@@ -56,7 +56,7 @@ def test_what_others_train_is_left_to_them_and_waited_for(tmp_path):
     store, configs = Store(tmp_path), [config(f"seed={seed}") for seed in range(3)]
     sweep = Sweep(configs, store, keep=lambda record: record)
     done = threading.Event()
-    with Leases(store.files).held([configs[0].id]):
+    with Leases(store.files).hold([configs[0].id]):
         sweep.train(wait=False)
         assert set(store.ids()) == {each.id for each in configs[1:]}
         waiting = threading.Thread(target=lambda: (sweep.train(), done.set()))
@@ -153,36 +153,40 @@ PLAIN = {"outrep": {"name": "identity", "shift": 0.0}}
 
 
 def test_combinations_rank_by_their_median_error_and_what_has_none_is_last():
-    rows = [row(record(seed, task={"name": task}, **PLAIN)) for task in ("mean", "length", "sum") for seed in (0, 1, 2)]
+    rows = [
+        summarize_run(record(seed, task={"name": task}, **PLAIN))
+        for task in ("mean", "length", "sum")
+        for seed in (0, 1, 2)
+    ]
     for each in rows:
         each["relative_error"] = {"mean": 0.1, "length": 0.3, "sum": 0.2}[each["task"]] + 0.01 * each["seed"]
-    ranking = ranked(rows)
+    ranking = rank_runs(rows)
     assert list(ranking["task"]) == ["mean", "sum", "length"]
     assert list(ranking["relative_error"]) == pytest.approx([0.11, 0.21, 0.31])
     assert list(ranking["seeds"]) == [3, 3, 3]
     some = [
         each | {"relative_error": float("nan")} if each["task"] == "mean" and each["seed"] else each for each in rows
     ]
-    assert list(ranked(some)["task"]) == ["sum", "length", "mean"]
-    assert ranked(some)["relative_error"].iloc[-1] == float(
+    assert list(rank_runs(some)["task"]) == ["sum", "length", "mean"]
+    assert rank_runs(some)["relative_error"].iloc[-1] == float(
         "inf"
     )  # a seed without a number does not rank by the others
     lost = [
         each | {"status": "diverged", "relative_error": float("nan")} if each["task"] == "mean" else each
         for each in rows
     ]
-    assert list(ranked(lost)["task"]) == ["sum", "length", "mean"]
-    assert "diverged" in render({"regression": ranked(lost)})
+    assert list(rank_runs(lost)["task"]) == ["sum", "length", "mean"]
+    assert "diverged" in render_rankings({"regression": rank_runs(lost)})
 
 
 def test_two_sweeps_that_find_one_record_damaged_mend_it_once(tmp_path):
     store, run = Store(tmp_path), config()
     ensure([run], store, progress=False)
     (store.runs / run.id / "metrics.csv").write_text("")
-    with Leases(store.files).held([run.id]):  # another one is at it
-        assert Sweep([run], store, keep=row).end().damaged == []
+    with Leases(store.files).hold([run.id]):  # another one is at it
+        assert Sweep([run], store, keep=summarize_run).end().damaged == []
     assert store.holds(run)
-    assert len(Sweep([run], store, keep=row).end().damaged) == 1
+    assert len(Sweep([run], store, keep=summarize_run).end().damaged) == 1
     assert not store.holds(run)
 
 
@@ -195,7 +199,7 @@ def test_a_disks_error_is_no_damage(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Folder, "read", broken)
     with pytest.raises(StoreError, match=f"{run.id}: cannot be read .Input/output error."):
-        Sweep([run], store, keep=row).prepare()
+        Sweep([run], store, keep=summarize_run).prepare()
     monkeypatch.undo()
     assert store.holds(run)
 
@@ -230,7 +234,7 @@ def test_a_failed_run_has_its_tag(tmp_path, flag):
 def test_threads_may_compose_at_once():
     made: list[int] = []
     threads = [
-        threading.Thread(target=lambda seed=seed: made.append(composed([f"seed={seed}"]).seed)) for seed in range(4)
+        threading.Thread(target=lambda seed=seed: made.append(compose_raw([f"seed={seed}"]).seed)) for seed in range(4)
     ]
     for each in threads:
         each.start()

@@ -62,12 +62,12 @@ def _forgotten():
 
 def configs(*overrides: str, seeds: int = 3):
     run = config("task=length", "outrep=log", *overrides)
-    return [run.seeded({"seed": seed}) for seed in range(seeds)]
+    return [run.with_seeds({"seed": seed}) for seed in range(seeds)]
 
 
 def followed(tracker, stack) -> list[Record]:
     """The records of a stack that ``tracker`` follows."""
-    with tracker.following(stack) as tracks:
+    with tracker.follow(stack) as tracks:
         records = execute_together(stack, tracks.observe)
         tracks.end(records)
     return records
@@ -112,7 +112,7 @@ def test_a_run_that_diverges_has_no_more_points():
 @pytest.mark.parametrize("error", [RuntimeError("out of\nmemory"), KeyboardInterrupt()])
 def test_a_run_that_breaks_off_ends_without_a_record(error):
     stack, told = configs(), tracker_of({"name": OWN})
-    with pytest.raises(type(error)), told.following(stack):
+    with pytest.raises(type(error)), told.follow(stack):
         raise error
     said = {"RuntimeError": "RuntimeError: out of memory", "KeyboardInterrupt": "KeyboardInterrupt"}
     for each in stack:
@@ -201,7 +201,7 @@ def test_tensorboard_shows_each_run_of_a_stack(tmp_path, capfd):
 def test_tensorboard_shows_a_run_anew_without_its_first_attempt(tmp_path):
     following, stack = tracker("tensorboard", tmp_path), configs(seeds=1)
     folder = tmp_path / stack[0].id
-    with following.following(stack) as tracks:
+    with following.follow(stack) as tracks:
         tracks.observe(2, [5.0])
         tracks.observe(100, [4.0])
         tracks.end([None], "killed")
@@ -258,7 +258,7 @@ def test_wandb_shows_each_run_of_a_stack(hub, tmp_path):
 def test_wandb_keeps_attempts_at_a_run_under_one_id(hub, tmp_path):
     following = tracker_of({"name": "wandb", "folder": str(tmp_path), **SETTINGS["wandb"]})
     stack = configs(seeds=1)
-    with pytest.raises(RuntimeError), following.following(stack):
+    with pytest.raises(RuntimeError), following.follow(stack):
         raise RuntimeError("gone")
     followed(following, stack)
     (attempts,) = hub.runs.values()

@@ -20,7 +20,7 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
     kept = record()
     store.write(kept)
     assert not store.holds(kept.config)
-    assert store.recorded({kept.config.id: kept.config}) == set()
+    assert store.find_recorded({kept.config.id: kept.config}) == set()
     with pytest.raises(StoreError, match="this run gives other numbers .recorded with torch 2 ") as caught:
         store.write(with_weights(record(scale=1 + 1e-15), b"numbers"))
     assert f"runs/{kept.config.id}: " in str(caught.value)
@@ -31,7 +31,7 @@ def test_weights_join_a_record_with_the_same_numbers_and_no_other(tmp_path, wher
     assert not store.read(kept.config.id).weights
     store.write(replace(with_weights(kept, b"numbers"), environment={"torch": "3"}))
     assert store.holds(kept.config)
-    assert store.recorded({kept.config.id: kept.config, "0" * 16: record(9).config}) == {kept.config.id}
+    assert store.find_recorded({kept.config.id: kept.config, "0" * 16: record(9).config}) == {kept.config.id}
     found = store.read(kept.config.id)
     assert (final_weights(found), found.environment) == (b"numbers", kept.environment)
     store.write(with_weights(kept, b"others"))  # it stays as it is
@@ -59,7 +59,7 @@ def test_runs_without_weights_are_trained_again_and_only_those(tmp_path, runs):
         assert one.environment == other.environment
     again = Sweep(configs, store, keep=lambda record: record)
     again.prepare()
-    assert again.missing() == []
+    assert again.find_missing() == []
 
 
 def test_what_one_run_of_an_ensemble_lacks_costs_no_other_its_record(tmp_path):

@@ -11,15 +11,15 @@ from omegaconf import OmegaConf
 from synthlab.errors import InputError
 from synthlab.rng import stream
 from synthlab.training.execution import execute
-from theory.language import Attention, BoundConfig, Language, Terms, measure
+from theory.language import BoundConfig, LanguageSettings, LinearAttention25, Terms, measure_lengths
 
 CONF = Path(__file__).parent.parent.parent / "conf" / "theory.yaml"
 
 
-def language(**changes) -> Language:
+def language(**changes) -> LanguageSettings:
     raw = OmegaConf.to_container(OmegaConf.load(CONF).language)
     protocol = raw["protocol"] | changes.pop("protocol", {})
-    return Language.checked(raw | {"protocol": protocol} | changes)
+    return LanguageSettings.from_raw(raw | {"protocol": protocol} | changes)
 
 
 def test_topics_stay_and_prefer_their_tokens():
@@ -32,7 +32,7 @@ def test_topics_stay_and_prefer_their_tokens():
 
 
 def test_the_model_is_equation_25():
-    model = Attention(3, 2, stream(0, "initial")).double()
+    model = LinearAttention25(3, 2, stream(0, "initial")).double()
     text = torch.tensor([[0, 2, 1, 1]])
     x = torch.eye(3, dtype=torch.float64)[text[0]]
     for k in range(1, 5):
@@ -42,7 +42,7 @@ def test_the_model_is_equation_25():
 
 
 def test_the_norms_are_those_of_the_theorem():
-    model = Attention(3, 5, stream(1, "initial")).double()
+    model = LinearAttention25(3, 5, stream(1, "initial")).double()
     scores, values = (model.queries @ model.keys.T).detach().numpy(), (model.values @ model.out).detach().numpy()
     printed, corrected = model.norms()
     assert printed == pytest.approx(np.linalg.norm(scores @ values, 2) ** 2)
@@ -52,8 +52,8 @@ def test_the_norms_are_those_of_the_theorem():
 
 def test_the_terms_are_means_over_all_windows():
     small = language(train_length=5, test_lengths=[7], sequences=6)
-    model = Attention(small.vocabulary, small.width, stream(3, "initial")).double()
-    (row,) = measure(small, model).to_dict("records")
+    model = LinearAttention25(small.vocabulary, small.width, stream(3, "initial")).double()
+    (row,) = measure_lengths(small, model).to_dict("records")
     text = small.draw(6, 8, stream(0, "evaluation"))
     target = torch.eye(4, dtype=torch.float64)[text[:, -1]]
 
@@ -79,7 +79,7 @@ def test_the_bounds_by_hand():
 
 def test_training_beats_answering_with_the_tokens_frequencies():
     small = language(sequences=1000, test_lengths=[17], protocol={"steps": 200})
-    (row,) = execute(BoundConfig.of(small, 0)).metrics.to_dict("records")
+    (row,) = execute(BoundConfig.from_language(small, 0)).metrics.to_dict("records")
     text = small.draw(4000, 2, stream(1, "evaluation"))
     frequencies = torch.bincount(text.flatten(), minlength=4) / text.numel()
     assert row["train"] < 1 - frequencies.square().sum().item()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sympy import Matrix, Rational
 
 from theory.ledger import Status
-from theory.misalignment import CORRECTED, E1, E2, INSTANCES, PRINTED, bound, chain, norm
+from theory.misalignment import CORRECTED, E1, E2, INSTANCES, PRINTED, chain, check_bound, norm
 
 
 def test_the_violations_by_hand():
@@ -32,7 +32,7 @@ def test_the_printed_counterexample_is_all_that_the_paper_assumes():
     one_hot, thrice, _ = INSTANCES
     outputs = [one_hot.output(length) for length in (1, 2, 3)]
     assert outputs == [E2, E2, E1]  # right in training, and one-hot at every length: of norm 1, and probabilities
-    verdict = bound(PRINTED)
+    verdict = check_bound(PRINTED)
     assert (verdict.status, "l_test = 3" in verdict.detail) == (Status.FAILS, True)
     assert verdict.detail.endswith("the error is 2, the bound 4/9")
     # The other model that is right in training has outputs of norm 1 where the theorem looks, but not between.
@@ -45,19 +45,19 @@ def test_mending_the_norm_alone_does_not_mend_the_bound():
     error, bounded = INSTANCES[2].error_and_bound(norms_only, 40)
     assert (error, bounded) == (Rational(24, 5) ** 2, Rational(39, 40) ** 2 * 18 + 1)
     assert error > bounded
-    assert bound(norms_only).status == Status.FAILS
+    assert check_bound(norms_only).status == Status.FAILS
 
 
 @pytest.mark.slow
 def test_constants_that_are_too_small_in_any_part_fail():
-    assert bound(CORRECTED).status == Status.HOLDS
+    assert check_bound(CORRECTED).status == Status.HOLDS
     for part in (
         {"misalign": lambda r: 2 * r**2},
         {"train": lambda r: 2 * (r**2 + 1)},
         {"rest": lambda r, a, b: 3 * (1 + 2 * norm(a * b)) * r**2},  # A B = 0 leaves far outputs unbounded
         {"rest": lambda r, a, b: 3 * norm(a) * norm(b) * r**2},
     ):
-        assert bound(CORRECTED._replace(**part)).status == Status.FAILS
+        assert check_bound(CORRECTED._replace(**part)).status == Status.FAILS
 
 
 def test_three_is_the_least_factor_of_the_chain():

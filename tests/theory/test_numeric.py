@@ -20,7 +20,7 @@ from theory.closed_forms.numeric import expected_errors, outcomes
 )
 def test_they_equal_the_exact_ones(task, options):
     best = theory.optimum(task, 5, 2, **options)
-    decimals = best.rounded()
+    decimals = best.to_decimals()
     matrix = np.array(decimals.outputs.tolist(), dtype=float)
     natural, represented = expected_errors(matrix, task, best.outrep.library_map, 1000.0, 12)
     assert natural.tolist() == pytest.approx([float(decimals.error(k)) for k in range(1, 13)], rel=1e-9, abs=1e-12)

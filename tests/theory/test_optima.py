@@ -19,7 +19,7 @@ from theory.closed_forms.formulas import (
     optimum_formula,
 )
 from theory.closed_forms.linear_attention import TARGETS, expected_error, mixture, training_loss
-from theory.closed_forms.rank_one import Root, _lesser, minima, reduced
+from theory.closed_forms.rank_one import Root, _find_lesser, minima, reduce
 
 M = Matrix(2, 2, sympy.symbols("M00 M01 M10 M11"))
 
@@ -153,7 +153,7 @@ def test_algebraic_numbers_are_told_apart_however_close():
     assert len(roots) == 4
     two, more = sorted((root for root in roots if root.place == 1), key=lambda root: root.polynomial.LC())
     assert two.number == sympy.CRootOf(t**2 - 2, 1, radicals=False)
-    assert _lesser(two, more) == _lesser(more, two) == two
+    assert _find_lesser(two, more) == _find_lesser(more, two) == two
 
 
 def test_an_algebraic_optimum_keeps_its_least_polynomial():
@@ -161,13 +161,13 @@ def test_an_algebraic_optimum_keeps_its_least_polynomial():
     (root,) = best.loss.atoms(sympy.CRootOf)
     assert sympy.Poly(root.poly).is_irreducible
     error = best.error(7)
-    assert error == reduced(error)
+    assert error == reduce(error)
     assert float(error) == pytest.approx(float(expected_error(best.outputs.evalf(40), "sum", 7)))
 
 
 @pytest.mark.parametrize("bos", [False, True])
 def test_under_bos_and_maps_no_small_step_lowers_the_loss(bos):
-    best = theory.optimum("sum", 5, 2, outrep="sqrt", bos=bos).rounded(40)
+    best = theory.optimum("sum", 5, 2, outrep="sqrt", bos=bos).to_decimals(40)
     rows = mixture(lambda ones, length: sympy.sqrt(ones), 5, bos=bos)
     outputs = best.outputs
 
@@ -210,6 +210,6 @@ def test_long_lengths_by_formula_are_the_sums(task, head_dim, monkeypatch):
     monkeypatch.setattr("theory.closed_forms.optima.SUMMED", 10**6)
     assert theory.optimum(task, 4, head_dim).error(150) == error
     monkeypatch.setattr("theory.closed_forms.optima.SUMMED", 1)
-    theory.closed_forms.optima._solved.cache_clear()
+    theory.closed_forms.optima._solve.cache_clear()
     again = theory.optimum(task, 60, head_dim)
     assert (again.loss, again.outputs) == (best.loss, best.outputs)

@@ -11,7 +11,7 @@ from theory.propositions.table1 import (
     TRAINING_LOSS,
     interval,
     pearson,
-    rounded_range,
+    range_when_rounded,
     spearman,
 )
 
@@ -46,13 +46,13 @@ def test_the_coefficients_of_the_printed_columns():
 def test_no_columns_that_round_to_the_printed_ones_come_nearer_to_zero():
     generator = np.random.default_rng(0)
     for column, ends in ((PERPLEXITY, (0.613, 0.869)), (SCORE, (-0.892, -0.648))):
-        low, high = rounded_range(TRAINING_LOSS, column)
+        low, high = range_when_rounded(TRAINING_LOSS, column)
         assert (low, high) == pytest.approx(ends, abs=5e-4)
         offsets = generator.uniform(-1, 1, (2000, 2, 7))
         drawn = [np.corrcoef(np.add(TRAINING_LOSS, a), np.add(column, b))[0, 1] for a, b in offsets]
         assert all(abs(r) > min(abs(low), abs(high)) for r in drawn)
     # Two values each: r is 1 at every corner.
-    assert rounded_range((10, 20), (3, 8)) == (1, 1)
+    assert range_when_rounded((10, 20), (3, 8)) == (1, 1)
 
 
 def test_what_the_checker_accepts_and_what_it_leaves_open():
@@ -68,5 +68,5 @@ def test_what_the_checker_accepts_and_what_it_leaves_open():
     with pytest.raises(ArithmeticError, match="log PPL: 0.95 is not known to be out of reach"):
         entry.check((0.95, -0.79))
     with pytest.raises(ArithmeticError, match="no sign of r is certain"):
-        rounded_range((1, 2, 3), (1, 2, 1))
+        range_when_rounded((1, 2, 3), (1, 2, 1))
     assert "log PPL 0.96 [0.75, 0.99] against 0.76 [0.02, 0.96]" in ahead.why

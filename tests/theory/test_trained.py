@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.committed import TABLES, read_tables
+from experiments.committed_verdicts import TABLES, read_tables
 from experiments.reference import REFERENCE
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import ensure
 from synthlab.training.execution import execute
 from theory.closed_forms.optima import optimum
 from theory.results import agreement_by_case, by_shift, map_words, predictions
-from theory.trained import Case, agreement, comparison, configs, mapped_cases, plain_cases
+from theory.trained import Case, agreement, comparison, list_configs, mapped_cases, plain_cases
 
 LINEAR = {"model": "linear", "protocol": "theory"}
 HASTY = {"protocol.steps": 2, "protocol.batch": 2, "evaluation.sequences": 4}
@@ -22,7 +22,7 @@ LENGTHS = {"train_length": 4, "test_length": 9}
 
 def trained_config(case: Case, **settings):
     chosen = {"linear": LINEAR | settings, "softmax": settings}
-    return configs([case], chosen, LENGTHS, 1)[case][0]
+    return list_configs([case], chosen, LENGTHS, 1)[case][0]
 
 
 def with_optimum(case: Case, factor: float = 1.0):
@@ -68,7 +68,7 @@ def test_a_comparison_has_trained_exact_and_paper_where_there_are_any():
 def test_each_map_with_bos_has_the_errors_of_both_shifts():
     lengths = {"train_length": 10, "test_length": 50}
     cases = [case for case in mapped_cases() if case.bos]
-    table = comparison(configs(cases, {"linear": LINEAR}, lengths, 1), {})
+    table = comparison(list_configs(cases, {"linear": LINEAR}, lengths, 1), {})
     found = by_shift(table).set_index(["outrep", "shift"])
     assert found["exact"].round().to_dict() == {
         ("reciprocal", 1): 0,  # (1/(l + 1)) is the weight of BOS itself
@@ -114,7 +114,7 @@ def test_predictions_are_fulfilled_by_what_they_predict():
     ],
 )
 def test_trained_models_reach_the_optimum(case, tmp_path):
-    config = configs([case], {"linear": LINEAR}, {"train_length": 10, "test_length": 50}, 1)[case][0]
+    config = list_configs([case], {"linear": LINEAR}, {"train_length": 10, "test_length": 50}, 1)[case][0]
     records = ensure([config], Store(tmp_path), progress=False)
     kept = Store(tmp_path).read(config.id)
     assert kept.outputs.equals(records[0].outputs)  # the record holds M

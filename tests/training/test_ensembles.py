@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.configs import config
-from synthlab.config.composition import as_overrides
+from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models
 from synthlab.training.ensembles import ensemble_size, plan_ensembles
-from synthlab.training.exactness import exact_ensembles, is_exact
+from synthlab.training.exactness import is_exact, split_inexact
 from synthlab.training.execution import execute, execute_together
 
 
@@ -65,19 +65,19 @@ def test_a_run_in_a_stack_says_to_the_last_bit_what_it_says_alone(shape):
 def test_whatever_the_shape_no_record_depends_on_the_plan(encoding, head, heads, ratio, depth, batch, length, runs):
     model = {"width": head * heads, "heads": heads, "mlp_ratio": ratio, "depth": depth}
     lengths = (f"train_length={length}", f"test_length={length + 3}", f"protocol.batch={batch}", "protocol.steps=6")
-    shape = (f"encoding={encoding}", *as_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
+    shape = (f"encoding={encoding}", *to_overrides({"model": model}), *lengths, "task=length", "outrep=rsqrt")
     configs = [config(*shape, f"seed={seed}") for seed in range(runs)]
-    for ensemble in (part for whole in plan_ensembles(configs, 1) for part in exact_ensembles(whole)):
+    for ensemble in (part for whole in plan_ensembles(configs, 1) for part in split_inexact(whole)):
         assert [says(record) for record in execute_together(ensemble)] == [says(execute(run)) for run in ensemble]
 
 
 def test_a_shape_that_rounds_otherwise_in_a_stack_is_not_stacked(monkeypatch):
     configs = [config(f"seed={seed}") for seed in range(3)]
-    assert [len(part) for part in exact_ensembles(configs)] == [3]
+    assert [len(part) for part in split_inexact(configs)] == [3]
     monkeypatch.setattr("synthlab.training.exactness.is_exact", lambda configs: False)
-    assert [len(part) for part in exact_ensembles(configs)] == [1, 1, 1]
-    assert [len(part) for part in exact_ensembles(configs, "cuda")] == [3]
-    assert exact_ensembles([]) == []
+    assert [len(part) for part in split_inexact(configs)] == [1, 1, 1]
+    assert [len(part) for part in split_inexact(configs, "cuda")] == [3]
+    assert split_inexact([]) == []
 
 
 def test_a_difference_in_the_last_bit_is_noticed(monkeypatch):

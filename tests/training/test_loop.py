@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from synthlab.config.base import Protocol
-from synthlab.training.loop import Training, learning_rate, train
+from synthlab.training.loop import Training, learning_rate, train_ensemble
 
 LAB = {"name": "test", "optimizer": "sgd", "lr": 0.1, "momentum": 0.0, "beta2": 0.0, "steps": 10, "batch": 1}
 
@@ -16,7 +16,7 @@ def protocol(**changed) -> Protocol:
 
 def alone(w: torch.nn.Parameter, loss, how: Protocol, observe=None) -> Training:
     """The training of one model with one parameter."""
-    return train([w], lambda: loss().reshape(1), [how], observe)[0]
+    return train_ensemble([w], lambda: loss().reshape(1), [how], observe)[0]
 
 
 def test_the_schedule_rises_then_falls_as_half_a_cosine():
@@ -92,7 +92,7 @@ def test_models_side_by_side_have_learning_rates_of_their_own():
     rates = (0.1, 0.1, 0.4, 0.2)
     w = torch.nn.Parameter(torch.ones(4, 1))
     how = {"optimizer": "adam", "momentum": 0.5, "beta2": 0.9, "steps": 3}
-    together = train([w], lambda: w.square().sum(1), [protocol(lr=lr, **how) for lr in rates])
+    together = train_ensemble([w], lambda: w.square().sum(1), [protocol(lr=lr, **how) for lr in rates])
     for index, lr in enumerate(rates):
         single = torch.nn.Parameter(torch.ones(1))
         assert alone(single, lambda v=single: v.square(), protocol(lr=lr, **how)) == together[index]
@@ -108,7 +108,9 @@ def test_a_model_that_diverges_leaves_the_others_alone():
 
     seen = []
     how = protocol(steps=6, record_every=2)
-    trainings = train([w], losses, [how] * 3, lambda step, now: seen.append([math.isnan(loss) for loss in now]))
+    trainings = train_ensemble(
+        [w], losses, [how] * 3, lambda step, now: seen.append([math.isnan(loss) for loss in now])
+    )
     assert [training.diverged_at for training in trainings] == [None, 3, None]
     assert [training.steps for training in trainings] == [[2, 4, 6], [2], [2, 4, 6]]
     assert trainings[0] == trainings[2]

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from support.configs import config
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 from synthlab.training import memory
-from synthlab.training.memory import available, check_trainable, need
+from synthlab.training.memory import check_trainable, find_available, need
 
 GIB = 2**30
 
@@ -29,11 +29,11 @@ def test_what_a_run_takes_by_hand():
 
 
 def test_there_is_some_memory_and_no_more_than_a_limit(monkeypatch, tmp_path):
-    assert GIB / 4 < available() < 2**50
+    assert GIB / 4 < find_available() < 2**50
     (tmp_path / "limit").write_text("1000\n")
     (tmp_path / "none").write_text("max\n")
     monkeypatch.setattr(memory, "LIMITS", (str(tmp_path / "limit"), str(tmp_path / "none"), "/nowhere"))
-    assert available() == 1000
+    assert find_available() == 1000
 
 
 TAKES = r"takes [\d.]+ GiB of memory or more; must take less than the 0.0 GiB there are"
@@ -47,14 +47,14 @@ LARGE = {
 
 @pytest.mark.parametrize("fields", LARGE)
 def test_what_cannot_fit_is_refused_in_one_line(monkeypatch, fields):
-    monkeypatch.setattr(memory, "available", lambda device="cpu": 32.0 * 2**20)
+    monkeypatch.setattr(memory, "find_available", lambda device="cpu": 32.0 * 2**20)
     with pytest.raises(InputError, match=f"^{re.escape(fields)}: {TAKES}$"):
         check_trainable([config(*LARGE[fields])])
 
 
 @pytest.mark.parametrize("sweep", [[], ["-m", "seed=0,1"]])
 def test_what_cannot_fit_is_refused_before_it_is_tried(invoke, quick, tmp_path, monkeypatch, sweep):
-    monkeypatch.setattr(memory, "available", lambda device="cpu": 32.0 * 2**20)
+    monkeypatch.setattr(memory, "find_available", lambda device="cpu": 32.0 * 2**20)
     monkeypatch.setattr("synthlab.training.execution.execute_together", lambda *_: pytest.fail("it was tried"))
     outcome = invoke("synthlab", *quick, "model.width=512", "model.depth=4", *sweep)
     lines = [line for line in outcome.err.splitlines() if " left |" not in line]
@@ -64,7 +64,7 @@ def test_what_cannot_fit_is_refused_before_it_is_tried(invoke, quick, tmp_path, 
 
 
 def test_a_job_records_what_cannot_fit_as_failed_and_trains_the_rest(tmp_path, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda device="cpu": 2.0 * 2**20)
+    monkeypatch.setattr(memory, "find_available", lambda device="cpu": 2.0 * 2**20)
     small, large = config(), config("protocol.batch=5000")
     sweep = Sweep([small, large], Store(tmp_path), keep=lambda record: record)
     with pytest.raises(InputError, match=r"^protocol.batch=5000 train_length=10: takes"):
@@ -84,7 +84,7 @@ def test_memory_that_runs_out_all_the_same_is_said_in_one_line(invoke, quick, mo
     asked = f"{2**60 / GIB:,.1f} GiB were asked for at once"
     line = f"MemoryError: there is not enough memory ({asked}); a smaller model, batch or length takes less"
     assert (outcome.status, outcome.out, outcome.err) == (1, "", f"failed: {line}\n")
-    assert in_one_line(MemoryError("Unable to allocate")).startswith(
+    assert format_error(MemoryError("Unable to allocate")).startswith(
         "MemoryError: there is not enough memory; a smaller"
     )
-    assert in_one_line(RuntimeError("other")) == "RuntimeError: other"
+    assert format_error(RuntimeError("other")) == "RuntimeError: other"

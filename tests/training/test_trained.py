@@ -77,7 +77,7 @@ def test_texts_of_several_lengths_are_answered_as_each_alone():
 def test_a_sequence_whose_attention_exceeds_the_memory_is_refused(monkeypatch):
     [record] = execute_together([config("encoding=nope")])
     model = record.model()
-    monkeypatch.setattr("synthlab.training.memory.available", lambda *_: 2.0**20)
+    monkeypatch.setattr("synthlab.training.memory.find_available", lambda *_: 2.0**20)
     assert len(model.predict(["01" * 20]).answer) == 1
     with pytest.raises(InputError, match="^sequences: 1 x 1,000 symbols: takes .* of memory or more; must take less"):
         model.predict(["01" * 500])
@@ -158,7 +158,7 @@ def test_a_file_is_read_with_safetensors_alone(tmp_path):
     path = tmp_path / "weights.safetensors"
     path.write_bytes(final_weights(record))
     with safe_open(path, "pt") as file:
-        assert RunConfig.checked(json.loads(file.metadata()["run"])["config"]) == record.config
+        assert RunConfig.from_raw(json.loads(file.metadata()["run"])["config"]) == record.config
         assert torch.equal(file.get_tensor("head.2.weight"), record.model().module.head[2].weight)
     assert final_weights(tiny("encoding=alibi")) == final_weights(record)  # the same bytes
 

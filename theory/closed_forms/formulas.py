@@ -48,11 +48,13 @@ def _row(task: str, last: int) -> Moments:
 def mixture_formula(task: str) -> tuple[Moments, Moments]:
     """``linear_attention.mixture`` for fair symbols, as formulas in ``N``, with harmonic numbers."""
 
-    def over_lengths(expression: Expr) -> Expr:
+    def average_lengths(expression: Expr) -> Expr:
         return sympy.expand(sympy.summation(expression, (L, 1, N)) / N)
 
     def row_over_lengths(row: Moments) -> Moments:
-        return Moments(row.gram.applyfunc(over_lengths), row.cross.applyfunc(over_lengths), over_lengths(row.square))
+        return Moments(
+            row.gram.applyfunc(average_lengths), row.cross.applyfunc(average_lengths), average_lengths(row.square)
+        )
 
     zero, one = moments_formula(task)
     return row_over_lengths(zero), row_over_lengths(one)

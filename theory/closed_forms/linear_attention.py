@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import sympy
 from sympy import Expr, Matrix, Rational
 
-from synthlab.config.registry import shown, unknown
+from synthlab.config.registry import describe_unknown, show
 from synthlab.errors import InputError
 
 HALF = Fraction(1, 2)
@@ -55,7 +55,7 @@ def outcomes(length: int, last: int, p: Fraction = HALF) -> Iterator[tuple[int, 
 
 def readout(outputs: Matrix, last: int, ones: int, length: int) -> Expr:
     """g for a prefix with this last symbol and number of ones (equation 7)."""
-    seen = _seen(ones, length, outputs.cols == 3)
+    seen = _count_seen(ones, length, outputs.cols == 3)
     return sum(count * outputs[last, column] for column, count in enumerate(seen)) / sum(seen)
 
 
@@ -68,7 +68,7 @@ def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> 
     gram = [[0] * (2 + bos) for _ in range(2 + bos)]
     cross, square = [Fraction(0)] * (2 + bos), Fraction(0)
     for ones, weight in outcomes(length, last, p):
-        seen, y = _seen(ones, length, bos), target(ones, length)
+        seen, y = _count_seen(ones, length, bos), target(ones, length)
         square += weight * y**2
         for i, count in enumerate(seen):
             cross[i] += weight * count * y
@@ -77,7 +77,7 @@ def _moments(target: Target, length: int, last: int, p: Fraction, bos: bool) -> 
     return Moments(Matrix(gram) / (whole * total**2), Matrix(cross) / (whole * total), sympy.sympify(square) / whole)
 
 
-def _seen(ones: int, length: int, bos: bool) -> list[int]:
+def _count_seen(ones: int, length: int, bos: bool) -> list[int]:
     """The numbers of zeros, of ones and, with BOS, of BOS, in the average that is the output."""
     return [length - ones, ones, *[1] * bos]
 
@@ -98,15 +98,15 @@ def expected_error(outputs: Matrix, task: str, length: int, p: Fraction | Ration
     symbols of sympy's; the result is then a quadratic polynomial in them. Raises InputError for an unknown task, a
     length that is no whole number of 1 or more, a p outside [0, 1], and outputs of another shape.
     """
-    outputs, p = _checked_outputs(outputs), _checked_probability(p)
-    rows = moments(target_of(task), checked_length("length", length), p, outputs.cols == 3)
+    outputs, p = _check_outputs(outputs), _check_probability(p)
+    rows = moments(target_of(task), check_length("length", length), p, outputs.cols == 3)
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
 def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | Rational = HALF) -> Expr:
     """The training loss: the mean of ``expected_error`` over the lengths 1..``train_length`` (equations 8 and 12)."""
-    outputs, p = _checked_outputs(outputs), _checked_probability(p)
-    length = checked_length("train_length", train_length, most=LONGEST)
+    outputs, p = _check_outputs(outputs), _check_probability(p)
+    length = check_length("train_length", train_length, most=LONGEST)
     rows = mixture(target_of(task), length, p, outputs.cols == 3)
     return sympy.expand(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
@@ -114,37 +114,37 @@ def training_loss(outputs: Matrix, task: str, train_length: int, p: Fraction | R
 def target_of(task: Any) -> Target:
     """The target of ``task``; raises InputError, with the choices, for one that is not known."""
     if not isinstance(task, str) or task not in TARGETS:
-        raise InputError(unknown("task", task, TARGETS))
+        raise InputError(describe_unknown("task", task, TARGETS))
     return TARGETS[task]
 
 
-def checked_length(field: str, value: Any, most: int = 5000) -> int:
+def check_length(field: str, value: Any, most: int = 5000) -> int:
     """``value`` as a whole number from 1 to ``most``; raises InputError, naming ``field``."""
     whole = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else 0
     if not 1 <= whole <= most:
-        raise InputError(f"{field}={shown(value)}: must be a whole number from 1 to {most}")
+        raise InputError(f"{field}={show(value)}: must be a whole number from 1 to {most}")
     return whole
 
 
-def checked_number(field: str, value: Any) -> Rational:
+def check_number(field: str, value: Any) -> Rational:
     """``value`` as the rational number that it is written as; raises InputError, naming ``field``."""
     try:
         real = isinstance(value, Real | Rational) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         real = False
     if not real:
-        raise InputError(f"{field}={shown(value)}: must be a number")
+        raise InputError(f"{field}={show(value)}: must be a number")
     return sympy.Rational(value) if isinstance(value, RationalNumber | Rational) else sympy.Rational(str(float(value)))
 
 
-def _checked_probability(p: Any) -> Fraction:
-    number = p if isinstance(p, Fraction) else checked_number("p", p)
+def _check_probability(p: Any) -> Fraction:
+    number = p if isinstance(p, Fraction) else check_number("p", p)
     if not 0 <= number <= 1:
         raise InputError(f"p={p}: must be from 0 to 1")
     return Fraction(int(number.numerator), int(number.denominator))
 
 
-def _checked_outputs(outputs: Any) -> Matrix:
+def _check_outputs(outputs: Any) -> Matrix:
     if not isinstance(outputs, sympy.MatrixBase) or outputs.shape not in ((2, 2), (2, 3)):
         shape = getattr(outputs, "shape", type(outputs).__name__)
         raise InputError(f"outputs={shape}: must be a matrix of sympy's, 2 x 2, or 2 x 3 with BOS")

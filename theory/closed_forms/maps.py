@@ -13,11 +13,11 @@ import torch
 from sympy import Expr
 
 from synthlab.config.composition import compose
-from synthlab.config.registry import unknown
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.regression.outrep import OUTREPS, OutRep
 from synthlab.regression.tasks import TASKS
-from theory.closed_forms.linear_attention import checked_number
+from theory.closed_forms.linear_attention import check_number
 
 # f and its inverse.
 FUNCTIONS: dict[str, tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]] = {
@@ -44,15 +44,15 @@ class Map:
         return OUTREPS[self.name](float(self.shift))
 
     @classmethod
-    def of(cls, name: Any, task: str, shift: Any = None) -> "Map":
+    def from_name(cls, name: Any, task: str, shift: Any = None) -> "Map":
         """The map ``name`` for the targets of ``task``; a ``shift`` of None is the library's default. Raises InputError
         for an unknown map, or a shift that is no number or leaves targets outside its domain."""
         if not isinstance(name, str) or name not in FUNCTIONS:
-            raise InputError(unknown("outrep", name, FUNCTIONS))
+            raise InputError(describe_unknown("outrep", name, FUNCTIONS))
         smallest = TASKS[task]().span(1)[0]
         if shift is None:
             shift = OUTREPS[name](None).default_shift(smallest)
-        chosen = cls(name, checked_number("shift", shift))
+        chosen = cls(name, check_number("shift", shift))
         library_map = chosen.library_map
         if not library_map.domain.contains(torch.tensor(smallest + library_map.shift)):
             raise InputError(
@@ -78,9 +78,9 @@ class Map:
     def answer(self, z: Expr) -> Expr:
         """f^-1(z) - c, after the output ``z`` is clipped to what stands for an answer of at most
         ``evaluation.largest`` (``OutRep.clip``)."""
-        if self.name == "identity" and abs(z) <= largest():
+        if self.name == "identity" and abs(z) <= find_largest():
             return z - self.shift
-        end = self.forward(largest())
+        end = self.forward(find_largest())
         image = self.library_map.image
         low, high = (image.low, end) if self.library_map.increasing else (end, image.high)
         clipped = sympy.sympify(low) if z < low else sympy.sympify(high) if z > high else z
@@ -88,6 +88,6 @@ class Map:
 
 
 @cache
-def largest() -> Expr:
+def find_largest() -> Expr:
     """The largest answer in the evaluation (``evaluation.largest``)."""
     return sympy.Integer(int(compose([])["evaluation"]["largest"]))

@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 from sympy import Expr, ImmutableMatrix, Matrix, Rational
 
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from theory.closed_forms import rank_one
 from theory.closed_forms.formulas import H, L, N, mixture_formula, moments_formula
@@ -22,7 +22,7 @@ from theory.closed_forms.linear_attention import (
     TARGETS,
     Moments,
     Target,
-    checked_length,
+    check_length,
     mixture,
     moments,
     outcomes,
@@ -73,7 +73,7 @@ class Optimum:
         Returns:
             The exact error on the original scale. With a map, the answer is f^-1 of the clipped output.
         """
-        length = checked_length("test_length", test_length)
+        length = check_length("test_length", test_length)
         if self.outrep.plain:
             return _loss(self.outputs, _at_length(self.task, length, self.bos))
         total = sympy.Integer(0)
@@ -83,7 +83,7 @@ class Optimum:
                 total += weight * (answer - TARGETS[self.task](ones, length)) ** 2
         return total / 2**length
 
-    def rounded(self, digits: int = 50) -> "Optimum":
+    def to_decimals(self, digits: int = 50) -> "Optimum":
         """The optimum with decimal numbers, for plots, since exact sums of radicals are slow."""
         return replace(self, outputs=self.outputs.evalf(digits), loss=sympy.N(self.loss, digits))
 
@@ -128,35 +128,39 @@ def optimum(
         0
     """
     target_of(task)
-    chosen = Map.of(outrep, task, shift)
+    chosen = Map.from_name(outrep, task, shift)
     if not isinstance(bos, bool):
-        raise InputError(f"bos={shown(bos)}: must be true or false")
-    length = checked_length("train_length", train_length, LONGEST if chosen.plain and not bos else MAPPED)
-    return _solved(task, length, checked_length("head_dim", head_dim, most=16_384), chosen, bos)
+        raise InputError(f"bos={show(bos)}: must be true or false")
+    length = check_length("train_length", train_length, LONGEST if chosen.plain and not bos else MAPPED)
+    return _solve(task, length, check_length("head_dim", head_dim, most=16_384), chosen, bos)
 
 
 @cache
-def _solved(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Optimum:
-    rows = _in_training(task, length, bos) if chosen.plain else mixture(_mapped(TARGETS[task], chosen), length, bos=bos)
+def _solve(task: str, length: int, head_dim: int, chosen: Map, bos: bool) -> Optimum:
+    rows = (
+        _mix_training(task, length, bos)
+        if chosen.plain
+        else mixture(_map_target(TARGETS[task], chosen), length, bos=bos)
+    )
 
-    def made(outputs: Matrix, loss: Expr, is_unique: bool) -> Optimum:
+    def make_optimum(outputs: Matrix, loss: Expr, is_unique: bool) -> Optimum:
         return Optimum(task, length, head_dim, ImmutableMatrix(outputs), loss, is_unique, chosen)
 
     free = Matrix.vstack(*((row.gram.pinv() * row.cross).T for row in rows))
     determined = all(row.gram.rank() == row.gram.rows for row in rows)
     if head_dim >= 2 or (determined and free.rank() == 1):
-        return made(free, _loss(free, rows), determined)
+        return make_optimum(free, _loss(free, rows), determined)
     if not determined:  # train_length 1: a prefix is its own last symbol, the other column is never seen
         answers = [sum(free.row(last)[column] for column in (last, *[2] * bos)) for last in (0, 1)]
-        outputs = Matrix([[0, 0, answer] for answer in answers]) if bos else _completed(*answers)
-        return made(outputs, _loss(outputs, rows), False)
+        outputs = Matrix([[0, 0, answer] for answer in answers]) if bos else _complete_diagonal(*answers)
+        return make_optimum(outputs, _loss(outputs, rows), False)
     if bos or not chosen.rational:
         reason = "with a BOS" if bos else f"under outrep={chosen.name}"
         raise InputError(
             f"head_dim=1: {reason} the best M has rank two, and the best of rank one is not solved; give 2"
         )
     least = sorted(rank_one.minima(rows), key=lambda minimum: list(minimum.outputs))
-    return made(*least[0], len(least) == 1)
+    return make_optimum(*least[0], len(least) == 1)
 
 
 def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
@@ -191,12 +195,12 @@ def paper_optimum(task: str, train_length: int, head_dim: int = 1) -> Optimum:
         "mean": (Rational(0), Rational(1)),
     }[task]
     outputs = Matrix([[zero, one], [zero, one]])
-    loss = _loss(outputs, _in_training(task, n))
+    loss = _loss(outputs, _mix_training(task, n))
     return replace(best, outputs=ImmutableMatrix(outputs), loss=loss, is_unique=best.is_unique and loss == best.loss)
 
 
 def _loss(outputs: Matrix, rows: list[Moments]) -> Expr:
-    return rank_one.reduced(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
+    return rank_one.reduce(sum(row.error(outputs.row(last)) for last, row in enumerate(rows)))
 
 
 def _at_length(task: str, length: int, bos: bool) -> list[Moments]:
@@ -206,7 +210,7 @@ def _at_length(task: str, length: int, bos: bool) -> list[Moments]:
     return [Moments(*(part.subs(L, length) for part in row)) for row in moments_formula(task)]
 
 
-def _in_training(task: str, train_length: int, bos: bool = False) -> list[Moments]:
+def _mix_training(task: str, train_length: int, bos: bool = False) -> list[Moments]:
     """The same for the mixture of training lengths."""
     if bos or train_length <= SUMMED:
         return mixture(TARGETS[task], train_length, bos=bos)
@@ -214,17 +218,17 @@ def _in_training(task: str, train_length: int, bos: bool = False) -> list[Moment
     return [Moments(*(part.subs(values) for part in row)) for row in mixture_formula(task)]
 
 
-def _mapped(plain: Target, chosen: Map) -> Target:
+def _map_target(plain: Target, chosen: Map) -> Target:
     if chosen.rational:
-        return lambda ones, length: _as_fraction(chosen.forward(plain(ones, length)))
+        return lambda ones, length: _to_fraction(chosen.forward(plain(ones, length)))
     return lambda ones, length: chosen.forward(plain(ones, length))
 
 
-def _as_fraction(value: Expr) -> Fraction:
+def _to_fraction(value: Expr) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
-def _completed(zero: Expr, one: Expr) -> Matrix:
+def _complete_diagonal(zero: Expr, one: Expr) -> Matrix:
     """The rank-one M of least norm with the diagonal ``zero``, ``one``; of two, the one with a positive M[0, 1]."""
     side = sympy.sqrt(abs(zero * one))
     return Matrix([[zero, side], [sympy.sign(zero * one) * side, one]])

@@ -75,7 +75,7 @@ def minima(rows: Sequence[Moments]) -> list[Minimum]:
         losses.append(_value(numerator, denominator, point))
     least = losses[0]
     for loss in losses[1:]:
-        least = _lesser(least, loss)
+        least = _find_lesser(least, loss)
     return [
         Minimum(_outputs(rows, point), loss.number) for point, loss in zip(points, losses, strict=True) if loss == least
     ]
@@ -96,7 +96,7 @@ def _value(numerator: Poly, denominator: Poly, at: Root) -> Root:
     return candidates[0]
 
 
-def _lesser(one: Root, other: Root) -> Root:
+def _find_lesser(one: Root, other: Root) -> Root:
     digits = DIGITS
     while one != other:
         first, second = one.enclosure(digits), other.enclosure(digits)
@@ -128,21 +128,21 @@ def _outputs(rows: Sequence[Moments], point: Root | None) -> Matrix:
     kappa = Matrix([1, T])
     q = [(row.cross.T * kappa)[0] / (kappa.T * row.gram * kappa)[0] for row in rows]
     entries = Matrix([[each, each * T] for each in q])
-    return entries.applyfunc(lambda entry: _in_field(entry, point.polynomial).as_expr().subs(T, point.number))
+    return entries.applyfunc(lambda entry: _reduce_in_field(entry, point.polynomial).as_expr().subs(T, point.number))
 
 
-def _in_field(fraction: Expr, modulus: Poly) -> Poly:
+def _reduce_in_field(fraction: Expr, modulus: Poly) -> Poly:
     """A rational function of ``T`` as a polynomial of least degree modulo ``modulus``."""
     modulus = Poly(modulus.as_expr(), T, domain=QQ)
     numerator, denominator = (Poly(part, T, domain=QQ) for part in sympy.fraction(sympy.together(fraction)))
     return (numerator * denominator.rem(modulus).invert(modulus)).rem(modulus)
 
 
-def reduced(expression: Expr) -> Expr:
+def reduce(expression: Expr) -> Expr:
     """A polynomial in one real algebraic number, in its least degree; what holds none is expanded."""
     roots = expression.atoms(CRootOf)
     if not roots:
         return sympy.expand(expression)
     (root,) = roots
     modulus = root.poly.as_expr().subs(root.poly.gen, T)
-    return _in_field(expression.subs(root, T), Poly(modulus, T)).as_expr().subs(T, root)
+    return _reduce_in_field(expression.subs(root, T), Poly(modulus, T)).as_expr().subs(T, root)

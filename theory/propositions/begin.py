@@ -15,11 +15,11 @@ from theory.closed_forms.formulas import L, moments_formula
 from theory.closed_forms.linear_attention import TARGETS
 from theory.closed_forms.maps import FUNCTIONS, Map
 from theory.closed_forms.optima import optimum
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, Proposition, Status, Step
 
 ALPHA, BETA, GAMMA, LENGTH, ONES = sympy.symbols("alpha beta gamma l o")
-Case = tuple[str, str, int]  # task, map, shift
-CASES: list[Case] = [
+MapCase = tuple[str, str, int]  # task, map, shift
+CASES: list[MapCase] = [
     (task, outrep, shift)
     for task in TARGETS
     for outrep in FUNCTIONS
@@ -30,13 +30,13 @@ EXACT_WITHOUT = {("mean", "identity", 0), ("mean", "identity", 1)}
 EXACT_WITH = {("length", "reciprocal", 1)}
 
 
-def _exact(bos: bool) -> Any:
+def _check_exact(bos: bool) -> Any:
     """The cases said to be exact at every length are those with the loss 0; of the others the loss is above 0 already
     on the lengths 1 to 4."""
 
-    def check(claim: set[Case]) -> Verdict:
+    def check(claim: set[MapCase]) -> Finding:
         if not claim <= set(CASES):
-            return Verdict(Status.FAILS, f"{sorted(claim - set(CASES))[0]} is no task and map with a shift of 0 or 1")
+            return Finding(Status.FAILS, f"{sorted(claim - set(CASES))[0]} is no task and map with a shift of 0 or 1")
         for case in CASES:
             task, outrep, shift = case
             loss = optimum(task, 4, 2, outrep=outrep, shift=shift, bos=bos).loss
@@ -44,26 +44,26 @@ def _exact(bos: bool) -> Any:
             if exact and optimum(task, 12, 2, outrep=outrep, shift=shift, bos=bos).loss != 0:
                 raise ArithmeticError(f"{case}: exact to length 4, not to 12")
             if exact != (case in claim):
-                return Verdict(Status.FAILS, f"{task} under {outrep}, shift {shift}: the least loss is {loss}")
-        return Verdict(Status.HOLDS, "all maps, shifts 0 and 1: exact to length 12, the others not to length 4")
+                return Finding(Status.FAILS, f"{task} under {outrep}, shift {shift}: the least loss is {loss}")
+        return Finding(Status.HOLDS, "all maps, shifts 0 and 1: exact to length 12, the others not to length 4")
 
     return check
 
 
-def _least_squares(claim: Any) -> Verdict:
+def _least_squares(claim: Any) -> Finding:
     """The optimum for the length task is said to read ``claim``: the best line in 1/(l + 1), whatever the symbols."""
     for outrep in FUNCTIONS:
         for n in range(3, 6):
             outputs = optimum("length", n, 2, outrep=outrep, bos=True).outputs
             if (outputs - claim(outrep, n)).evalf(30).norm() > Rational(1, 10**25):
-                return Verdict(Status.FAILS, f"{outrep}, l_train = {n}")
-    return Verdict(Status.HOLDS, "compared for l_train = 3 to 5, for all n by the derivation")
+                return Finding(Status.FAILS, f"{outrep}, l_train = {n}")
+    return Finding(Status.HOLDS, "compared for l_train = 3 to 5, for all n by the derivation")
 
 
 def line_in_bos_weight(outrep: str, train_length: int) -> Matrix:
     """M of the least-squares line through (1/(l + 1), f(l)), l = 1..``train_length``: its value at weight 0 for
     symbols, at weight 1 for BOS."""
-    chosen = Map.of(outrep, "length")
+    chosen = Map.from_name(outrep, "length")
     lengths = range(1, train_length + 1)
     design = Matrix([[1 - Rational(1, length + 1), Rational(1, length + 1)] for length in lengths])
     targets = Matrix([chosen.forward(length) for length in lengths])
@@ -120,14 +120,14 @@ PROPOSITION = Proposition(
             "E",
             "Without BOS only the mean is exact at every length, and only as it is, or shifted.",
             EXACT_WITHOUT,
-            _exact(bos=False),
+            _check_exact(bos=False),
             tex=r"g = \frac{\beta o + \gamma l}{l}",
         ),
         Entry(
             "F",
             "With BOS only the length is, and only under 1/(x + 1).",
             EXACT_WITH,
-            _exact(bos=True),
+            _check_exact(bos=True),
             tex=r"g = \frac{\alpha + \beta o + \gamma l}{l + 1}",
         ),
         Entry(

@@ -14,7 +14,7 @@ from sympy import Expr, Matrix, Rational
 
 from theory.closed_forms.formulas import FREE, H, L, N, mixture_formula, moments_formula
 from theory.closed_forms.linear_attention import expected_error
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, Proposition, Status, Step
 
 ONES = sympy.Symbol("i", integer=True)
 
@@ -25,7 +25,7 @@ def _attention(n: int) -> tuple[Matrix, Matrix, Matrix]:
     return q, k, Matrix(n, 1, lambda i, _: i * i - 2 * i + 3)
 
 
-def _masked_row(claim: Callable[[int], Expr]) -> Verdict:
+def _check_masked_row(claim: Callable[[int], Expr]) -> Finding:
     """``claim(k)`` is the factor of the sum over i <= k in row k; the masked (5) is divided by the position."""
     for n in range(1, 5):
         q, k, v = _attention(n)
@@ -33,25 +33,25 @@ def _masked_row(claim: Callable[[int], Expr]) -> Verdict:
         for row in range(n):
             summed = sum((q[row, :] * k[i, :].T)[0] * v[i] for i in range(row + 1))
             if masked[row] / (row + 1) != claim(row + 1) * summed:
-                return Verdict(Status.FAILS, f"n = {n}, position {row + 1}")
-    return Verdict(Status.HOLDS)
+                return Finding(Status.FAILS, f"n = {n}, position {row + 1}")
+    return Finding(Status.HOLDS)
 
 
-def _rank(claim: Callable[[int], int]) -> Verdict:
+def _rank(claim: Callable[[int], int]) -> Finding:
     """M is said to have rank at most ``claim(d)`` for heads of dimension d."""
     for d in (1, 2, 3):
         q, k = Matrix(2, d, lambda i, j: i + (1 if i == j else 0)), Matrix(2, d, lambda i, j: 1 if i == j else 0)
         outputs = (q * k.T).multiply_elementwise(Matrix([[1, 1], [1, 1]]))
         if outputs.rank() > claim(d):
-            return Verdict(
+            return Finding(
                 Status.CONDITION, f"head dimension 1. At {d}, M = {outputs.tolist()} has rank {outputs.rank()}"
             )
         if claim(d) > min(d, 2):
-            return Verdict(Status.FAILS, f"head dimension {d}: no M of rank {claim(d)} is reached")
-    return Verdict(Status.HOLDS)
+            return Finding(Status.FAILS, f"head dimension {d}: no M of rank {claim(d)} is reached")
+    return Finding(Status.HOLDS)
 
 
-def _length_weights(claim: Callable[[int, int], Expr]) -> Verdict:
+def _length_weights(claim: Callable[[int, int], Expr]) -> Finding:
     """(8), over whole sequences of length n with every prefix supervised, against a sum of ``claim(l, n)`` x
     l(g; l)."""
     for n in range(1, 7):
@@ -62,11 +62,11 @@ def _length_weights(claim: Callable[[int, int], Expr]) -> Verdict:
                 whole += (g - sum(x[:k])) ** 2
         parts = sum(claim(length, n) * expected_error(FREE, "sum", length) for length in range(1, n + 1))
         if sympy.expand(whole / (n * 2**n) - parts) != 0:
-            return Verdict(Status.FAILS, f"l_train = {n}")
-    return Verdict(Status.HOLDS)
+            return Finding(Status.FAILS, f"l_train = {n}")
+    return Finding(Status.HOLDS)
 
 
-def _counting(claim: tuple[Expr, Expr]) -> Verdict:
+def _check_counting(claim: tuple[Expr, Expr]) -> Finding:
     """How many sequences end in 1 (0) and have i ones, by counting all of them to length 12."""
     for length in range(1, 13):
         counts = Counter((x[-1], sum(x)) for x in product((0, 1), repeat=length))
@@ -74,8 +74,8 @@ def _counting(claim: tuple[Expr, Expr]) -> Verdict:
             for ones in range(length + 1):
                 # A binomial coefficient with a negative lower number is 0, as the paper's sums from i = 0 need.
                 if formula.subs({L: length, ONES: ones}).doit() != counts[last, ones]:
-                    return Verdict(Status.FAILS, f"l = {length}, last symbol {last}, {ones} ones")
-    return Verdict(Status.HOLDS)
+                    return Finding(Status.FAILS, f"l = {length}, last symbol {last}, {ones} ones")
+    return Finding(Status.HOLDS)
 
 
 def _derivation() -> list[Step]:
@@ -122,7 +122,7 @@ PROPOSITION = Proposition(
             "5 -> 6",
             "With the causal mask, row k of (5) divided by its position is the sum over i <= k divided by k.",
             lambda k: Rational(1, k),
-            _masked_row,
+            _check_masked_row,
             tex=r"\frac{1}{k} Q_k K^\top V = \frac{1}{k} \sum_{i=1}^{k} Q_k K_i^\top V_i",
         ),
         Entry(
@@ -130,7 +130,7 @@ PROPOSITION = Proposition(
             "The output depends on the last symbol and the number of ones alone; how many sequences share it (the sums "
             "before 13, 16 and 21).",
             (sympy.binomial(L - 1, ONES - 1), sympy.binomial(L - 1, ONES)),
-            _counting,
+            _check_counting,
             tex=r"\#\{x : x_l = 1, \textstyle\sum x = i\} = C_{l-1}^{i-1}, \quad "
             r"\#\{x : x_l = 0, \textstyle\sum x = i\} = C_{l-1}^{i}",
         ),

@@ -23,7 +23,7 @@ from theory.closed_forms.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, ForHeads, Proposition, Status, Step
 
 GAMMA = sympy.Symbol("Gamma")
 
@@ -33,7 +33,7 @@ def constant(value: Expr) -> Matrix:
     return Matrix([[value, value], [value, value]])
 
 
-def _stationary_of_one_length(claim: Matrix) -> Verdict:
+def _stationary_of_one_length(claim: Matrix) -> Finding:
     """With M written in whatever parameters, every stationary point of the error at one length is said to be a zero. So
     it is where the error is convex in them; else points without a zero among their coordinates are tried, since the
     paper excludes those with one."""
@@ -50,13 +50,13 @@ def _stationary_of_one_length(claim: Matrix) -> Verdict:
             at = dict(zip(symbols, values, strict=True))
             if all(slope.subs(at) == 0 for slope in slopes) and error.subs(at) != 0:
                 point = ", ".join(f"{symbol} = {value}" for symbol, value in at.items())
-                return Verdict(Status.FAILS, f"l = {length}, {point}: no slope, and the error {error.subs(at)}")
+                return Finding(Status.FAILS, f"l = {length}, {point}: no slope, and the error {error.subs(at)}")
     if convex:
-        return Verdict(Status.HOLDS)
+        return Finding(Status.HOLDS)
     raise ArithmeticError(f"{claim}: neither convex nor stationary at a point that was tried")
 
 
-def _root(claim: Expr) -> Verdict:
+def _root(claim: Expr) -> Finding:
     slope = sympy.diff(loss_formula(constant(GAMMA), "length"), GAMMA)
     return equals(sympy.solve(slope, GAMMA)[0], N)(claim)
 

@@ -10,7 +10,7 @@ from sympy import Expr, Matrix
 
 from theory.checkers import equals, error_of_least_loss, grows_as, least_loss, only_zero_of_error
 from theory.closed_forms.formulas import FREE, L, error_formula, moments_formula, optimum_formula
-from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict, plain
+from theory.ledger import Entry, Finding, ForHeads, Proposition, Status, Step, write_plain
 from theory.propositions.sums import FACTOR
 
 EPSILON = sympy.Symbol("varepsilon", real=True)
@@ -18,22 +18,22 @@ EXACT = Matrix([[0, 1], [0, 1]])
 NEAR = Matrix([[0, 1 + EPSILON], [0, 1 + EPSILON]])
 
 
-def _perturbed(claim: Matrix) -> Verdict:
+def _check_perturbed(claim: Matrix) -> Finding:
     """What (23) says of q kappa, as a matrix, beside the kappa'' = 0 of (21): the first column must vanish."""
     if claim[:, 0].is_zero_matrix:
-        return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"kappa'' = 0 makes q'' kappa'' = 0, not {plain(claim[1, 0] or claim[0, 0])}")
+        return Finding(Status.HOLDS)
+    return Finding(Status.FAILS, f"kappa'' = 0 makes q'' kappa'' = 0, not {write_plain(claim[1, 0] or claim[0, 0])}")
 
 
-def _at_most_square(claim: Expr) -> Verdict:
+def _at_most_square(claim: Expr) -> Finding:
     """``claim`` <= epsilon^2 for all l >= 1: with l = 1 + s no coefficient of the difference is negative."""
     s = sympy.Symbol("s", nonnegative=True)
     numerator, denominator = sympy.fraction(sympy.cancel((1 - claim / EPSILON**2).subs(L, 1 + s)))
     parts = [sympy.Poly(part, s).all_coeffs() for part in (numerator, denominator)]
     if all(coefficient >= 0 for part in parts for coefficient in part):
-        return Verdict(Status.HOLDS)
+        return Finding(Status.HOLDS)
     over = next(length for length in range(1, 13) if (claim / EPSILON**2).subs(L, length) > 1)
-    return Verdict(Status.FAILS, f"l = {over}: {claim.subs(L, over)} is more than epsilon^2")
+    return Finding(Status.FAILS, f"l = {over}: {claim.subs(L, over)} is more than epsilon^2")
 
 
 def _derivation() -> list[Step]:
@@ -92,7 +92,7 @@ PROPOSITION = Proposition(
             "23, where",
             "Near the optimum: which products are 1 + epsilon.",
             Matrix([[1 + EPSILON, 0], [0, 1 + EPSILON]]),
-            _perturbed,
+            _check_perturbed,
             tex=r"q'\kappa' = q''\kappa'' = 1 + \varepsilon",
             corrected=NEAR,
             mended="Read q' kappa' = q'' kappa' = 1 + epsilon, from which (23) follows but for its factor.",

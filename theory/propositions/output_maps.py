@@ -16,7 +16,7 @@ from theory.closed_forms.formulas import H, N, mixture_formula
 from theory.closed_forms.linear_attention import mixture
 from theory.closed_forms.maps import FUNCTIONS, Map
 from theory.closed_forms.optima import optimum
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, Proposition, Status, Step
 
 NAMES = tuple(FUNCTIONS)
 TOLERANCE = Rational(1, 10**25)  # sums of logarithms and roots are compared to this, at 40 digits
@@ -24,57 +24,57 @@ TOLERANCE = Rational(1, 10**25)  # sums of logarithms and roots are compared to 
 
 def answer_at_infinity(outrep: str, train_length: int, task: str = "length") -> Expr:
     """The answer for ever longer prefixes of an optimum without BOS, head dimension 2 or more."""
-    best = optimum(task, train_length, 2, outrep=outrep).rounded(40)
+    best = optimum(task, train_length, 2, outrep=outrep).to_decimals(40)
     return best.outrep.answer((best.outputs[0, 0] + best.outputs[0, 1]) / 2)
 
 
 def mean_through(outrep: str, train_length: int) -> Expr:
     """The mean of the lengths 2..``train_length`` through f, with weights 1 - 1/l."""
-    chosen = Map.of(outrep, "length")
+    chosen = Map.from_name(outrep, "length")
     weights = {length: 1 - Rational(1, length) for length in range(2, train_length + 1)}
     total = sum(weight * chosen.forward(length) for length, weight in weights.items())
     return chosen.answer(sympy.N(total / sum(weights.values()), 40))
 
 
-def _quasi_mean(claim: Any) -> Verdict:
+def _quasi_mean(claim: Any) -> Finding:
     for outrep in NAMES:
         for n in range(2, 7):
             if abs(answer_at_infinity(outrep, n) - claim(outrep, n)) > TOLERANCE:
-                return Verdict(Status.FAILS, f"{outrep}, l_train = {n}")
-    return Verdict(Status.HOLDS, "compared for l_train = 2 to 6, for all n by the derivation")
+                return Finding(Status.FAILS, f"{outrep}, l_train = {n}")
+    return Finding(Status.HOLDS, "compared for l_train = 2 to 6, for all n by the derivation")
 
 
-def _none_helps(claim: tuple[str, ...]) -> Verdict:
+def _check_none_helps(claim: tuple[str, ...]) -> Finding:
     """Of the maps in ``claim`` none is said to bring the answer at infinity above the plain one."""
     for outrep in claim:
         for n in range(2, 21):
             if mean_through(outrep, n) > mean_through("identity", n) + TOLERANCE:
-                return Verdict(Status.FAILS, f"{outrep}, l_train = {n}")
-    return Verdict(Status.HOLDS, "compared for l_train = 2 to 20, for all n by the derivation")
+                return Finding(Status.FAILS, f"{outrep}, l_train = {n}")
+    return Finding(Status.HOLDS, "compared for l_train = 2 to 20, for all n by the derivation")
 
 
-def _within(claim: Expr) -> Verdict:
+def _check_within(claim: Expr) -> Finding:
     """The answer at infinity is said to stay at or under ``claim`` x l_train for all maps. A mean of 2..n, through
     whatever monotone f, is at most n; and x^p comes as near to n as you like: the mean of the l^p is at least the last
     one's share, so the answer is at least n share^(1/p)."""
     n = 10
     if claim >= 1:
-        return Verdict(Status.HOLDS, "a mean is at most the greatest of what it is taken of")
+        return Finding(Status.HOLDS, "a mean is at most the greatest of what it is taken of")
     weights = [1 - Rational(1, length) for length in range(2, n + 1)]
     share = weights[-1] / sum(weights)
     p = 1
     while sympy.N(n * share ** Rational(1, p), 30) <= claim * n:
         p *= 2
-    return Verdict(Status.FAILS, f"x^{p}, l_train = {n}: at least {sympy.N(n * share ** Rational(1, p), 6)}")
+    return Finding(Status.FAILS, f"x^{p}, l_train = {n}: at least {sympy.N(n * share ** Rational(1, p), 6)}")
 
 
-def _switch(claim: int) -> Verdict:
+def _switch(claim: int) -> Finding:
     """The least l_train at which the best M of rank one under 1/x tells symbols like the last one from the others; from
     there on, up to 20, it does."""
     contrasts = [n for n in range(2, 21) if len(set(optimum("length", n, 1, outrep="reciprocal").outputs)) > 1]
     if contrasts == list(range(claim, 21)):
-        return Verdict(Status.HOLDS, "compared for l_train = 2 to 20")
-    return Verdict(Status.FAILS, f"l_train = {contrasts[0]}")
+        return Finding(Status.HOLDS, "compared for l_train = 2 to 20")
+    return Finding(Status.FAILS, f"l_train = {contrasts[0]}")
 
 
 def _derivation() -> list[Step]:
@@ -138,14 +138,14 @@ PROPOSITION = Proposition(
             "So no map of the lab's helps such a head with long sequences: each answers at most what the plain "
             "target answers.",
             NAMES,
-            _none_helps,
+            _check_none_helps,
             tex=r"f^{-1}(\overline{f}) \le \overline{l}",
         ),
         Entry(
             "C",
             "Other maps, such as x^2, answer more, but none more than l_train; so the error over l^2 still tends to 1.",
             sympy.Integer(1),
-            _within,
+            _check_within,
             tex=r"f^{-1}(\overline{f}) \le l_\mathrm{train}",
         ),
         Entry(

@@ -20,7 +20,7 @@ from theory.closed_forms.formulas import (
     optimum_error_formula,
     optimum_formula,
 )
-from theory.ledger import Entry, ForHeads, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, ForHeads, Proposition, Status, Step
 
 GAMMA = sympy.Symbol("Gamma")
 CONST = sympy.Symbol("const")
@@ -39,38 +39,38 @@ ERROR = error_formula(share_of_ones(GAMMA), "sum")
 SLOPE = sympy.diff(loss_formula(share_of_ones(GAMMA), "sum"), GAMMA)
 
 
-def _counted(claim: Expr) -> Verdict:
+def _check_count(claim: Expr) -> Finding:
     """Compares the claimed sum over the number of ones with the error, at each length."""
     for length in range(1, 13):
         summed = sum(claim.subs({L: length, ONES: ones}).doit() for ones in range(length + 1))
         if sympy.expand(summed - ERROR.subs(L, length)) != 0:
-            return Verdict(Status.FAILS, f"l = {length}")
-    return Verdict(Status.HOLDS)
+            return Finding(Status.FAILS, f"l = {length}")
+    return Finding(Status.HOLDS)
 
 
-def _tends_to(claim: Expr) -> Verdict:
+def _check_limit(claim: Expr) -> Finding:
     """An approximation for long prefixes: its ratio to the error must tend to 1."""
     error = ERROR.subs(GAMMA, BEST)
     ratio = sympy.limit(sympy.cancel(claim.subs(CONST, 2 * H / N) / error), L, sympy.oo)
     if ratio == 1:
-        return Verdict(Status.HOLDS)
-    return Verdict(Status.FAILS, f"for every l_train; over the error it tends to {ratio} as l grows, not to 1")
+        return Finding(Status.HOLDS)
+    return Finding(Status.FAILS, f"for every l_train; over the error it tends to {ratio} as l grows, not to 1")
 
 
-def _constant(claim: Expr) -> Verdict:
+def _check_constant(claim: Expr) -> Finding:
     """The constant for which (n + 3)/(2 + const) is Gamma; it must be one number for all l_train."""
     values = [claim.subs(N, n).doit() for n in range(1, 13)]
     needed = [sympy.solve((n + 3) / (2 + CONST) - BEST.subs(N, n).doit(), CONST)[0] for n in range(1, 13)]
     if values == needed:
-        return Verdict(Status.HOLDS)
-    return Verdict(
+        return Finding(Status.HOLDS)
+    return Finding(
         Status.CONDITION,
         f"l_train much larger than ln l_train: it is 2 H_n / n, {needed[0]} at 1, {needed[1]} at 2, and tends to "
         f"{sympy.limit(2 * H / N, N, sympy.oo)}",
     )
 
 
-def _root(claim: Expr) -> Verdict:
+def _root(claim: Expr) -> Finding:
     """The point where the derivative of the loss is 0."""
     return equals(sympy.solve(SLOPE, GAMMA)[0], N)(claim)
 
@@ -153,7 +153,7 @@ PROPOSITION = Proposition(
             "17, first",
             "The error as a sum over the number of ones.",
             sympy.binomial(L, ONES) * ONES**2 * (GAMMA - L) ** 2 / (2**L * L**2),
-            _counted,
+            _check_count,
             tex=r"\ell(g; l) = \frac{1}{2^l l^2} \sum_{i=0}^{l} i^2 C_l^i (\Gamma - l)^2",
         ),
         Entry(
@@ -212,7 +212,7 @@ PROPOSITION = Proposition(
             "20, second",
             "For long prefixes the error is about",
             ((N + 3) / (2 + CONST) - L) ** 2 / 2,
-            _tends_to,
+            _check_limit,
             left=r"\mathcal{E}_\mathrm{sum}(g^{n}; l)",
             corrected=((N + 3) / (2 + CONST) - L) ** 2 / 4,
             mended="The factor of (17) again.",
@@ -222,7 +222,7 @@ PROPOSITION = Proposition(
             "20, const",
             "with a constant in place of a term that depends on l_train.",
             CONST,
-            _constant,
+            _check_constant,
             tex=r"\frac{n (n + 3)}{2 (n + H_n)} = \frac{n + 3}{2 + \mathrm{const}}",
             corrected=2 * H / N,
             mended="const = 2 H_n / n.",

@@ -16,7 +16,7 @@ from itertools import product
 import sympy
 from sympy import Matrix, Rational
 
-from theory.ledger import Entry, Proposition, Status, Step, Verdict
+from theory.ledger import Entry, Finding, Proposition, Status, Step
 
 Column = Sequence[int]  # in units of 0.05, half a digit; of units correlations know nothing
 
@@ -64,7 +64,7 @@ def _ranks(values: Column) -> Column:
 
 
 @cache
-def rounded_range(x: Column, y: Column) -> tuple[float, float]:
+def range_when_rounded(x: Column, y: Column) -> tuple[float, float]:
     """The least and the greatest Pearson's r at the corners of the box of all columns that round to ``x`` and ``y``.
     All values between are reached, and none nearer to 0 (see the derivation), while |r| may be larger inside. Raises
     ArithmeticError if r is not of one sign."""
@@ -86,12 +86,12 @@ def interval(r: float, n: int) -> tuple[float, float]:
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
-def _coefficients(claim: tuple[float, float]) -> Verdict:
+def _coefficients(claim: tuple[float, float]) -> Finding:
     """``claim``, the coefficients of the training loss with the two outcomes, must be those of one kind, Pearson's, for
     some columns that round to those printed, or Spearman's."""
     wrong: dict[str, list[str]] = {"Pearson": [], "Spearman": []}
     for said, (outcome, column) in zip(claim, OUTCOMES.items(), strict=True):
-        near, far = sorted(rounded_range(TRAINING_LOSS, column), key=abs)
+        near, far = sorted(range_when_rounded(TRAINING_LOSS, column), key=abs)
         if abs(said) > abs(far) + PRECISION:
             raise ArithmeticError(f"{outcome}: {said} is not known to be out of reach")
         if said * near < 0 or abs(said) < abs(near) - PRECISION:
@@ -101,20 +101,20 @@ def _coefficients(claim: tuple[float, float]) -> Verdict:
         if abs(said - ranked) > PRECISION:
             wrong["Spearman"].append(f"{outcome} has {ranked:.2f}")
     if not all(wrong.values()):
-        return Verdict(Status.HOLDS, ", ".join(kind for kind, problems in wrong.items() if not problems))
-    return Verdict(Status.FAILS, "; ".join(f"by {kind} {', '.join(problems)}" for kind, problems in wrong.items()))
+        return Finding(Status.HOLDS, ", ".join(kind for kind, problems in wrong.items() if not problems))
+    return Finding(Status.FAILS, "; ".join(f"by {kind} {', '.join(problems)}" for kind, problems in wrong.items()))
 
 
-def _ahead(claim: Callable[[float, float], bool]) -> Verdict:
+def _check_ahead(claim: Callable[[float, float], bool]) -> Finding:
     """``claim`` of the sizes of Pearson's r with either outcome, of the misalignment and of the training loss."""
     found = []
     for outcome, column in OUTCOMES.items():
         both = [pearson(measure, column) for measure in (MISALIGNMENT, TRAINING_LOSS)]
         if not claim(*map(abs, both)):
-            return Verdict(Status.FAILS, f"{outcome}: {both[0]:.2f} against {both[1]:.2f}")
+            return Finding(Status.FAILS, f"{outcome}: {both[0]:.2f} against {both[1]:.2f}")
         shown = [f"{r:.2f} [{low:.2f}, {high:.2f}]" for r in both for low, high in [interval(r, len(column))]]
         found.append(f"{outcome} {shown[0]} against {shown[1]}")
-    return Verdict(Status.HOLDS, f"Pearson, with 95 % intervals for seven models: {'; '.join(found)}")
+    return Finding(Status.HOLDS, f"Pearson, with 95 % intervals for seven models: {'; '.join(found)}")
 
 
 def _derivation() -> list[Step]:
@@ -162,7 +162,7 @@ PROPOSITION = Proposition(
             "Table 1, misalignment",
             "It is correlated more strongly with both than the training loss.",
             lambda misalignment, loss: misalignment > loss,
-            _ahead,
+            _check_ahead,
             tex=r"|r(\mathcal{L}_\mathrm{misalign})| > |r(\mathcal{L}_\mathrm{train})|",
             mended="Of seven models that may be chance (Williams' test: p = 0.12).",
         ),

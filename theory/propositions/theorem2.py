@@ -11,14 +11,14 @@ from sympy import Expr
 
 from theory.checkers import grows_as
 from theory.closed_forms.formulas import FREE, H, L, N, error_formula
-from theory.ledger import Checker, Entry, Proposition, Status, Step, Verdict
+from theory.ledger import Checker, Entry, Finding, Proposition, Status, Step
 from theory.propositions import length, sums
 
 
 def _order(task: str) -> Checker:
     """The error of any M over (l_test - l_train)^power: bounded as l_test grows; and with one bound for all l_train?"""
 
-    def check(power: int) -> Verdict:
+    def check(power: int) -> Finding:
         growth = grows_as(error_formula(FREE, task))(power)
         if growth.status == Status.FAILS or power == 0:
             return growth
@@ -26,9 +26,9 @@ def _order(task: str) -> Checker:
         # is replaced by 0: that takes Gamma towards l_test, and so the error down.
         near = papers_error(task).subs(L, N + 1)
         if sympy.limit(near.subs(H, 0), N, sympy.oo) != sympy.oo:
-            return Verdict(Status.HOLDS)
+            return Finding(Status.HOLDS)
         at = {n: near.subs(N, n).doit() for n in (1, 10)}
-        return Verdict(
+        return Finding(
             Status.CONDITION,
             f"l_test grows while l_train stays. No constant serves all l_train: at l_test = l_train + 1 the paper's "
             f"own error is {at[1]} for l_train = 1, {float(at[10]):.3g} for 10, and grows without bound",

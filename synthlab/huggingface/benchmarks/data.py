@@ -7,26 +7,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 
 READERS = {".jsonl": "json", ".json": "json", ".csv": "csv", ".parquet": "parquet"}
 OTHERS = ", ".join([*READERS][1:])
 
 
-class Source(NamedTuple):
+class DataSource(NamedTuple):
     """Where data sets are: below ``folder``, or on the hub, None. ``field`` is what errors call the setting."""
 
     folder: Path | None
     field: str = "data"
 
     @classmethod
-    def of(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "Source":
+    def from_folder(cls, folder: str | os.PathLike[str] | None, field: str = "data") -> "DataSource":
         """Return the source that a user names. Raises InputError where there is no such folder."""
         if folder is not None and not os.path.isdir(folder):  # False for names that cannot be
             raise InputError(f"{field}={folder}: must be a folder of data sets, OWNER/NAME each, or null for the hub")
         return cls(None if folder is None else Path(folder), field)
 
-    def lacking(self, what: str, place: str, reason: str = "") -> InputError:
+    def make_error(self, what: str, place: str, reason: str = "") -> InputError:
         """Return the error for something missing, which has its ``place`` below the folder."""
         if self.folder is None:
             why = f"cannot be had ({reason})" if reason else "cannot be had"
@@ -38,7 +38,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def data_from(source: Source) -> Generator[None]:
+def data_from(source: DataSource) -> Generator[None]:
     """Let ``datasets.load_dataset`` read from the source while the block runs, or say in one line what is missing.
 
     A data set OWNER/NAME of the hub is the folder OWNER/NAME: either a copy of the hub's, whose README.md names its
@@ -58,8 +58,8 @@ def data_from(source: Source) -> Generator[None]:
             if options.get("data_files") is not None:
                 return original(path, name=name, split=split, **options)
             if source.folder is None:
-                return _of_hub(original, source, path, name, split, options)
-            return _of_folder(original, source, source.folder / path, path, name, split, kept)
+                return _load_from_hub(original, source, path, name, split, options)
+            return _load_from_folder(original, source, source.folder / path, path, name, split, kept)
 
         datasets.load_dataset = load
         try:
@@ -74,19 +74,19 @@ def _place(path: str, name: str | None, split: str | None) -> str:
     return f"{file}.jsonl (named by the split; or {OTHERS})"
 
 
-def _of_hub(
-    original: Callable[..., Any], source: Source, path: str, name: str | None, split: str | None, options: Any
+def _load_from_hub(
+    original: Callable[..., Any], source: DataSource, path: str, name: str | None, split: str | None, options: Any
 ) -> Any:
     try:
         return original(path, name=name, split=split, **options)
     except Exception as error:
         what = f"{path} of Hugging Face's hub"
-        raise source.lacking(what, _place(path, name, split), in_one_line(error)) from None
+        raise source.make_error(what, _place(path, name, split), format_error(error)) from None
 
 
-def _of_folder(
+def _load_from_folder(
     original: Callable[..., Any],
-    source: Source,
+    source: DataSource,
     place: Path,
     path: str,
     name: str | None,
@@ -105,5 +105,5 @@ def _of_folder(
             return original(str(place), name=name, split=split, cache_dir=kept)
     except Exception as error:
         given = f"{source.field}={source.folder}"
-        raise InputError(f"{given}: {path}, config {name}: cannot be read: {in_one_line(error)}") from None
-    raise source.lacking(f"the data set {path} of Hugging Face's hub", _place(path, name, split))
+        raise InputError(f"{given}: {path}, config {name}: cannot be read: {format_error(error)}") from None
+    raise source.make_error(f"the data set {path} of Hugging Face's hub", _place(path, name, split))

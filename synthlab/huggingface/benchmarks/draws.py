@@ -7,7 +7,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from synthlab.rng import seeded
+from synthlab.rng import seed_generator
 
 Item = TypeVar("Item")
 
@@ -24,27 +24,27 @@ class Draws:
         >>> from synthlab.huggingface.benchmarks.draws import Draws
         >>> draws = Draws(0, "needle", 256, 3)
         >>> again = Draws(0, "needle", 256, 3)
-        >>> draws.some("abcdef", 3) == again.some("abcdef", 3)
+        >>> draws.draw_some("abcdef", 3) == again.draw_some("abcdef", 3)
         True
     """
 
     def __init__(self, seed: int, name: str, *index: int):
         # The key has two numbers or more, so no stream of synthlab.rng, whose keys have one, has the same.
         key = (zlib.crc32(name.encode()), *index) if index else (zlib.crc32(name.encode()), 0)
-        self.generator = seeded(np.random.SeedSequence(entropy=seed, spawn_key=key))
+        self.generator = seed_generator(np.random.SeedSequence(entropy=seed, spawn_key=key))
 
-    def below(self, end: int) -> int:
+    def draw_below(self, end: int) -> int:
         """Draw a whole number from 0 to ``end`` - 1."""
         return int(torch.randint(end, (), generator=self.generator))
 
-    def between(self, low: float, high: float) -> float:
+    def draw_between(self, low: float, high: float) -> float:
         """Draw a number from ``low`` to ``high``."""
         return low + (high - low) * float(torch.rand((), generator=self.generator, dtype=torch.float64))
 
-    def one(self, items: Sequence[Item]) -> Item:
+    def draw_one(self, items: Sequence[Item]) -> Item:
         """Draw one of ``items``."""
-        return items[self.below(len(items))]
+        return items[self.draw_below(len(items))]
 
-    def some(self, items: Sequence[Item], count: int) -> list[Item]:
+    def draw_some(self, items: Sequence[Item], count: int) -> list[Item]:
         """Draw ``count`` different ones of ``items``, in random order."""
         return [items[place] for place in torch.randperm(len(items), generator=self.generator)[:count].tolist()]

@@ -11,19 +11,19 @@ from typing import Any
 import pandas as pd
 from torch import nn
 
-from synthlab.config.arguments import checked, in_short
+from synthlab.config.argument_checks import check_arguments, shorten
 from synthlab.errors import InputError, require
-from synthlab.huggingface.benchmarks.data import Source, data_from
+from synthlab.huggingface.benchmarks.data import DataSource, data_from
 from synthlab.huggingface.benchmarks.score_cache import ScoreCache, Scored
-from synthlab.huggingface.benchmarks.scores import COLUMNS, longbench_groups, rows
+from synthlab.huggingface.benchmarks.scores import COLUMNS, longbench_groups, make_rows
 from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC
-from synthlab.huggingface.isolation import own_random_numbers, quiet
+from synthlab.huggingface.isolation import keep_random_state, silence
 from synthlab.output import tell
 
-Scores = Callable[[], pd.DataFrame]
+RunTasks = Callable[[], pd.DataFrame]
 
 
-@checked
+@check_arguments
 def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: Any) -> pd.DataFrame:
     """Score a model on named tasks.
 
@@ -48,7 +48,7 @@ def evaluate_tasks(model: Any, tokenizer: Any, tasks: Sequence[str], **options: 
         return scores()
 
 
-@checked
+@check_arguments
 @contextmanager
 def prepared(
     model: Any,
@@ -64,7 +64,7 @@ def prepared(
     batch_size: int = 1,
     field: str = "data",
     cache: ScoreCache | None = None,
-) -> Generator[Scores]:
+) -> Generator[RunTasks]:
     """Open tasks with their data, so that what is missing is refused before anything is computed.
 
     Args:
@@ -94,29 +94,29 @@ def prepared(
     """
     require("evaluate", "lm_eval", "transformers", what="tasks")
     if not isinstance(model, nn.Module) or getattr(model, "config", None) is None:
-        raise InputError(f"model={in_short(model)}: must be a causal model of Transformers")
+        raise InputError(f"model={shorten(model)}: must be a causal model of Transformers")
     if getattr(tokenizer, "vocab_size", None) is None:
-        raise InputError(f"tokenizer={in_short(tokenizer)}: must be the model's tokenizer")
+        raise InputError(f"tokenizer={shorten(tokenizer)}: must be the model's tokenizer")
     made = [name for name in tasks if name in SYNTHETIC]
     named = [name for name in tasks if name not in SYNTHETIC]
     _check(tasks, made, limit, lengths, depths)
     count = min((each for each in (samples, limit) if each is not None), default=0)
     if made and count < 1:
         raise InputError(f"samples=null: must be how many samples of {made[0]} are made, 1 or more, or give limit")
-    source = Source.of(data, field)
+    source = DataSource.from_folder(data, field)
     from synthlab.huggingface.benchmarks.harness_model import HarnessModel
     from synthlab.huggingface.benchmarks.harness_tasks import make_synthetic_tasks
-    from synthlab.huggingface.benchmarks.published import Ready, Setting, load_published_tasks
+    from synthlab.huggingface.benchmarks.published import ReadyTask, Setting, load_published_tasks
 
     was_training = model.training
     with ExitStack() as until_the_end:
         until_the_end.callback(model.train, was_training)
-        with quiet(), own_random_numbers():
+        with silence(), keep_random_state():
             setting = Setting(HarnessModel(model, tokenizer, max_length, batch_size), seed, limit)
             encode = lambda text: tokenizer(text)["input_ids"]  # noqa: E731
             drawn = make_synthetic_tasks(made, lengths, depths, count, encode, seed)
             ready = [
-                Ready(label, task, partial(rows, name, group=group, length=str(length)))
+                ReadyTask(label, task, partial(make_rows, name, group=group, length=str(length)))
                 for label, (task, name, group, length) in drawn.items()
             ]
             if named:
@@ -153,12 +153,12 @@ def _scores(setting: Any, ready: Sequence[Any], cache: ScoreCache | None) -> pd.
 
 def _score(setting: Any, ready: Any) -> Scored:
     """Run a task."""
-    from synthlab.huggingface.benchmarks.published import run
+    from synthlab.huggingface.benchmarks.published import run_task
 
     lm = setting.lm
     lm.requests = lm.cut = 0
-    with quiet(), own_random_numbers():
-        out = run(setting, ready.task)
+    with silence(), keep_random_state():
+        out = run_task(setting, ready.task)
     name = ready.task.task_name
     return Scored(rows=ready.rows(out["samples"][name], out["results"][name]), requests=lm.requests, cut=lm.cut)
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import torch
 
-from synthlab.errors import InputError, lacks
+from synthlab.errors import InputError, describe_missing
 
 try:
     from lm_eval.models.huggingface import HFLM  # pyright: ignore[reportMissingImports]
     from lm_eval.models.utils_hf import stop_sequences_criteria  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.benchmarks.harness_model", "lm_eval", "evaluate")) from error
+    raise ImportError(
+        describe_missing("synthlab.huggingface.benchmarks.harness_model", "lm_eval", "evaluate")
+    ) from error
 
 UNBOUNDED = 10**9  # tokens, for encodings without a longest text
 

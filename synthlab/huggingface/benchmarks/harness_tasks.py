@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from synthlab.errors import lacks
+from synthlab.errors import describe_missing
 from synthlab.huggingface.benchmarks.sample import Encode, Sample
-from synthlab.huggingface.benchmarks.synthetic import samples, share
+from synthlab.huggingface.benchmarks.synthetic import samples, share_of_answers
 
 try:
     from datasets import Dataset  # pyright: ignore[reportMissingImports]
     from lm_eval.api.instance import Instance  # pyright: ignore[reportMissingImports]
     from lm_eval.api.task import ConfigurableTask  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.benchmarks.harness_tasks", "lm_eval", "evaluate")) from error
+    raise ImportError(
+        describe_missing("synthlab.huggingface.benchmarks.harness_tasks", "lm_eval", "evaluate")
+    ) from error
 
 METRICS = ("recall", "loss", "exact")
 
@@ -38,7 +40,7 @@ class SyntheticTask(ConfigurableTask):
             "output_type": "generate_until",
             "doc_to_text": lambda doc: doc["prompt"],
             "doc_to_target": lambda doc: doc["target"],
-            "process_results": scores,
+            "process_results": score_sample,
             "generation_kwargs": {"until": ["\n"], "do_sample": False},
             "metric_list": [
                 {"metric": metric, "aggregation": "mean", "higher_is_better": metric != "loss"} for metric in METRICS
@@ -58,10 +60,10 @@ class SyntheticTask(ConfigurableTask):
         ]
 
 
-def scores(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
+def score_sample(doc: dict[str, Any], results: Sequence[Any]) -> dict[str, float]:
     """Return the metrics of one sample, from what the model wrote and the answers' (log-likelihood, greedy)."""
     text, (likelihood, greedy) = results
-    return {"recall": share(doc["answers"], text), "loss": -likelihood / doc["room"], "exact": float(greedy)}
+    return {"recall": share_of_answers(doc["answers"], text), "loss": -likelihood / doc["room"], "exact": float(greedy)}
 
 
 def make_synthetic_tasks(

@@ -21,7 +21,7 @@ def longbench_table(frames: Frames) -> pd.DataFrame:
     Raises:
         InputError: One has not all 13 tasks.
     """
-    scores = pd.Series({name: _overall(name, frame)[ALL] for name, frame in frames.items()})
+    scores = pd.Series({name: _tabulate_overall(name, frame)[ALL] for name, frame in frames.items()})
     if isinstance(scores.index, pd.MultiIndex):
         return scores.unstack(sort=False)
     return scores.to_frame("LongBench-E")
@@ -29,7 +29,7 @@ def longbench_table(frames: Frames) -> pd.DataFrame:
 
 def longbench_bins(frames: Frames) -> pd.DataFrame:
     """Return the same score in bins of the texts' lengths in words, 0-4k, 4-8k and 8k+, as LongBench reports it."""
-    return pd.DataFrame({name: _overall(name, frame) for name, frame in frames.items()}).T[[*BINS, ALL]]
+    return pd.DataFrame({name: _tabulate_overall(name, frame) for name, frame in frames.items()}).T[[*BINS, ALL]]
 
 
 def babilong_table(frames: Frames) -> pd.DataFrame:
@@ -55,7 +55,7 @@ def depth_table(frames: Frames, task: str = "facts", metric: str = "recall") -> 
     return pd.DataFrame(found).T.sort_index(axis=1)
 
 
-def _overall(name: Any, frame: pd.DataFrame) -> "pd.Series[float]":
+def _tabulate_overall(name: Any, frame: pd.DataFrame) -> "pd.Series[float]":
     own = frame[(frame.task == "longbench_e") & (frame.group == ALL)].set_index("length").value
     if ALL not in own:
         raise InputError(f"{name}: has no score of all 13 tasks of LongBench-E; evaluate longbench_e")

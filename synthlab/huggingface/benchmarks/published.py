@@ -14,11 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from synthlab.errors import InputError, in_one_line, is_of_memory
-from synthlab.huggingface.benchmarks.data import Source
+from synthlab.errors import InputError, format_error, is_of_memory
+from synthlab.huggingface.benchmarks.data import DataSource
 from synthlab.huggingface.benchmarks.ruler import NAMES as RULER
 from synthlab.huggingface.benchmarks.ruler import check_room, ruler_files
-from synthlab.huggingface.benchmarks.scores import GROUP_OF, Rows, Sample, by_length, longbench_rows, rows
+from synthlab.huggingface.benchmarks.scores import (
+    GROUP_OF,
+    LoggedSample,
+    Rows,
+    group_by_length,
+    longbench_rows,
+    make_rows,
+)
 from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC
 
 FOLDERS = ("longbench", "babilong", "ruler")  # of the harness's tasks; all 14,000 take half a minute to list
@@ -34,18 +41,18 @@ class Setting(NamedTuple):
     limit: int | None
 
 
-class Ready(NamedTuple):
+class ReadyTask(NamedTuple):
     """A task object with its data, a name of its own, and what makes rows of its samples and of the harness's
     results."""
 
     label: str
     task: Any
-    rows: Callable[[Sequence[Sample], Mapping[str, Any]], Rows]
+    rows: Callable[[Sequence[LoggedSample], Mapping[str, Any]], Rows]
 
 
 def load_published_tasks(
-    names: Sequence[str], source: Source, tokenizer: Any, lengths: Sequence[int], seed: int
-) -> list[Ready]:
+    names: Sequence[str], source: DataSource, tokenizer: Any, lengths: Sequence[int], seed: int
+) -> list[ReadyTask]:
     """Open the harness's tasks with their data, inside ``data_from`` of the source. BABILong takes one length a call,
     and others none.
 
@@ -57,7 +64,7 @@ def load_published_tasks(
     others = [
         each for name in names if name not in babilong for each in (GROUP_OF if name == "longbench_e" else [name])
     ]
-    found: list[Ready] = []
+    found: list[ReadyTask] = []
     with TemporaryDirectory() as folder:
         save_tokenizer(tokenizer, folder)
         if others:
@@ -66,11 +73,15 @@ def load_published_tasks(
             with ruler_files(source) if is_ruler else nullcontext():
                 check_room(others, lengths, lambda text: tokenizer(text)["input_ids"])
                 loaded = _load(list(dict.fromkeys(others)), given, seed)
-            found += [Ready(task.task_name, task, partial(_rows, task.task_name)) for task in loaded]
+            found += [ReadyTask(task.task_name, task, partial(_rows, task.task_name)) for task in loaded]
         for length in named:
             given = {"tokenizer": folder, "max_seq_lengths": length}
             found += [
-                Ready(f"{task.task_name}, {length}", task, partial(rows, task.task_name, group=BABILONG, length=length))
+                ReadyTask(
+                    f"{task.task_name}, {length}",
+                    task,
+                    partial(make_rows, task.task_name, group=BABILONG, length=length),
+                )
                 for task in _load(babilong, given, seed)
             ]
     return found
@@ -85,15 +96,15 @@ def save_tokenizer(tokenizer: Any, folder: str) -> None:
     config.write_text(json.dumps(known), encoding="utf-8")
 
 
-def _rows(task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any]) -> Rows:
+def _rows(task: str, samples: Sequence[LoggedSample], aggregated: Mapping[str, Any]) -> Rows:
     if task in GROUP_OF:
         return longbench_rows(task, samples, aggregated)
     if task.startswith(RULER):
-        return by_length(task, samples, "ruler", lambda sample: str(sample["doc"]["max_length"]), "recall")
-    return rows(task, samples, aggregated)
+        return group_by_length(task, samples, "ruler", lambda sample: str(sample["doc"]["max_length"]), "recall")
+    return make_rows(task, samples, aggregated)
 
 
-def run(setting: Setting, task: Any) -> dict[str, Any]:
+def run_task(setting: Setting, task: Any) -> dict[str, Any]:
     """Run a task object and return the harness's results and samples. Does what its ``simple_evaluate`` does, without a
     list of all tasks and an account of the machine, which take a minute. Raises InputError for data that it cannot
     evaluate."""
@@ -109,7 +120,7 @@ def run(setting: Setting, task: Any) -> dict[str, Any]:
     except Exception as error:  # of a sample that lacks a field, say, or has one of another kind
         if isinstance(error, InputError) or is_of_memory(error):
             raise
-        raise InputError(f"tasks={task.task_name}: cannot be evaluated: {in_one_line(error):.{SHOWN}}") from None
+        raise InputError(f"tasks={task.task_name}: cannot be evaluated: {format_error(error):.{SHOWN}}") from None
     assert out is not None  # only on processes of a higher rank
     return out
 
@@ -132,7 +143,7 @@ def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any
     except Exception as error:  # of the data, which may be anything, or of a package that a task needs
         if is_of_memory(error) or (isinstance(error, LookupError) and "punkt" in str(error)):
             raise
-        raise InputError(f"tasks={', '.join(names)}: cannot be made: {in_one_line(error):.{SHOWN}}") from None
+        raise InputError(f"tasks={', '.join(names)}: cannot be made: {format_error(error):.{SHOWN}}") from None
     for task in loaded:
         if getattr(task, "UNSAFE_CODE", False):
             raise InputError(f"tasks={task.task_name}: runs what the model writes; must be a task that does not")

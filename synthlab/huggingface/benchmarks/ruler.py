@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from synthlab.errors import InputError
-from synthlab.huggingface.benchmarks.data import Source
+from synthlab.huggingface.benchmarks.data import DataSource
 from synthlab.huggingface.benchmarks.sample import Encode
 
 TASKS = "lm_eval.tasks.ruler"
@@ -28,7 +28,7 @@ MARGIN = 1.1  # for texts that are longer than those
 
 
 @contextmanager
-def ruler_files(source: Source) -> Generator[None]:
+def ruler_files(source: DataSource) -> Generator[None]:
     """While it is open, RULER's tasks find their files in the source: NLTK's ``punkt_tab`` below ``nltk_data``, and
     those of SQuAD and HotpotQA below ``ruler``, by their names. Afterwards all is as before.
 
@@ -50,32 +50,32 @@ def ruler_files(source: Source) -> Generator[None]:
     except LookupError as error:
         if "punkt" not in str(error):
             raise
-        raise _without_punkt(source, error) from None
+        raise _explain_missing_punkt(source, error) from None
     finally:
         nltk.data.path[:], nltk.download, requests.get = path, download, get
         _forget()
 
 
-def _file_of(get: Callable[..., Any], source: Source, url: str, **options: Any) -> Any:
+def _file_of(get: Callable[..., Any], source: DataSource, url: str, **options: Any) -> Any:
     """Answer as ``requests.get`` does, for a file of questions."""
     name = url.rsplit("/", 1)[-1]
     if source.folder is None:
         try:
             return get(url, **options)
         except OSError as error:  # of which those of requests are
-            raise source.lacking(url, f"ruler/{name}", type(error).__name__) from None
+            raise source.make_error(url, f"ruler/{name}", type(error).__name__) from None
     try:
         content = json.loads((source.folder / "ruler" / name).read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise source.lacking(url, f"ruler/{name}") from None
+        raise source.make_error(url, f"ruler/{name}") from None
     return SimpleNamespace(raise_for_status=lambda: None, json=lambda: content)
 
 
-def _without_punkt(source: Source, error: LookupError) -> InputError:
+def _explain_missing_punkt(source: DataSource, error: LookupError) -> InputError:
     if "Refused, writable" in str(error):
         place = "nltk_data" if source.folder is None else source.folder / "nltk_data"
         return InputError(f"{source.field}: NLTK reads no {place} that others may write to; chmod -R go-w {place}")
-    return source.lacking("NLTK's punkt_tab", PUNKT)
+    return source.make_error("NLTK's punkt_tab", PUNKT)
 
 
 def _forget() -> None:

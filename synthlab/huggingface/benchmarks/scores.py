@@ -24,11 +24,11 @@ BINS = {"0-4k": (0, 4000), "4-8k": (4000, 8000), "8k+": (8000, math.inf)}  # wor
 ALL = "all"
 
 Rows = list[dict[str, Any]]
-Sample = Mapping[str, Any]
+LoggedSample = Mapping[str, Any]
 
 
-def rows(
-    task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any], group: str = "", length: str = ALL
+def make_rows(
+    task: str, samples: Sequence[LoggedSample], aggregated: Mapping[str, Any], group: str = "", length: str = ALL
 ) -> Rows:
     """Return a row for each metric of a task: the harness's value, and the standard error over samples where that value
     is their mean, else NaN.
@@ -56,8 +56,8 @@ def rows(
     return made
 
 
-def by_length(
-    task: str, samples: Sequence[Sample], group: str, length_of: Callable[[Sample], str], metric: str
+def group_by_length(
+    task: str, samples: Sequence[LoggedSample], group: str, length_of: Callable[[LoggedSample], str], metric: str
 ) -> Rows:
     """Return a row for each length of the samples, in order of first appearance. A metric that a sample lacks is its
     score of that length, as RULER names them."""
@@ -69,16 +69,16 @@ def by_length(
     return [{**name, "length": length, "metric": metric, **_row(values)} for length, values in lengths.items()]
 
 
-def longbench_bin(sample: Sample) -> str:
+def longbench_bin(sample: LoggedSample) -> str:
     """Return the bin of LongBench-E that a sample's text is in, by its length in words."""
     return next(name for name, (low, high) in BINS.items() if low <= sample["doc"]["length"] < high)
 
 
-def longbench_rows(task: str, samples: Sequence[Sample], aggregated: Mapping[str, Any]) -> Rows:
+def longbench_rows(task: str, samples: Sequence[LoggedSample], aggregated: Mapping[str, Any]) -> Rows:
     """Return the rows of a task of LongBench-E: over all lengths, and each bin's score."""
     group = GROUP_OF[task]
-    binned = by_length(task, samples, group, longbench_bin, "score")
-    return rows(task, samples, aggregated, group) + sorted(binned, key=lambda row: [*BINS].index(row["length"]))
+    binned = group_by_length(task, samples, group, longbench_bin, "score")
+    return make_rows(task, samples, aggregated, group) + sorted(binned, key=lambda row: [*BINS].index(row["length"]))
 
 
 def longbench_groups(frame: pd.DataFrame) -> Rows:

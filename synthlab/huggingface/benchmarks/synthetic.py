@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Sequence, Sized
 
-from synthlab.config.arguments import checked, in_short
-from synthlab.config.registry import shown
+from synthlab.config.argument_checks import check_arguments, shorten
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.huggingface.benchmarks.draws import Draws
 from synthlab.huggingface.benchmarks.sample import Draft, Encode, Sample, fit_to_length
@@ -31,7 +31,7 @@ LONGEST = 10**7  # tokens of a text
 WITHOUT_DEPTH = ("common_words", "frequent_words")
 
 
-@checked
+@check_arguments
 def samples(
     task: str, length: int, count: int, encode: Encode, seed: int = 0, depth: float | None = None
 ) -> Iterator[Sample]:
@@ -65,11 +65,11 @@ def samples(
         (' 41599', 63, 6)
     """
     if not 1 <= length <= LONGEST:
-        raise InputError(f"length={in_short(length)}: must be from 1 to {LONGEST:,} tokens")
+        raise InputError(f"length={shorten(length)}: must be from 1 to {LONGEST:,} tokens")
     if seed < 0 or count < 0:
-        raise InputError(f"count={in_short(count)} seed={in_short(seed)}: must be 0 or more")
+        raise InputError(f"count={shorten(count)} seed={shorten(seed)}: must be 0 or more")
     if task not in SYNTHETIC:
-        raise InputError(f"task={shown(task)}: must be one of {', '.join(SYNTHETIC)}")
+        raise InputError(f"task={show(task)}: must be one of {', '.join(SYNTHETIC)}")
     if depth is not None and not 0 <= depth <= 1:
         raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
     if depth is not None and task in WITHOUT_DEPTH:
@@ -78,23 +78,23 @@ def samples(
     def tokens(text: str) -> Sequence[int]:
         encoded = encode(text)
         if not isinstance(encoded, Sized):
-            raise InputError(f"encode: gives {in_short(encoded)} for a text; must give its tokens, a list")
+            raise InputError(f"encode: gives {shorten(encoded)} for a text; must give its tokens, a list")
         return encoded
 
     key = (length,) if depth is None else (length, math.floor(depth * 1e6))
     for index in range(count):
         draws = Draws(seed, task, *key, index)
         yield fit_to_length(
-            SYNTHETIC[task](draws, draws.between(0, 1) if depth is None else depth), length, tokens, task
+            SYNTHETIC[task](draws, draws.draw_between(0, 1) if depth is None else depth), length, tokens, task
         )
 
 
-def share(answers: tuple[str, ...] | list[str], text: str) -> float:
+def share_of_answers(answers: tuple[str, ...] | list[str], text: str) -> float:
     """Return the share of the answers that a text has, as whole words.
 
     Example:
-        >>> from synthlab.huggingface.benchmarks.synthetic import share
-        >>> share(("ab", "cd"), "ab, cde")
+        >>> from synthlab.huggingface.benchmarks.synthetic import share_of_answers
+        >>> share_of_answers(("ab", "cd"), "ab, cde")
         0.5
     """
     words = "".join(letter if letter.isalnum() else " " for letter in text).split()

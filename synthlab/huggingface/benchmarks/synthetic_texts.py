@@ -9,7 +9,7 @@ import torch
 
 from synthlab.huggingface.benchmarks.draws import Draws
 from synthlab.huggingface.benchmarks.sample import Draft, Unit
-from synthlab.huggingface.benchmarks.words import MOVES, PERSONS, ROOMS, SHORT, background, names, numbers
+from synthlab.huggingface.benchmarks.words import MOVES, PERSONS, ROOMS, SHORT, draw_numbers, names, write_background
 
 NEEDLES = 4  # with several keys or values, as in RULER
 CHAIN = 3  # variables of one value
@@ -33,15 +33,15 @@ def needle_keys(draws: Draws, depth: float) -> Draft:
 def needle_values(draws: Draws, depth: float) -> Draft:
     """One name with four codes, all asked for; the first is at ``depth``, the others anywhere after it."""
     key = next(names(draws))
-    places = sorted([depth, *(draws.between(depth, 1) for _ in range(NEEDLES - 1))])
-    codes = numbers(draws, NEEDLES)
+    places = sorted([depth, *(draws.draw_between(depth, 1) for _ in range(NEEDLES - 1))])
+    codes = draw_numbers(draws, NEEDLES)
     facts = [(place, f"One code of {key} is {code}.") for place, code in zip(places, codes, strict=True)]
     return in_background(draws, facts, f"The codes of {key} are", tuple(codes), depth)
 
 
 def _keys(draws: Draws, depth: float, count: int) -> Draft:
-    keys, codes = list(islice(names(draws), count)), numbers(draws, count)
-    places = [depth, *(draws.between(0, 1) for _ in keys[1:])]
+    keys, codes = list(islice(names(draws), count)), draw_numbers(draws, count)
+    places = [depth, *(draws.draw_between(0, 1) for _ in keys[1:])]
     facts = [(place, f"The code of {key} is {code}.") for place, key, code in zip(places, keys, codes, strict=True)]
     return in_background(draws, facts, f"The code of {keys[0]} is", (codes[0],), depth)
 
@@ -50,7 +50,7 @@ def in_background(
     draws: Draws, facts: list[tuple[float, str]], question: str, answers: tuple[str, ...], depth: float
 ) -> Draft:
     """Facts at their places among sentences that have nothing to do with them."""
-    units = ((None, sentence) for sentence in background(draws))
+    units = ((None, sentence) for sentence in write_background(draws))
     return Draft(facts, units, question, answers, depth, fillers=tuple((None, text) for text in SHORT))
 
 
@@ -60,11 +60,11 @@ def tracking(draws: Draws, depth: float) -> Draft:
 
     The asked chain begins at ``depth``; what follows of a chain is anywhere after it.
     """
-    variables, values, facts = list(islice(names(draws), 2 * CHAIN)), numbers(draws, 2), []
+    variables, values, facts = list(islice(names(draws), 2 * CHAIN)), draw_numbers(draws, 2), []
     for chain, value in enumerate(values):
         own = variables[chain * CHAIN : (chain + 1) * CHAIN]
-        first = depth if chain == 0 else draws.between(0, 1)
-        places = sorted([first, *(draws.between(first, 1) for _ in own[1:])])
+        first = depth if chain == 0 else draws.draw_between(0, 1)
+        places = sorted([first, *(draws.draw_between(first, 1) for _ in own[1:])])
         facts += [
             (place, f"Let {name} be {source}.")
             for place, name, source in zip(places, own, [value, *own[:-1]], strict=True)
@@ -78,11 +78,11 @@ def facts(draws: Draws, depth: float) -> Draft:
 
     The person's last move is at ``depth``, an earlier one anywhere before it; another person's moves are anywhere.
     """
-    asked, other = draws.some(PERSONS, 2)
-    before, now = draws.some(ROOMS, 2)
-    moves = [(draws.between(0, depth), asked, before), (depth, asked, now)]
-    moves += [(draws.between(0, 1), other, draws.one(ROOMS)) for _ in range(OTHERS)]
-    told = [(place, f"{person} {draws.one(MOVES)} the {room}.") for place, person, room in moves]
+    asked, other = draws.draw_some(PERSONS, 2)
+    before, now = draws.draw_some(ROOMS, 2)
+    moves = [(draws.draw_between(0, depth), asked, before), (depth, asked, now)]
+    moves += [(draws.draw_between(0, 1), other, draws.draw_one(ROOMS)) for _ in range(OTHERS)]
+    told = [(place, f"{person} {draws.draw_one(MOVES)} the {room}.") for place, person, room in moves]
     return in_background(draws, told, f"{asked} is in the", (now,), depth)
 
 
@@ -91,8 +91,8 @@ def common_words(draws: Draws, depth: float) -> Draft:
     del depth  # the answer is everywhere
     words = names(draws)
     common = list(islice(words, ANSWERS))
-    placed = [(draws.between(0, 1), word) for word in common for _ in range(REPEATS)]
-    units = ((draws.between(0, 1), word) for word in words)
+    placed = [(draws.draw_between(0, 1), word) for word in common for _ in range(REPEATS)]
+    units = ((draws.draw_between(0, 1), word) for word in words)
     return Draft(placed, units, "The most common words:", tuple(common), math.nan, "Words: ")
 
 
@@ -101,8 +101,8 @@ def frequent_words(draws: Draws, depth: float) -> Draft:
     del depth
     words = list(islice(names(draws), VOCABULARY))
     top = words[:ANSWERS]
-    placed = [(draws.between(0, 1), word) for word in top]
-    fillers: tuple[Unit, ...] = tuple((draws.between(0, 1), word) for word in top)
+    placed = [(draws.draw_between(0, 1), word) for word in top]
+    fillers: tuple[Unit, ...] = tuple((draws.draw_between(0, 1), word) for word in top)
     return Draft(placed, _zipf(draws, words), "The most frequent words:", tuple(top), math.nan, "Words: ", fillers)
 
 
@@ -116,4 +116,4 @@ def _zipf(draws: Draws, words: list[str]) -> Iterator[Unit]:
         if rank >= ANSWERS and counts[rank] + 1 >= counts[least]:
             rank = least
         counts[rank] += 1
-        yield draws.between(0, 1), words[rank]
+        yield draws.draw_between(0, 1), words[rank]

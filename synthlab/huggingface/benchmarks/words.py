@@ -25,23 +25,23 @@ LONGER = tuple(map("".join, product(SYLLABLES, repeat=3)))  # 175,616 of six let
 def names(draws: Draws) -> Iterator[str]:
     """Draw invented names, each once: those of four letters, then those of six."""
     for each in (NAMES, LONGER):
-        yield from draws.some(each, len(each))
+        yield from draws.draw_some(each, len(each))
 
 
-def number(draws: Draws) -> str:
+def draw_number(draws: Draws) -> str:
     """Draw a number of five digits, as text."""
-    return str(10_000 + draws.below(90_000))
+    return str(10_000 + draws.draw_below(90_000))
 
 
-def numbers(draws: Draws, count: int) -> list[str]:
+def draw_numbers(draws: Draws, count: int) -> list[str]:
     """Draw ``count`` different numbers of five digits."""
     found: dict[str, None] = {}
     while len(found) < count:
-        found[number(draws)] = None
+        found[draw_number(draws)] = None
     return list(found)
 
 
-def background(draws: Draws) -> Iterator[str]:
+def write_background(draws: Draws) -> Iterator[str]:
     """Draw sentences about nothing, without end."""
     while True:
-        yield f"The {draws.one(SORTS)} {draws.one(THINGS)} {draws.one(VERBS)} {draws.one(PLACES)}."
+        yield f"The {draws.draw_one(SORTS)} {draws.draw_one(THINGS)} {draws.draw_one(VERBS)} {draws.draw_one(PLACES)}."

@@ -24,12 +24,12 @@ from synthlab.huggingface.extension.models import (
 )
 from synthlab.huggingface.extension.settings import BOOKKEEPING, Settings
 from synthlab.huggingface.extension.texts import Windows, read_tokens, split_tokens
-from synthlab.huggingface.extension.training import Plan, make_arguments, train
+from synthlab.huggingface.extension.training import WindowPlan, make_arguments, train_in_place
 from synthlab.huggingface.sparse_attention import sparse_in_training
 from synthlab.output import say
 from synthlab.positions.samplers import SAMPLERS
-from synthlab.storage.bounds import parse_json
 from synthlab.storage.files import Folder, write_whole
+from synthlab.storage.safe_reading import parse_json
 from synthlab.training.devices import find_device
 
 LOSSES = "losses.json"
@@ -61,7 +61,7 @@ def extend(settings: Settings) -> None:
     say(f"loss of {trained} tokens before: {before}")
     if settings.pattern["name"] != "full":
         sparse_in_training(model, **settings.pattern)
-    train(model, rows, plan, settings, arguments)
+    train_in_place(model, rows, plan, settings, arguments)
     after = measure_losses(model, texts, trained, dtype)
     _write(output / LOSSES, {"before": before, "after": after})
     say(f"loss of {trained} tokens after: {after}", f"written: {save(model, tokenizer, settings)}")
@@ -106,7 +106,7 @@ def _check_rank(settings: Settings, width: int) -> None:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
 
 
-def _plan_windows(settings: Settings, trained: int, heads: int) -> Plan:
+def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
     """Plan the windows, which depend on the model's context and heads. Raises InputError for what does not fit."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
@@ -114,7 +114,7 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> Plan:
     if "factor" in given and given["factor"] is None:
         given["factor"] = math.ceil(full / window)
     sampler, contiguous = SAMPLERS.build(given), given["name"] == "contiguous"
-    plan = Plan(window, None if contiguous else sampler, settings)
+    plan = WindowPlan(window, None if contiguous else sampler, settings)
     if settings.method["name"] == "clex" and min(sampler.reach(window), full) <= trained:
         raise InputError(
             f"method=clex: has weights that are trained beyond {trained} tokens alone; choose positions that reach "

@@ -29,20 +29,20 @@ class Method:
         """
         return dict(plain)
 
-    def applied(self, model: Any, factor: int, trained: int, seed: int, weights: Path | None) -> Any:
+    def apply(self, model: Any, factor: int, trained: int, seed: int, weights: Path | None) -> Any:
         """Return the model, with what no setting can give it. ``weights`` is a saved model to take trained ones
         from."""
         return model
 
 
-class PI(Method):
+class PIMethod(Method):
     """Position interpolation (Chen et al., 2023, arXiv 2306.15595)."""
 
     def parameters(self, plain, width, factor, trained):
         return {**plain, "rope_type": "linear", "factor": float(factor)}
 
 
-class NTK(Method):
+class NTKMethod(Method):
     """NTK-aware interpolation: the base times factor ** (width / (width - 2)), as in ``extensions.NTK``."""
 
     def parameters(self, plain, width, factor, trained):
@@ -51,7 +51,7 @@ class NTK(Method):
         return {**plain, "rope_theta": plain["rope_theta"] * factor ** (width / (width - 2))}
 
 
-class YaRN(Method):
+class YaRNMethod(Method):
     """YaRN (Peng et al., 2024, arXiv 2309.00071)."""
 
     def parameters(self, plain, width, factor, trained):
@@ -65,13 +65,13 @@ class Dynamic(Method):
     def parameters(self, plain, width, factor, trained):
         return {**plain, "rope_type": "dynamic", "factor": float(factor)}
 
-    def applied(self, model, factor, trained, seed, weights):
+    def apply(self, model, factor, trained, seed, weights):
         # Transformers 5.23 keeps the frequencies of the longest text so far, also for a later one of N tokens.
         model.base_model.rotary_emb.register_forward_pre_hook(_forget_longer_texts)
         return model
 
 
-class LongRoPE(Method):
+class LongRoPEMethod(Method):
     """A divisor for each frequency (Ding et al., 2024, arXiv 2402.13753); their search is not here."""
 
     def __init__(self, short: Divisors, long: Divisors):
@@ -95,7 +95,7 @@ class Clex(Method):
     def __init__(self, hidden: PositiveInt, steps: PositiveInt):
         self.hidden, self.steps = hidden, steps
 
-    def applied(self, model, factor, trained, seed, weights):
+    def apply(self, model, factor, trained, seed, weights):
         from synthlab.huggingface.clex import with_clex
 
         return with_clex(model, factor, trained, self.hidden, self.steps, seed, weights)
@@ -111,11 +111,11 @@ METHODS = Registry(
     Method,
     {
         "plain": Method,
-        "pi": PI,
-        "ntk": NTK,
-        "yarn": YaRN,
+        "pi": PIMethod,
+        "ntk": NTKMethod,
+        "yarn": YaRNMethod,
         "dynamic": Dynamic,
-        "longrope": LongRoPE,
+        "longrope": LongRoPEMethod,
         "clex": Clex,
     },
 )

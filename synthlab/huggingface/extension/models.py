@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoTokenizer  # pyright: ignore[reportMissingImports]
 
-from synthlab.config.registry import validated
-from synthlab.errors import InputError, in_one_line
+from synthlab.config.registry import validate
+from synthlab.errors import InputError, format_error
 from synthlab.huggingface.extension.methods import METHODS
 from synthlab.huggingface.extension.settings import Settings
-from synthlab.huggingface.loading import causal_model, refusing
-from synthlab.storage.bounds import parse_json
+from synthlab.huggingface.loading import catch_load_errors, causal_model
 from synthlab.storage.files import Folder
+from synthlab.storage.safe_reading import parse_json
 
 MODEL, SETTINGS = "model", "settings.json"
 OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts were before
@@ -22,7 +22,7 @@ OWN_LENGTH = ("plain", "dynamic", "clex")  # their config says how long texts we
 def load_config(settings: Settings) -> Any:
     """Open the config of the pretrained model. Raises InputError for a model without plain RoPE, and where there is
     none."""
-    with refusing("pretrained", settings.pretrained):
+    with catch_load_errors("pretrained", settings.pretrained):
         config: Any = AutoConfig.from_pretrained(settings.pretrained, trust_remote_code=False)
     rope = getattr(config, "rope_parameters", None) or {}
     if rope.get("rope_type") != "default" or "rope_theta" not in rope:
@@ -33,7 +33,7 @@ def load_config(settings: Settings) -> Any:
 
 def load_tokenizer(settings: Settings) -> Any:
     """Open the tokenizer of the pretrained model."""
-    with refusing("pretrained", settings.pretrained):
+    with catch_load_errors("pretrained", settings.pretrained):
         return AutoTokenizer.from_pretrained(settings.pretrained, trust_remote_code=False)
 
 
@@ -56,7 +56,7 @@ def extend_frequencies(settings: Settings) -> Any:
     # What is trained is kept in 32 bits, or small changes of a weight would be lost.
     kept = "float32" if settings.adapters["name"] == "none" else settings.dtype
     model = causal_model("pretrained", settings.pretrained, config=config, dtype=getattr(torch, kept))
-    return method.applied(model, settings.factor, trained, settings.seed, None)
+    return method.apply(model, settings.factor, trained, settings.seed, None)
 
 
 def with_adapters(model: Any, settings: Settings) -> Any:
@@ -104,13 +104,13 @@ def load(output: str | Path) -> Any:
     if settings.merge or settings.adapters["name"] == "none":
         model = causal_model("output", folder)
         trained = trained_length(settings, model.config)  # of CLEX, which alone asks for it
-        with refusing("output", folder):
-            return METHODS.build(settings.method).applied(model, settings.factor, trained, settings.seed, folder).eval()
+        with catch_load_errors("output", folder):
+            return METHODS.build(settings.method).apply(model, settings.factor, trained, settings.seed, folder).eval()
     import peft  # pyright: ignore[reportMissingImports]
 
     # Made as for training, of the pretrained model and new adapters, which then get the trained values.
     model = with_adapters(extend_frequencies(settings), settings)
-    with refusing("output", folder):
+    with catch_load_errors("output", folder):
         peft.set_peft_model_state_dict(model, peft.load_peft_weights(str(folder), device="cpu"))
     return model.eval()
 
@@ -123,5 +123,5 @@ def read_settings(output: Path) -> Settings | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise InputError(f"output={path}: cannot be read ({in_one_line(error)})") from None
-    return validated(Settings, raw, "")
+        raise InputError(f"output={path}: cannot be read ({format_error(error)})") from None
+    return validate(Settings, raw, "")

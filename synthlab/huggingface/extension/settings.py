@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
 from synthlab.alignment.regularizer import Distance
 from synthlab.config.base import Member, Seed
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Text = Annotated[str, Field(min_length=1)]
@@ -77,6 +77,6 @@ class Settings(BaseModel):
 BOOKKEEPING = ("resume", "output", "device", "merge")  # decide nothing that training does, but for rounding
 
 
-def checked(raw: Mapping[str, Any]) -> Settings:
+def check_settings(raw: Mapping[str, Any]) -> Settings:
     """Check the settings of a composed config. Raises InputError with a line for each wrong key."""
-    return validated(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")
+    return validate(Settings, {key: value for key, value in raw.items() if key != "recipe"}, "")

@@ -15,7 +15,7 @@ from transformers import (  # pyright: ignore[reportMissingImports]
 from transformers.trainer import TRAINER_STATE_NAME  # pyright: ignore[reportMissingImports]
 from transformers.trainer_utils import get_last_checkpoint  # pyright: ignore[reportMissingImports]
 
-from synthlab.errors import InputError, in_one_line
+from synthlab.errors import InputError, format_error
 from synthlab.huggingface.aligned_trainer import AlignedTrainer, Alignment
 from synthlab.huggingface.collator import PositionCollator
 from synthlab.huggingface.extension.settings import Settings
@@ -27,7 +27,7 @@ CHECKPOINTS = "checkpoints"
 
 
 @dataclass
-class Plan:
+class WindowPlan:
     """The windows of a training.
 
     Attributes:
@@ -56,7 +56,9 @@ class Plan:
             self.row = self.window + self.alignment.extras[1]
 
 
-def train(model: Any, rows: Windows, plan: Plan, settings: Settings, arguments: TrainingArguments) -> None:
+def train_in_place(
+    model: Any, rows: Windows, plan: WindowPlan, settings: Settings, arguments: TrainingArguments
+) -> None:
     """Train a model in place, from the last checkpoint on if there is one."""
     folder = Path(settings.output, CHECKPOINTS)
     shared: dict[str, Any] = {"callbacks": [_PrintProgress()]}
@@ -89,7 +91,7 @@ def make_arguments(settings: Settings, device: str) -> TrainingArguments:
         Trainer.get_optimizer_cls_and_kwargs(arguments, stand_in)  # raises where the optimizer is not installed
         return arguments
     except (ValueError, ImportError, RuntimeError) as error:
-        raise InputError(f"training: {in_one_line(error)[:300]}") from None
+        raise InputError(f"training: {format_error(error)[:300]}") from None
 
 
 def _arguments(settings: Settings, device: str) -> TrainingArguments:

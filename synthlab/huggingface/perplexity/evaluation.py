@@ -11,7 +11,7 @@ from synthlab.huggingface.perplexity.documents import tokenize_documents
 from synthlab.huggingface.perplexity.measurements import list_measurements
 from synthlab.huggingface.perplexity.models import Opened, fingerprint_model, place_bos
 from synthlab.huggingface.perplexity.progress import Clock, describe_cost
-from synthlab.huggingface.perplexity.scoring import Part, Scorer
+from synthlab.huggingface.perplexity.scoring import CausalScorer, Part
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.perplexity.tables import Tables, tables
 from synthlab.output import tell
@@ -19,7 +19,7 @@ from synthlab.storage.files import Folder
 from synthlab.storage.files_base import reason_of
 
 
-class Evaluation(NamedTuple):
+class EvaluationResult(NamedTuple):
     """What an evaluation found.
 
     Attributes:
@@ -37,7 +37,7 @@ class Evaluation(NamedTuple):
     bos: str
 
 
-def evaluate(settings: Settings, opened: Opened) -> Evaluation:
+def evaluate_texts(settings: Settings, opened: Opened) -> EvaluationResult:
     """Measure a model on the texts of the settings.
 
     What it costs is said before it begins. Each part, of a document, a length and a measure, is kept below the folder
@@ -45,7 +45,7 @@ def evaluate(settings: Settings, opened: Opened) -> Evaluation:
 
     Args:
         settings: What is measured.
-        opened: The model, from ``open_model``.
+        opened: The model, from ``open_with_tokenizer``.
 
     Returns:
         The tables, and what was measured.
@@ -64,19 +64,19 @@ def evaluate(settings: Settings, opened: Opened) -> Evaluation:
     done = {each: part for each, task in once.items() if (part := parts.read(each)) is not None and task.fits(part)}
     missing = {identity: task for identity, task in once.items() if identity not in done}
     tell(*describe_cost(settings, documents, list(missing.values()), len(once)))
-    scorer = Scorer(opened.model, settings.batch, begin["window"], f"model={opened.name}")
-    with writing(settings), Clock(sum(task.cost(settings.batch)[0] for task in missing.values())) as clock:
+    scorer = CausalScorer(opened.model, settings.batch, begin["window"], f"model={opened.name}")
+    with catch_write_errors(settings), Clock(sum(task.cost(settings.batch)[0] for task in missing.values())) as clock:
         parts.make_writable()
         for identity, task in missing.items():
             done[identity] = task.compute(scorer, clock.tick)
             parts.write(identity, done[identity])
     identity = hashlib.sha256("".join(sorted(each for each, _ in asked)).encode()).hexdigest()[:16]
     found = tables([(task, done[each]) for each, task in asked])
-    return Evaluation(found, identity, documents.found, len(documents.kept), bos)
+    return EvaluationResult(found, identity, documents.found, len(documents.kept), bos)
 
 
 @contextmanager
-def writing(settings: Settings) -> Generator[None]:
+def catch_write_errors(settings: Settings) -> Generator[None]:
     """Turn an OSError into one line that names the folder of results."""
     try:
         yield

@@ -21,7 +21,7 @@ STYLES = {
 BINS = 24  # points of a line of losses by position, equally far apart on its logarithmic axis
 
 
-def draw(found: Tables, title: str) -> "Figure":
+def draw_figure(found: Tables, title: str) -> "Figure":
     """Draw the figure, of two panels; leave out one that has nothing to show. There must be one."""
     import matplotlib as mpl
     from matplotlib.figure import Figure

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from synthlab.huggingface.perplexity.documents import Document
 from synthlab.huggingface.perplexity.scoring import (
     DISTANCES,
+    CausalScorer,
     Part,
-    Scorer,
     Tick,
     loss_part,
     misalignment_cost,
@@ -55,7 +55,7 @@ class Measurement(NamedTuple):
         contexts = self.span.length - 1 if self.measure == "disjoint" else 0
         return part.count > 0 and set(part.sums) == names and len(part.contexts) == contexts
 
-    def compute(self, scorer: Scorer, tick: Tick) -> Part:
+    def compute(self, scorer: CausalScorer, tick: Tick) -> Part:
         """Compute the result; ``tick`` is called after each batch."""
         if self.measure == "misalignment":
             return misalignment_part(scorer, self.document, self.span, self.seed, tick)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from synthlab.errors import InputError, lacks
+from synthlab.errors import InputError, describe_missing
 from synthlab.huggingface.bridge import to_huggingface
-from synthlab.huggingface.isolation import quiet
-from synthlab.huggingface.loading import causal_model, refusing
+from synthlab.huggingface.isolation import silence
+from synthlab.huggingface.loading import catch_load_errors, causal_model
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.huggingface.tokenizer import byte_tokenizer
 from synthlab.language.config import LanguageConfig
@@ -24,7 +24,7 @@ from synthlab.training.devices import find_device
 try:
     from transformers import AutoTokenizer  # pyright: ignore[reportMissingImports]
 except ImportError as error:
-    raise ImportError(lacks("synthlab.huggingface.perplexity.models", "transformers", "lm")) from error
+    raise ImportError(describe_missing("synthlab.huggingface.perplexity.models", "transformers", "lm")) from error
 
 BYTES = "bytes"  # the name of the tokenizer of the lab's texts
 GIVE = "give a folder of Transformers, a name on the hub, or a run of the lab, 16 hexadecimal digits"
@@ -42,14 +42,14 @@ class Opened(NamedTuple):
     begins_by_itself: bool
 
 
-def open_model(settings: Settings) -> Opened:
+def open_with_tokenizer(settings: Settings) -> Opened:
     """Open the model and the tokenizer that the settings name. Raises InputError where there are none, or they
     disagree."""
     device, dtype = find_device(settings.device), getattr(torch, settings.dtype)
     run = _run(settings)
     if run is None:
         _check_place(settings.model)
-    with quiet():
+    with silence():
         model = (
             causal_model("model", settings.model, dtype=dtype)
             if run is None
@@ -130,7 +130,7 @@ def _tokenizer(settings: Settings, run: TrainedLanguage | None) -> Any:
         name = BYTES
     if name == BYTES:
         return byte_tokenizer()
-    with refusing("tokenizer", name or settings.model):
+    with catch_load_errors("tokenizer", name or settings.model):
         return AutoTokenizer.from_pretrained(name or settings.model, trust_remote_code=False)
 
 

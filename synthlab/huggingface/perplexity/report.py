@@ -8,8 +8,8 @@ from importlib.metadata import version
 
 import pandas as pd
 
-from synthlab.huggingface.perplexity.evaluation import Evaluation, writing
-from synthlab.huggingface.perplexity.figure import draw
+from synthlab.huggingface.perplexity.evaluation import EvaluationResult, catch_write_errors
+from synthlab.huggingface.perplexity.figure import draw_figure
 from synthlab.huggingface.perplexity.settings import Settings
 from synthlab.storage.files import Folder
 
@@ -17,7 +17,7 @@ NO_MOMENT = {"pdf": {"CreationDate": None, "Producer": None, "Creator": None}, "
 TASK_KEYS = {"tasks", "task_data", "task_limit", "task_samples"}
 
 
-def write_all(settings: Settings, found: Evaluation) -> list[str]:
+def write_evaluation(settings: Settings, found: EvaluationResult) -> list[str]:
     """Write tables, figure and settings below the folder of results, each whole; returns the files.
 
     Raises InputError if they cannot be written.
@@ -25,7 +25,7 @@ def write_all(settings: Settings, found: Evaluation) -> list[str]:
     tables = {f"{name}.csv": table for name, table in found.tables._asdict().items() if len(table)}
     files = {name: table.to_csv(index=False).encode() for name, table in tables.items()}
     if "perplexity.csv" in tables:
-        figure = draw(found.tables, settings.model)
+        figure = draw_figure(found.tables, settings.model)
         for kind, about in NO_MOMENT.items():
             drawn = io.BytesIO()
             figure.savefig(drawn, format=kind, metadata=about, dpi=160)
@@ -51,7 +51,7 @@ def write_tasks(settings: Settings, model: str, scores: pd.DataFrame) -> list[st
 def write(settings: Settings, folder: str, files: Iterable[tuple[str, bytes]]) -> list[str]:
     """Write files into a folder below that of results; returns their paths. Raises InputError."""
     place, written = Folder(settings.folder), []
-    with writing(settings):
+    with catch_write_errors(settings):
         for name, data in files:
             place.write(f"{folder}/{name}", data)
             written.append(place.path(f"{folder}/{name}"))

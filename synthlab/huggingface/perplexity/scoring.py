@@ -15,10 +15,10 @@ from torch.nn import functional as F
 from synthlab.alignment.misalignment import Misalignment, misalignment
 from synthlab.alignment.windows import min_context
 from synthlab.config.registry import STRICT
-from synthlab.errors import InputError, in_one_line, is_of_memory
+from synthlab.errors import InputError, format_error, is_of_memory
 from synthlab.huggingface.perplexity.documents import Document
-from synthlab.huggingface.perplexity.windows import Span, Window, batches, rows
-from synthlab.rng import seeded
+from synthlab.huggingface.perplexity.windows import ScoredWindow, Span, batches, count_rows
+from synthlab.rng import seed_generator
 
 Tick = Callable[[int], None]  # called with the number of tokens that were just computed
 
@@ -36,7 +36,7 @@ class Part(BaseModel):
     contexts: list[float] = []
 
 
-class Scorer:
+class CausalScorer:
     """A causal model of Transformers, in evaluation mode, as what gives logits.
 
     Args:
@@ -67,26 +67,28 @@ class Scorer:
             if isinstance(error, InputError) or is_of_memory(error):
                 raise
             raise InputError(
-                f"lengths: {self.name} cannot read {tokens.shape[1]} tokens ({in_one_line(error)}); give shorter ones"
+                f"lengths: {self.name} cannot read {tokens.shape[1]} tokens ({format_error(error)}); give shorter ones"
             ) from None
         return output.logits[:, -kept:]
 
-    def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[Window]) -> Float[Tensor, "B counted"]:
+    def losses(self, tokens: Int[Tensor, " T"], windows: Sequence[ScoredWindow]) -> Float[Tensor, "B counted"]:
         """Return the loss of each token that counts, in nats, of windows that are alike; 64-bit, on the CPU."""
         texts = torch.stack([tokens[window.start : window.end] for window in windows])
         kept = windows[0].counted
         logits, targets = self.logits(texts[:, :-1], kept), texts[:, -kept:].to(self.device)
         pairs = zip(logits, targets, strict=True)
         # Row by row, since logits in 32 bits are large.
-        found = [F.cross_entropy(_precise(row), target, reduction="none") for row, target in pairs]
+        found = [F.cross_entropy(_to_float(row), target, reduction="none") for row, target in pairs]
         return torch.stack(found).double().cpu()
 
 
-def _precise(logits: Tensor) -> Tensor:
+def _to_float(logits: Tensor) -> Tensor:
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def loss_part(scorer: Scorer, document: Document, windows: Sequence[Window], by_context: bool, tick: Tick) -> Part:
+def loss_part(
+    scorer: CausalScorer, document: Document, windows: Sequence[ScoredWindow], by_context: bool, tick: Tick
+) -> Part:
     """Sum the losses of the tokens of ``windows`` that count; ``by_context`` for windows that all count alike. Raises
     InputError for a loss that is no number."""
     total, count, contexts = 0.0, 0, []
@@ -100,14 +102,14 @@ def loss_part(scorer: Scorer, document: Document, windows: Sequence[Window], by_
     return Part(count=count, sums={"loss": total}, contexts=torch.stack(contexts).sum(0).tolist() if by_context else [])
 
 
-def misalignment_part(scorer: Scorer, document: Document, span: Span, seed: int, tick: Tick) -> Part:
+def misalignment_part(scorer: CausalScorer, document: Document, span: Span, seed: int, tick: Tick) -> Part:
     """The long-short misalignment of the document's pieces of ``span.length`` tokens: two contexts are drawn for each,
     from half the length to all of it. Raises InputError for one that is no number."""
     length = span.length
     pieces = document.tokens[: len(document.tokens) // length * length].view(-1, length)
-    draws = seeded(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
+    draws = seed_generator(np.random.SeedSequence((seed, length, int(document.digest[:16], 16))))
     found = misalignment(
-        scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=rows(scorer.batch, length)
+        scorer.logits, pieces, min_context(length, 0.5), length, draws, batch=count_rows(scorer.batch, length)
     )
     _check_finite(all(math.isfinite(estimate.value) for estimate in found), scorer, document, length)
     tick(misalignment_cost(len(document.tokens), length))
@@ -122,7 +124,7 @@ def misalignment_cost(tokens: int, length: int) -> int:
 DISTANCES = Misalignment._fields
 
 
-def _check_finite(is_finite: bool, scorer: Scorer, document: Document, length: int) -> None:
+def _check_finite(is_finite: bool, scorer: CausalScorer, document: Document, length: int) -> None:
     if not is_finite:
         raise InputError(
             f"{scorer.name}: gives answers that are no numbers in {document.name} at length {length}; its weights may "

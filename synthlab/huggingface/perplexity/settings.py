@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from synthlab.config.registry import STRICT, validated
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span
 
@@ -43,10 +43,10 @@ class Settings(BaseModel):
     task_samples: Count = 100
 
     @classmethod
-    def checked(cls, raw: Mapping[str, Any]) -> "Settings":
+    def from_raw(cls, raw: Mapping[str, Any]) -> "Settings":
         """Check the settings of a config. Numbers are read as the names of folders, as a shell gives them."""
         names = {key: str(raw[key]) for key in ("model", "tokenizer", "texts") if isinstance(raw.get(key), int | float)}
-        settings = validated(cls, {**raw, **names}, "")
+        settings = validate(cls, {**raw, **names}, "")
         shortest = min(settings.lengths)
         problems = []
         if not settings.texts and not settings.tasks:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
-class Window(NamedTuple):
+class ScoredWindow(NamedTuple):
     """The tokens ``start`` to ``end`` - 1 of a document. The last ``counted`` of them count."""
 
     start: int
@@ -30,43 +30,43 @@ class Span(NamedTuple):
     stride: int
 
 
-def disjoint(tokens: int, span: Span) -> list[Window]:
+def disjoint(tokens: int, span: Span) -> list[ScoredWindow]:
     """Cut windows side by side, of which all tokens but the first count: contexts from 1 to L - 1, each equally often.
     Tokens behind the last whole window do not count."""
     length = span.length
-    return [Window(start, start + length, length - 1) for start in range(0, tokens - length + 1, length)]
+    return [ScoredWindow(start, start + length, length - 1) for start in range(0, tokens - length + 1, length)]
 
 
-def strided(tokens: int, span: Span) -> list[Window]:
+def strided(tokens: int, span: Span) -> list[ScoredWindow]:
     """Cut windows that begin every S tokens. Of the first all tokens but the first count, of the others those that no
     earlier window had: the last S, with contexts from L - S to L - 1. The last window may be shorter.
 
     Each token but a document's first counts once. It is the loop of Hugging Face's page on the perplexity of
     fixed-length models.
     """
-    windows = [Window(0, min(span.length, tokens), min(span.length, tokens) - 1)]
+    windows = [ScoredWindow(0, min(span.length, tokens), min(span.length, tokens) - 1)]
     while windows[-1].end < tokens:
         start, before = windows[-1].start + span.stride, windows[-1].end
         end = min(start + span.length, tokens)
-        windows.append(Window(start, end, end - before))
+        windows.append(ScoredWindow(start, end, end - before))
     return windows
 
 
-def sliding(tokens: int, span: Span) -> list[Window]:
+def sliding(tokens: int, span: Span) -> list[ScoredWindow]:
     """Cut a window for each token, which alone counts: a full context of L - 1 tokens.
 
     The tokens that count are those with a full context at the longest length, so that all lengths have the same.
     """
-    return [Window(end - span.length, end, 1) for end in range(span.longest, tokens + 1)]
+    return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1)]
 
 
-def last(tokens: int, span: Span) -> list[Window]:
+def last(tokens: int, span: Span) -> list[ScoredWindow]:
     """Count of each piece of ``longest`` tokens the last token alone, with a full context of L - 1 tokens: a sample of
     ``sliding``, which costs less. All lengths have the same tokens."""
-    return [Window(end - span.length, end, 1) for end in range(span.longest, tokens + 1, span.longest)]
+    return [ScoredWindow(end - span.length, end, 1) for end in range(span.longest, tokens + 1, span.longest)]
 
 
-DEFINITIONS: dict[str, Callable[[int, Span], list[Window]]] = {
+DEFINITIONS: dict[str, Callable[[int, Span], list[ScoredWindow]]] = {
     "disjoint": disjoint,
     "strided": strided,
     "sliding": sliding,
@@ -74,20 +74,20 @@ DEFINITIONS: dict[str, Callable[[int, Span], list[Window]]] = {
 }
 
 
-def batches(windows: Sequence[Window], tokens: int) -> list[list[Window]]:
+def batches(windows: Sequence[ScoredWindow], tokens: int) -> list[list[ScoredWindow]]:
     """The windows in batches of at most ``tokens`` tokens that are read, or of one window; those of a batch are alike
     in length and in how many of their tokens count."""
-    kinds: dict[tuple[int, int], list[Window]] = {}
+    kinds: dict[tuple[int, int], list[ScoredWindow]] = {}
     for window in windows:
         kinds.setdefault((window.read, window.counted), []).append(window)
     return [
         kind[i : i + size]
         for (read, _), kind in kinds.items()
-        for size in [rows(tokens, read)]
+        for size in [count_rows(tokens, read)]
         for i in range(0, len(kind), size)
     ]
 
 
-def rows(tokens: int, read: int) -> int:
+def count_rows(tokens: int, read: int) -> int:
     """Return how many windows that read ``read`` tokens have at most ``tokens`` together; one at least."""
     return max(1, tokens // max(1, read))

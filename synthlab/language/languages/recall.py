@@ -62,7 +62,7 @@ class Recall(Language):
         probabilities[..., self.first_question : self.first_answer] = self.question_rate / self.keys
         filler = max(0.0, 1 - self.fact_rate - self.question_rate)  # rounding may make it negative
         probabilities[..., self.first_filler :] = filler / self.fillers
-        asked = self._asks(tokens)
+        asked = self._are_questions(tokens)
         keys = (tokens[asked] - self.first_question)[:, None, None].expand(-1, 1, self.values)
         probabilities[asked] = 0
         answers = slice(self.first_answer, self.first_filler)
@@ -74,7 +74,7 @@ class Recall(Language):
         if not self.fact_rate:
             return None
         place = self._place(length, depth, self.kinds[kind])
-        asks, answers = self._around(count, place, length, generator)
+        asks, answers = self._draw_around(count, place, length, generator)
         wanted = torch.randint(self.keys, (count, 1), generator=generator)
         keys = (wanted + torch.randint(1, self.keys, (count, length), generator=generator)) % self.keys
         values = self._facts(count, generator)
@@ -94,7 +94,7 @@ class Recall(Language):
             raise InputError(f"depth={depth:g}: must be from 0, the beginning of the text, to 1, its end")
         return round(depth * (length - needed))
 
-    def _around(
+    def _draw_around(
         self, count: int, place: int, length: int, generator: torch.Generator
     ) -> tuple[Bool[Tensor, "B L"], Bool[Tensor, "B L"]]:
         """The questions and answers of texts in which units begin at ``place`` and at the last token."""
@@ -142,12 +142,12 @@ class Recall(Language):
         tokens = torch.where(asks, self.first_question + about, tokens)
         return torch.where(answers, self.first_answer + value, tokens)
 
-    def _asks(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
+    def _are_questions(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L"]:
         return (tokens >= self.first_question) & (tokens < self.first_answer)
 
     def _beliefs(self, tokens: Int[Tensor, "B L"]) -> Float[Tensor, "B L keys values"]:
         """The probabilities of each key's values, given the tokens up to each position."""
-        known = self._known(tokens)  # B L keys values
+        known = self._find_known(tokens)  # B L keys values
         unknown = ~known.any(-1)  # B L keys
         orphan = (tokens[:, :1] == self.first_answer + torch.arange(self.values))[:, None]  # B 1 values
         # The key of an answer without a question: the likelihood is 1 / values for a key of unknown value, 1 for a key
@@ -158,11 +158,11 @@ class Recall(Language):
         guess = about * orphan + (1 - about) / self.values  # B L values
         return torch.where(unknown[..., None], guess[:, :, None], known.double())
 
-    def _known(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L keys values"]:
+    def _find_known(self, tokens: Int[Tensor, "B L"]) -> Bool[Tensor, "B L keys values"]:
         """Whether a fact or an answered question up to each position shows that a key has a value."""
         batch, length = tokens.shape
         before = torch.cat([torch.full_like(tokens[:, :1], -1), tokens[:, :-1]], 1)
-        answered = self._asks(before) & (tokens >= self.first_answer) & (tokens < self.first_filler)
+        answered = self._are_questions(before) & (tokens >= self.first_answer) & (tokens < self.first_filler)
         pair = (before - self.first_question) * self.values + tokens - self.first_answer
         nothing = self.first_question
         pairs = tokens.clamp(max=nothing).where(~answered, pair)

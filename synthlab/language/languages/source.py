@@ -51,6 +51,6 @@ class Language(ABC):
         """A token in writing; its number for languages that are not written."""
         return str(token)
 
-    def completed(self) -> dict[str, Any]:
+    def complete_arguments(self) -> dict[str, Any]:
         """Values for arguments that the config may leave open; with them, a config always describes the same texts."""
         return {}

@@ -12,7 +12,7 @@ from jaxtyping import UInt8
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.language.languages.source import Language
 
@@ -40,12 +40,12 @@ class Text(Language):
         if digest not in (None, self.digest):
             raise InputError(
                 f"task.digest={digest}: must be that of the text, which has changed: the first {len(text)} "
-                f"bytes of task.path={_named(path)} now have {self.digest}; null takes them as they are"
+                f"bytes of task.path={_name_path(path)} now have {self.digest}; null takes them as they are"
             )
         kept = round(len(text) * held_out)
         if not 1 < kept < len(text) - 1:
             raise InputError(
-                f"task.path={_named(path)}: must have two bytes or more for training and as many for tests; "
+                f"task.path={_name_path(path)}: must have two bytes or more for training and as many for tests; "
                 f"task.held_out={held_out:g} of {len(text)} bytes leaves {len(text) - kept} and {kept}"
             )
         self.path, self.parts = path, {False: text[:-kept], True: text[-kept:]}
@@ -55,7 +55,7 @@ class Text(Language):
         part = self.parts[held_out]
         if length > len(part):
             raise InputError(
-                f"task.path={_named(self.path)}: has {len(part)} bytes for {'tests' if held_out else 'training'}, "
+                f"task.path={_name_path(self.path)}: has {len(part)} bytes for {'tests' if held_out else 'training'}, "
                 f"so windows must be at most as long, not {length}"
             )
         starts = torch.randint(len(part) - length + 1, (batch, 1), generator=generator)
@@ -70,7 +70,7 @@ class Text(Language):
     def decode(self, token):
         return repr(bytes([token]))[2:-1]
 
-    def completed(self):
+    def complete_arguments(self):
         return {"digest": self.digest}
 
 
@@ -89,13 +89,13 @@ def _content(path: str | None, limit: int) -> tuple[UInt8[Tensor, " N"], str]:
     except (OSError, ValueError) as error:  # a name too long, or with a zero byte
         must = "must be a file of text, or null for the modules of Python's library"
         reason = getattr(error, "strerror", None) or error
-        raise InputError(f"task.path={_named(path)}: {reason}; {must}") from None
+        raise InputError(f"task.path={_name_path(path)}: {reason}; {must}") from None
     return torch.frombuffer(data, dtype=torch.uint8), hashlib.sha256(data).hexdigest()[:16]
 
 
-def _named(path: str | None) -> str:
+def _name_path(path: str | None) -> str:
     """The path on one line, whatever is in it."""
-    return shown(path) if path is None or path.isprintable() else repr(path)
+    return show(path) if path is None or path.isprintable() else repr(path)
 
 
 def _library() -> list[Path]:

@@ -62,13 +62,13 @@ class Tracking(Recall):
         if not self.fact_rate:
             return None
         place = self._place(length, depth, self.kinds[kind])
-        asks, answers = self._around(count, place, length, generator)
+        asks, answers = self._draw_around(count, place, length, generator)
         rows, asked = torch.arange(count), torch.randint(self.keys, (count,), generator=generator)
         known, linked = asked, None
         if kind == "tracking":
             known = (asked + torch.randint(1, self.keys, (count,), generator=generator)) % self.keys
             linked = torch.randint(place + 1, length - 1, (count,), generator=generator)
-            asks, answers = _without(asks, answers, linked)
+            asks, answers = _remove_questions(asks, answers, linked)
         values = self._facts(count, generator)
         answer = values[rows, known]
         values[rows, asked] = answer
@@ -105,7 +105,7 @@ class Tracking(Recall):
         return torch.where(link & (tokens >= self.first_filler), self.first_link + drawn, tokens)
 
 
-def _without(
+def _remove_questions(
     asks: Bool[Tensor, "B L"], answers: Bool[Tensor, "B L"], places: Int[Tensor, " B"]
 ) -> tuple[Bool[Tensor, "B L"], Bool[Tensor, "B L"]]:
     """Questions and answers without those of which a token stands at ``places``, one in each text, that is neither its

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.extensions import check_pairs, stretched
+from synthlab.models.encodings.extensions import check_pairs, stretch_frequencies
 from synthlab.models.encodings.length_rope import LengthRoPE
 from synthlab.models.encodings.rope import geometric
 from synthlab.models.layers import ensemble_parameter
@@ -74,11 +74,13 @@ class CLEX(LengthRoPE):
 
     def frequencies_of(self, lengths, width):
         t = torch.arange(1, self.factor + 1, dtype=torch.float64, device=lengths.device)
-        table = stretched(width, self.base, (2 * t - 1)[:, None], lengths.device) * self.learned(width).exp()
+        table = (
+            stretch_frequencies(width, self.base, (2 * t - 1)[:, None], lengths.device) * self.learned_logs(width).exp()
+        )
         models = torch.arange(len(table), device=lengths.device)
         return table[models[:, None], (-(-lengths // self.trained)).clamp(max=self.factor) - 1]
 
-    def learned(self, width: int) -> Float[Tensor, "E t pairs"]:
+    def learned_logs(self, width: int) -> Float[Tensor, "E t pairs"]:
         """What the network adds to the logs of the frequencies of NTK, y, at each whole length factor."""
         up, down, device = self.up.double(), self.down.double(), self.up.device
         # All that does not depend on y at once: RK4 asks for the ends and the middle of each step.

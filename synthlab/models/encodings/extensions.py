@@ -41,7 +41,7 @@ class NTK(RoPE):
         self.factor = factor
 
     def frequencies(self, width, device=None):
-        return stretched(width, self.base, self.factor, device)
+        return stretch_frequencies(width, self.base, self.factor, device)
 
 
 class YaRN(RoPE):
@@ -111,7 +111,7 @@ class EABF(RoPE):
         return ((positions + 1).double().log() / math.log(self.trained)).clamp(min=1)
 
 
-def stretched(
+def stretch_frequencies(
     width: int, base: float, factor: float | Float[Tensor, "*rows 1"], device: torch.device | None = None
 ) -> Float[Tensor, "*rows pairs"]:
     """The frequencies of ``NTK``: the highest stays, the lowest is divided by ``factor``, which may be one a row."""

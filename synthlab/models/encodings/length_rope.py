@@ -16,7 +16,7 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Dims
-from synthlab.models.encodings.extensions import Factor, check_pairs, stretched
+from synthlab.models.encodings.extensions import Factor, check_pairs, stretch_frequencies
 from synthlab.models.encodings.rope import RoPE
 
 Divisors = list[Annotated[float, Field(ge=1, le=10**6)]] | None
@@ -67,7 +67,7 @@ class DynamicNTK(LengthRoPE):
 
     def frequencies_of(self, lengths, width):
         factor = 1 + self.factor * (lengths - self.trained).clamp(min=0).double() / self.trained
-        return stretched(width, self.base, factor.unsqueeze(-1), lengths.device)
+        return stretch_frequencies(width, self.base, factor.unsqueeze(-1), lengths.device)
 
     def alike_up_to(self, length):
         return max(self.trained, length)

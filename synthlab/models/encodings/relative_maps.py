@@ -56,7 +56,7 @@ class RelativeRoPE(RoPE):
         return self.distance(query, key).double().unsqueeze(-3)
 
     def products(self, q, k, relative, multiply):
-        return rotated_products(q, k, cast(Tensor, relative), self.frequencies(q.shape[-1], q.device), multiply)
+        return multiply_rotated(q, k, cast(Tensor, relative), self.frequencies(q.shape[-1], q.device), multiply)
 
 
 class SelfExtend(RelativeRoPE):
@@ -135,7 +135,7 @@ class DualChunk(RelativeRoPE):
         return torch.where(chunks == 0, place, seen_from) - key % self.chunk
 
 
-def rotated_products(
+def multiply_rotated(
     q: Float[Tensor, "*q d"],
     k: Float[Tensor, "*k d"],
     relative: Float[Tensor, "*M Q K"],
@@ -159,7 +159,7 @@ def rotated_products(
     Example:
         >>> import torch
         >>> q, k, far = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[torch.pi / 2]])
-        >>> rotated_products(q, k, far, torch.ones(1), lambda q, k: q @ k.mT).tolist()
+        >>> multiply_rotated(q, k, far, torch.ones(1), lambda q, k: q @ k.mT).tolist()
         [[1.0]]
     """
     total = torch.zeros((), dtype=q.dtype, device=q.device)

@@ -44,7 +44,7 @@ PROBLEMS = Registry(
         # Formal languages.
         "aa_star": regular.AAStar,
         "tomita": regular.Tomita,
-        "pattern": regular.Pattern,
+        "pattern": regular.PatternLanguage,
         "bounded_dyck": regular.BoundedDyck,
         "dyck": counters.Dyck,
         "anbn": counters.AnBn,

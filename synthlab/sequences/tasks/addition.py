@@ -9,14 +9,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import bounded, integers, places
+from synthlab.sequences.problem import check_bounds, integers, places
 
 HIDDEN = -1  # stands for no token, where numbers are laid side by side
 
 Format = Literal["plain", "reversed", "padded", "hinted"]
 
 
-class Numbers(NamedTuple):
+class DigitNumbers(NamedTuple):
     """Numbers as digits, the least significant first, and how many digits each is written with."""
 
     digits: Int[Tensor, "B D"]
@@ -39,8 +39,8 @@ class Addition(AnswerTask):
     departs = "the operands' numbers of digits; no sign of equality, but the separator"
 
     def __init__(self, base: int, format: Format, hints: int):
-        self.base, self.format = bounded("base", base, 2, 1000), format
-        self.hints = bounded("hints", hints, 2, 10_000) if format == "hinted" else 0
+        self.base, self.format = check_bounds("base", base, 2, 1000), format
+        self.hints = check_bounds("hints", hints, 2, 10_000) if format == "hinted" else 0
         self.plus, self.longest = base, self.hints - 1 if self.hints else math.inf
         self.symbols = (*map(str, range(base)), "+", *(f"h{number}" for number in range(self.hints)))
 
@@ -53,7 +53,7 @@ class Addition(AnswerTask):
         swap = torch.rand(len(lengths), generator=generator) < 0.5
         first = self._number(lengths.where(~swap, shorter), lengths, generator)
         second = self._number(shorter.where(~swap, lengths), lengths, generator)
-        total = self.added(first, second)
+        total = self.add(first, second)
         if self.format in ("padded", "hinted"):
             first, second = first._replace(sizes=lengths), second._replace(sizes=lengths)
             total = total._replace(sizes=lengths + 1)
@@ -61,11 +61,11 @@ class Addition(AnswerTask):
         if self.hints:
             start = integers(self.hints - lengths, generator)
         plus = torch.full((len(lengths), 1), self.plus)
-        prompt = torch.cat((self._written(first, start), plus, self._written(second, start)), 1)
-        answer = self._written(total, start)
-        return Pairs(*pushed(prompt), *pushed(answer))
+        prompt = torch.cat((self._write(first, start), plus, self._write(second, start)), 1)
+        answer = self._write(total, start)
+        return Pairs(*push_left(prompt), *push_left(answer))
 
-    def added(self, first: Numbers, second: Numbers) -> Numbers:
+    def add(self, first: DigitNumbers, second: DigitNumbers) -> DigitNumbers:
         """The sums, written without leading zeros."""
         sums = F.pad(first.digits + second.digits, (0, 1))
         place = torch.arange(sums.shape[1])
@@ -76,14 +76,14 @@ class Addition(AnswerTask):
         carried = F.pad(carries.long(), (1, 0))[:, :-1]
         digits = (sums + carried) % self.base
         sizes = (place + 1).where(digits > 0, 1).amax(1)
-        return Numbers(digits, sizes)
+        return DigitNumbers(digits, sizes)
 
     def chance(self, length: int) -> float:
         """At most this: no sum is more likely than a value of the longer number, which is uniform."""
         numbers = self.base if length == 1 else (self.base - 1) * self.base ** (length - 1)
         return 1 / numbers / (self.hints - length if self.hints else 1)
 
-    def _number(self, sizes: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> Numbers:
+    def _number(self, sizes: Int[Tensor, " B"], lengths: Int[Tensor, " B"], generator: torch.Generator) -> DigitNumbers:
         """Numbers of so many digits, zeros behind."""
         longest = int(lengths.max())
         digits = torch.randint(self.base, (len(sizes), longest), generator=generator)
@@ -91,11 +91,11 @@ class Addition(AnswerTask):
         last = sizes[:, None] - 1
         # A number of one digit may be 0.
         digits = digits.scatter(1, last, leading.where(last > 0, digits[:, :1]))
-        return Numbers(digits * places(sizes, longest), sizes)
+        return DigitNumbers(digits * places(sizes, longest), sizes)
 
-    def _written(self, number: Numbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+    def _write(self, number: DigitNumbers, start: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
         """Numbers in the format, in columns of which some are ``HIDDEN``."""
-        digits = shown(*number)
+        digits = hide_rest(*number)
         if self.format == "plain":
             return digits.flip(1)
         if not self.hints:
@@ -105,12 +105,12 @@ class Addition(AnswerTask):
         return torch.stack((hints, digits), 2).flatten(1)
 
 
-def shown(symbols: Int[Tensor, "B W"], sizes: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+def hide_rest(symbols: Int[Tensor, "B W"], sizes: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
     """The first ``sizes`` of ``symbols``; the others are ``HIDDEN``."""
     return symbols.masked_fill(~places(sizes, symbols.shape[1]), HIDDEN)
 
 
-def pushed(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
+def push_left(columns: Int[Tensor, "B W"]) -> tuple[Int[Tensor, "B W"], Int[Tensor, " B"]]:
     """The tokens of each row in order, ``HIDDEN`` ones left out, zeros behind; and how many they are."""
     kept = columns != HIDDEN
     order = (~kept).long().argsort(dim=1, stable=True)

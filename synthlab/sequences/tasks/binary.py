@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import integers, places
-from synthlab.sequences.tasks.addition import pushed, shown
-from synthlab.sequences.tasks.copying import backwards
+from synthlab.sequences.tasks.addition import hide_rest, push_left
+from synthlab.sequences.tasks.copying import reverse
 from synthlab.sequences.tasks.counting import BITS
 
 LIMB = 60  # bits that are taken at once; a sum of their powers fits 64 bits
@@ -41,10 +41,10 @@ class BinaryOperation(AnswerTask):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         size = 1 + integers(lengths - 2, generator)
         sizes = size, lengths - 1 - size
-        first, second = (numbers(each, generator) for each in sizes)
+        first, second = (draw_bits(each, generator) for each in sizes)
         sign = torch.full((len(lengths), 1), len(BITS))
-        prompt, _ = pushed(torch.cat((shown(first, sizes[0]), sign, shown(second, sizes[1])), 1))
-        answer = bits_of(self.result(whole(first), whole(second)), int(lengths.max()) - 1)
+        prompt, _ = push_left(torch.cat((hide_rest(first, sizes[0]), sign, hide_rest(second, sizes[1])), 1))
+        answer = bits_of(self.result(to_whole(first), to_whole(second)), int(lengths.max()) - 1)
         places_from_1 = torch.arange(1, answer.shape[1] + 1)
         return Pairs(prompt, lengths, answer, (answer * places_from_1).amax(1))
 
@@ -77,10 +77,10 @@ class ComputeSqrt(AnswerTask):
         return length, (length + 1) // 2
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        number, sizes = numbers(lengths, generator), (lengths + 1) // 2
-        roots = np.asarray(np.frompyfunc(math.isqrt, 1, 1)(whole(number)))
+        number, sizes = draw_bits(lengths, generator), (lengths + 1) // 2
+        roots = np.asarray(np.frompyfunc(math.isqrt, 1, 1)(to_whole(number)))
         answer = bits_of(roots, int(sizes.max()))
-        return Pairs(backwards(number, lengths), lengths, backwards(answer, sizes), sizes)
+        return Pairs(reverse(number, lengths), lengths, reverse(answer, sizes), sizes)
 
     def chance(self, length: int) -> float:
         greatest = math.isqrt(2**length - 1)
@@ -88,7 +88,7 @@ class ComputeSqrt(AnswerTask):
         return max(2 * greatest - 1, 2**length - greatest**2) / (2**length - 1)
 
 
-def numbers(sizes: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B W"]:
+def draw_bits(sizes: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B W"]:
     """Numbers uniform on 1, ..., 2^k - 1 for each k of ``sizes``: bits, the least significant first, zeros behind."""
     held = places(sizes, int(sizes.max()))
     bits = torch.zeros(held.shape, dtype=torch.long)
@@ -97,7 +97,7 @@ def numbers(sizes: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor,
     return bits
 
 
-def whole(bits: Int[Tensor, "B W"]) -> Whole:
+def to_whole(bits: Int[Tensor, "B W"]) -> Whole:
     """The numbers of ``bits``, the least significant first."""
     limbs = F.pad(bits, (0, -bits.shape[1] % LIMB)).unflatten(1, (-1, LIMB)) << torch.arange(LIMB)
     columns = enumerate(limbs.sum(2).T.numpy().astype(object))

@@ -8,8 +8,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import bounded, integers, places, ranks
-from synthlab.sequences.tasks.addition import pushed, shown
+from synthlab.sequences.problem import check_bounds, integers, places, ranks
+from synthlab.sequences.tasks.addition import hide_rest, push_left
 
 MOST = 10_000  # symbols of a task
 Order = Literal["forwards", "backwards"]
@@ -21,7 +21,7 @@ class Copy(AnswerTask):
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: copy, repeated"
 
     def __init__(self, symbols: int):
-        self.symbols = numbered(bounded("symbols", symbols, 1, MOST))
+        self.symbols = number_symbols(check_bounds("symbols", symbols, 1, MOST))
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, length
@@ -49,7 +49,7 @@ class Reverse(Copy):
     departs = "symbols are tokens; there the prompt is text"
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        return backwards(prompt, lengths)
+        return reverse(prompt, lengths)
 
 
 class CopyDistinct(Copy):
@@ -62,7 +62,7 @@ class CopyDistinct(Copy):
         self.longest = symbols
 
     def prompts(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Int[Tensor, "B P"]:
-        return distinct(len(lengths), int(lengths.max()), len(self.symbols), generator)
+        return draw_distinct(len(lengths), int(lengths.max()), len(self.symbols), generator)
 
     def chance(self, length: int) -> float:
         return 1 / perm(len(self.symbols), length)
@@ -74,7 +74,7 @@ class Sort(CopyDistinct):
     source = "Huang et al., 2025, arXiv 2410.02140, section 5"
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        return in_order(prompt, lengths, len(self.symbols))
+        return sort_numbers(prompt, lengths, len(self.symbols))
 
     def chance(self, length: int) -> float:
         return 1 / comb(len(self.symbols), length)
@@ -87,8 +87,8 @@ class SelectiveCopy(AnswerTask):
     departs = "lengths vary"
 
     def __init__(self, symbols: int, items: int):
-        self.count, self.items = bounded("symbols", symbols, 1, MOST), bounded("items", items, 1, MOST)
-        self.symbols, self.shortest = (*numbered(symbols), "_"), items
+        self.count, self.items = check_bounds("symbols", symbols, 1, MOST), check_bounds("items", items, 1, MOST)
+        self.symbols, self.shortest = (*number_symbols(symbols), "_"), items
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.items
@@ -111,7 +111,7 @@ class Count(AnswerTask):
     departs = "the prompt of two numbers is as long for all; the length is that of the answer"
 
     def __init__(self, symbols: int):
-        self.symbols, self.longest = numbered(bounded("symbols", symbols, 1, MOST)), symbols
+        self.symbols, self.longest = number_symbols(check_bounds("symbols", symbols, 1, MOST)), symbols
 
     def sizes(self, length: int) -> tuple[int, int]:
         return 2, length
@@ -145,7 +145,7 @@ class BucketSort(Copy):
     source = "Delétang et al., 2022, arXiv 2207.02098: bucket sort"
 
     def answer(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B P"]:
-        return in_order(prompt, lengths, len(self.symbols))
+        return sort_numbers(prompt, lengths, len(self.symbols))
 
     def chance(self, length: int) -> float:
         """That of the answer in which all symbols are as often as each other, or nearly."""
@@ -162,7 +162,10 @@ class Repeat(AnswerTask):
     departs = "symbols are tokens; there the prompt is text"
 
     def __init__(self, symbols: int, times: int):
-        self.symbols, self.times = numbered(bounded("symbols", symbols, 1, MOST)), bounded("times", times, 1, 100)
+        self.symbols, self.times = (
+            number_symbols(check_bounds("symbols", symbols, 1, MOST)),
+            check_bounds("times", times, 1, 100),
+        )
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.times * length
@@ -184,13 +187,13 @@ class Replace(AnswerTask):
     departs = "symbols are tokens; there the prompt is text: replace a with b in a a a"
 
     def __init__(self, symbols: int):
-        self.symbols = numbered(bounded("symbols", symbols, 2, MOST))
+        self.symbols = number_symbols(check_bounds("symbols", symbols, 2, MOST))
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length + 2, length
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        pair = distinct(len(lengths), 2, len(self.symbols), generator)
+        pair = draw_distinct(len(lengths), 2, len(self.symbols), generator)
         first, second = pair[:, :1], pair[:, 1:]
         longest = int(lengths.max())
         prompt = torch.cat((pair, first.expand(-1, longest)), 1)
@@ -212,41 +215,41 @@ class CopyTwice(AnswerTask):
     departs = "from Kazemnejad et al.: symbols are tokens; there the prompt is text"
 
     def __init__(self, symbols: int, first: Order, second: Order, between: bool):
-        self.count, self.orders, self.between = bounded("symbols", symbols, 1, MOST), (first, second), between
-        self.symbols = (*numbered(symbols), *(["next"] if between else []))
+        self.count, self.orders, self.between = check_bounds("symbols", symbols, 1, MOST), (first, second), between
+        self.symbols = (*number_symbols(symbols), *(["next"] if between else []))
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, 2 * length + self.between
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.randint(self.count, (len(lengths), int(lengths.max())), generator=generator)
-        turned = {"forwards": prompt, "backwards": backwards(prompt, lengths)}
-        first, second = (shown(turned[order], lengths) for order in self.orders)
+        turned = {"forwards": prompt, "backwards": reverse(prompt, lengths)}
+        first, second = (hide_rest(turned[order], lengths) for order in self.orders)
         between = torch.full((len(lengths), int(self.between)), self.count)
-        return Pairs(prompt, lengths, *pushed(torch.cat((first, between, second), 1)))
+        return Pairs(prompt, lengths, *push_left(torch.cat((first, between, second), 1)))
 
     def chance(self, length: int) -> float:
         return float(self.count) ** -length
 
 
-def backwards(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
+def reverse(symbols: Int[Tensor, "B W"], lengths: Int[Tensor, " B"]) -> Int[Tensor, "B W"]:
     """The first ``lengths`` of each row's symbols, the last one first; anything behind."""
     order = lengths[:, None] - 1 - torch.arange(symbols.shape[1])
     return symbols.gather(1, order.clamp(min=0))
 
 
-def in_order(numbers: Int[Tensor, "B W"], lengths: Int[Tensor, " B"], above: int) -> Int[Tensor, "B W"]:
+def sort_numbers(numbers: Int[Tensor, "B W"], lengths: Int[Tensor, " B"], above: int) -> Int[Tensor, "B W"]:
     """The first ``lengths`` of each row's numbers, which are below ``above``, in increasing order; then ``above``."""
     return numbers.masked_fill(~places(lengths, numbers.shape[1]), above).sort(1).values
 
 
-def distinct(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:
+def draw_distinct(rows: int, size: int, count: int, generator: torch.Generator) -> Int[Tensor, "rows size"]:
     """Different numbers out of 0, ..., ``count`` - 1, every choice and order equally likely."""
     keys = torch.rand(rows, count, generator=generator)
     # Of many numbers, a few are found faster than all are sorted.
     return keys.topk(size, 1).indices if size < count // 4 else keys.argsort(1)[:, :size]
 
 
-def numbered(count: int) -> tuple[str, ...]:
+def number_symbols(count: int) -> tuple[str, ...]:
     """The symbols 0, 1, ... in writing."""
     return tuple(map(str, range(count)))

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from synthlab.sequences.next_sets import FormalLanguage, Strings
-from synthlab.sequences.problem import bounded, places, ranks
+from synthlab.sequences.formal_languages import FormalLanguage, Strings
+from synthlab.sequences.problem import check_bounds, places, ranks
 
 BRACKETS = "()[]{}<>"
 
@@ -24,7 +24,7 @@ class Dyck(FormalLanguage):
     shortest = 2
 
     def __init__(self, kinds: int):
-        self.kinds = bounded("kinds", kinds, 1, len(BRACKETS) // 2)
+        self.kinds = check_bounds("kinds", kinds, 1, len(BRACKETS) // 2)
         self.symbols = tuple(BRACKETS[: 2 * kinds])
 
     def has(self, length: int) -> bool:
@@ -57,7 +57,7 @@ class AnBn(FormalLanguage):
     source = "Bhattamishra et al., 2020, arXiv 2009.11264; Huang et al., 2025, arXiv 2410.02140: AnBn, AnBnCn, AnBnCnDn"
 
     def __init__(self, letters: int):
-        self.symbols = tuple("abcdefghijklmnopqrstuvwxyz"[: bounded("letters", letters, 2, 26)])
+        self.symbols = tuple("abcdefghijklmnopqrstuvwxyz"[: check_bounds("letters", letters, 2, 26)])
         self.shortest = letters
 
     def has(self, length: int) -> bool:

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import bounded, integers, places, ranks
-from synthlab.sequences.tasks.copying import MOST, distinct, in_order, numbered
+from synthlab.sequences.problem import check_bounds, integers, places, ranks
+from synthlab.sequences.tasks.copying import MOST, draw_distinct, number_symbols, sort_numbers
 
 BITS = ("0", "1")
 
@@ -46,7 +46,7 @@ class OneAnswer(AnswerTask):
     def chance(self, length: int) -> float:
         return 0.5
 
-    def answered(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"], answer: Tensor) -> Pairs:
+    def make_pairs(self, prompt: Int[Tensor, "B P"], lengths: Int[Tensor, " B"], answer: Tensor) -> Pairs:
         """Prompts with their one symbol of an answer."""
         return Pairs(prompt, lengths, answer.long()[:, None], torch.ones_like(lengths))
 
@@ -59,7 +59,7 @@ class Majority(OneAnswer):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         ones = ones_drawn(lengths, generator, ties=False)
-        return self.answered(bits_with(ones, lengths, generator), lengths, 2 * ones > lengths)
+        return self.make_pairs(bits_with(ones, lengths, generator), lengths, 2 * ones > lengths)
 
 
 class InterleavedMajority(AnswerTask):
@@ -71,7 +71,7 @@ class InterleavedMajority(AnswerTask):
     symbols = BITS
 
     def __init__(self, strands: int):
-        self.strands = self.shortest = bounded("strands", strands, 1, MOST)
+        self.strands = self.shortest = check_bounds("strands", strands, 1, MOST)
 
     def sizes(self, length: int) -> tuple[int, int]:
         return length, self.strands
@@ -96,7 +96,7 @@ class Mode(OneAnswer):
     source = "Huang et al., 2025, arXiv 2410.02140, section 5: majority; Zhou et al., 2023, arXiv 2310.16028: mode"
 
     def __init__(self, symbols: int):
-        self.symbols = numbered(bounded("symbols", symbols, 1, 1000))
+        self.symbols = number_symbols(check_bounds("symbols", symbols, 1, 1000))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.zeros(len(lengths), int(lengths.max()), dtype=torch.long)
@@ -110,7 +110,7 @@ class Mode(OneAnswer):
             single = most.values[:, 0] > most.values[:, 1]
             prompt[left[single]], answer[left[single]] = drawn[single], most.indices[single, 0]
             left = left[~single]
-        return self.answered(prompt, lengths, answer)
+        return self.make_pairs(prompt, lengths, answer)
 
     def chance(self, length: int) -> float:
         return 1 / len(self.symbols)
@@ -129,10 +129,10 @@ class Parity(OneAnswer):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         if self.uniform == "ones":
             ones = ones_drawn(lengths, generator, ties=True)
-            return self.answered(bits_with(ones, lengths, generator), lengths, ones % 2)
+            return self.make_pairs(bits_with(ones, lengths, generator), lengths, ones % 2)
         longest = int(lengths.max())
         bits = torch.randint(2, (len(lengths), longest), generator=generator)
-        return self.answered(bits, lengths, (bits * places(lengths, longest)).sum(1) % 2)
+        return self.make_pairs(bits, lengths, (bits * places(lengths, longest)).sum(1) % 2)
 
     def chance(self, length: int) -> float:
         return (length // 2 + 1) / (length + 1) if self.uniform == "ones" else 0.5
@@ -145,12 +145,12 @@ class Summation(OneAnswer):
     departs = "numbers are tokens without signs between; there the prompt is text"
 
     def __init__(self, modulus: int):
-        self.symbols = numbered(bounded("modulus", modulus, 2, 100))
+        self.symbols = number_symbols(check_bounds("modulus", modulus, 2, 100))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         modulus, longest = len(self.symbols), int(lengths.max())
         prompt = 1 + torch.randint(modulus - 1, (len(lengths), longest), generator=generator)
-        return self.answered(prompt, lengths, (prompt * places(lengths, longest)).sum(1) % modulus)
+        return self.make_pairs(prompt, lengths, (prompt * places(lengths, longest)).sum(1) % modulus)
 
     def chance(self, length: int) -> float:
         return likeliest_sum(range(1, len(self.symbols)), len(self.symbols), length)
@@ -164,18 +164,18 @@ class SortedOrNot(OneAnswer):
     shortest = 2
 
     def __init__(self, symbols: int):
-        self.symbols, self.longest = numbered(bounded("symbols", symbols, 2, MOST)), symbols
+        self.symbols, self.longest = number_symbols(check_bounds("symbols", symbols, 2, MOST)), symbols
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
-        numbers = distinct(rows, longest, len(self.symbols), generator)
-        ordered = in_order(numbers, lengths, len(self.symbols))
+        numbers = draw_distinct(rows, longest, len(self.symbols), generator)
+        ordered = sort_numbers(numbers, lengths, len(self.symbols))
         is_sorted: Bool[Tensor, " B"] = torch.rand(rows, generator=generator) < 0.5
         first = integers(lengths, generator)
         second = (first + 1 + integers(lengths - 1, generator)) % lengths
         pair = torch.stack((first, second), 1)
         taken = pair.where(is_sorted[:, None], pair.flip(1))
-        return self.answered(ordered.scatter(1, pair, ordered.gather(1, taken)), lengths, is_sorted)
+        return self.make_pairs(ordered.scatter(1, pair, ordered.gather(1, taken)), lengths, is_sorted)
 
 
 class EvenPairs(OneAnswer):
@@ -188,7 +188,7 @@ class EvenPairs(OneAnswer):
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.randint(2, (len(lengths), int(lengths.max())), generator=generator)
         last = prompt.gather(1, lengths[:, None] - 1)[:, 0]
-        return self.answered(prompt, lengths, prompt[:, 0] != last)
+        return self.make_pairs(prompt, lengths, prompt[:, 0] != last)
 
     def chance(self, length: int) -> float:
         return 1.0 if length == 1 else 0.5
@@ -201,13 +201,13 @@ class CycleNavigation(OneAnswer):
     source = "Delétang et al., 2022, arXiv 2207.02098: cycle navigation"
 
     def __init__(self, positions: int):
-        self.positions = bounded("positions", positions, 2, 100)
-        self.symbols = ("l", "s", "r", *numbered(positions))
+        self.positions = check_bounds("positions", positions, 2, 100)
+        self.symbols = ("l", "s", "r", *number_symbols(positions))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         prompt = torch.randint(3, (len(lengths), int(lengths.max())), generator=generator)
         walked = (prompt - 1).where(places(lengths, prompt.shape[1]), 0).sum(1)
-        return self.answered(prompt, lengths, 3 + walked % self.positions)
+        return self.make_pairs(prompt, lengths, 3 + walked % self.positions)
 
     def chance(self, length: int) -> float:
         return likeliest_sum((-1, 0, 1), self.positions, length)

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from synthlab.sequences.answers import Pairs
-from synthlab.sequences.problem import bounded, integers, places
-from synthlab.sequences.tasks.copying import numbered
+from synthlab.sequences.problem import check_bounds, integers, places
+from synthlab.sequences.tasks.copying import number_symbols
 from synthlab.sequences.tasks.counting import OneAnswer
 
 PLUS, MINUS, OPEN, CLOSE, LAST = range(5)  # after the digits; LAST is * or, in an equation, x
@@ -37,11 +37,11 @@ class ModularArithmeticBrackets(OneAnswer):
     source = "Delétang et al., 2022, arXiv 2207.02098: modular arithmetic"
 
     def __init__(self, modulus: int, products: bool):
-        self.modulus, self.operators = bounded("modulus", modulus, 2, 100), 3 if products else 2
-        self.symbols = (*numbered(modulus), "+", "-", "(", ")", *(["*"] if products else []))
+        self.modulus, self.operators = check_bounds("modulus", modulus, 2, 100), 3 if products else 2
+        self.symbols = (*number_symbols(modulus), "+", "-", "(", ")", *(["*"] if products else []))
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
-        return self.answered(*self._expressions(lengths, generator))
+        return self.make_pairs(*self._expressions(lengths, generator))
 
     def chance(self, length: int) -> float:
         # As many rows as for the lengths around it, so that all lengths need few tables.
@@ -115,7 +115,7 @@ class SolveEquation(ModularArithmeticBrackets):
         prompt = F.pad(symbols.scatter(1, chosen, self.modulus + LAST), (0, 2))
         prompt.scatter_(1, sizes[:, None], self.modulus + LAST + 1)
         prompt.scatter_(1, sizes[:, None] + 1, values[:, None])
-        return self.answered(prompt, lengths, answer)
+        return self.make_pairs(prompt, lengths, answer)
 
     def chance(self, length: int) -> float:
         return 1 / self.modulus  # the digits are uniform, wherever they stand
@@ -129,8 +129,8 @@ class ModularArithmetic(OneAnswer):
     departs = "there are no even lengths, which the authors' code shortens by one"
 
     def __init__(self, modulus: int):
-        self.modulus = bounded("modulus", modulus, 2, 100)
-        self.symbols = (*numbered(modulus), "+", "-", "*")
+        self.modulus = check_bounds("modulus", modulus, 2, 100)
+        self.symbols = (*number_symbols(modulus), "+", "-", "*")
 
     def has(self, length: int) -> bool:
         return super().has(length) and length % 2 == 1
@@ -143,7 +143,7 @@ class ModularArithmetic(OneAnswer):
         # Behind the end, zeros are added.
         value = self._value(prompt[:, ::2] * held[:, ::2], operators.where(held[:, 1::2], PLUS))
         prompt[:, 1::2] = self.modulus + operators
-        return self.answered(prompt, lengths, value)
+        return self.make_pairs(prompt, lengths, value)
 
     def _value(self, numbers: Int[Tensor, "B N"], operators: Int[Tensor, "B M"]) -> Int[Tensor, " B"]:
         total, term = torch.zeros_like(numbers[:, 0]), numbers[:, 0]
@@ -159,10 +159,10 @@ class ModularArithmetic(OneAnswer):
         both = torch.zeros(self.modulus, self.modulus, dtype=torch.float64)  # shares of each total and term
         both[0] = 1 / self.modulus
         for _ in range(length // 2):
-            both = both @ times / 3 + 2 / 3 * self._summed(both)[:, None] / self.modulus
-        return self._summed(both).max().item()
+            both = both @ times / 3 + 2 / 3 * self._sum_shares(both)[:, None] / self.modulus
+        return self._sum_shares(both).max().item()
 
-    def _summed(self, both: Tensor) -> Tensor:
+    def _sum_shares(self, both: Tensor) -> Tensor:
         every = torch.arange(self.modulus)
         total = (every[:, None] + every) % self.modulus
         return torch.zeros(self.modulus, dtype=torch.float64).index_add_(0, total.flatten(), both.flatten())

@@ -6,9 +6,9 @@ from torch import Tensor
 
 from synthlab.errors import InputError
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import bounded, integers, ranks
-from synthlab.sequences.tasks.addition import pushed, shown
-from synthlab.sequences.tasks.copying import MOST, distinct
+from synthlab.sequences.problem import check_bounds, integers, ranks
+from synthlab.sequences.tasks.addition import hide_rest, push_left
+from synthlab.sequences.tasks.copying import MOST, draw_distinct
 from synthlab.sequences.tasks.counting import OneAnswer
 
 WRITE, READ, IGNORE = 2, 3, 4  # of flip-flop, after the bits
@@ -46,7 +46,7 @@ class FlipFlop(OneAnswer):
         written = torch.arange(longest).where(what == WRITE, 0).cummax(1).values
         bits = bits.where(what == IGNORE, bits.gather(1, written))
         prompt = torch.stack((what, bits), 2).flatten(1)[:, :-1]
-        return self.answered(prompt, 2 * lengths - 1, bits.gather(1, lengths[:, None] - 1)[:, 0])
+        return self.make_pairs(prompt, 2 * lengths - 1, bits.gather(1, lengths[:, None] - 1)[:, 0])
 
 
 class MQAR(AnswerTask):
@@ -57,8 +57,8 @@ class MQAR(AnswerTask):
     departs = "queries follow the pairs at once, without distances from a power law"
 
     def __init__(self, keys: int, values: int, queries: int):
-        self.keys, self.values = bounded("keys", keys, 1, MOST), bounded("values", values, 1, MOST)
-        self.queries = bounded("queries", queries, 1, MOST)
+        self.keys, self.values = check_bounds("keys", keys, 1, MOST), check_bounds("values", values, 1, MOST)
+        self.queries = check_bounds("queries", queries, 1, MOST)
         self.shortest, self.longest = queries, keys
         self.symbols = (*(f"k{key}" for key in range(keys)), *(f"v{value}" for value in range(values)))
 
@@ -67,7 +67,7 @@ class MQAR(AnswerTask):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         rows, longest = len(lengths), int(lengths.max())
-        keys = distinct(rows, longest, self.keys, generator)
+        keys = draw_distinct(rows, longest, self.keys, generator)
         values = self.keys + torch.randint(self.values, (rows, longest), generator=generator)
         chosen = ranks(lengths, longest, generator).argsort(1)[:, : self.queries]
         prompt = torch.stack((keys, values), 2).flatten(1)
@@ -90,8 +90,8 @@ class MissingDuplicate(OneAnswer):
 
     def draw(self, lengths: Int[Tensor, " B"], generator: torch.Generator) -> Pairs:
         half = lengths // 2
-        bits = shown(torch.randint(2, (len(lengths), int(half.max())), generator=generator), half)
-        blank = shown(torch.full((len(lengths), 1), BLANK), lengths % 2)
-        prompt, _ = pushed(torch.cat((bits, bits, blank), 1))
+        bits = hide_rest(torch.randint(2, (len(lengths), int(half.max())), generator=generator), half)
+        blank = hide_rest(torch.full((len(lengths), 1), BLANK), lengths % 2)
+        prompt, _ = push_left(torch.cat((bits, bits, blank), 1))
         hole = integers(2 * half, generator)[:, None]
-        return self.answered(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])
+        return self.make_pairs(prompt.scatter(1, hole, HOLE), lengths, prompt.gather(1, hole)[:, 0])

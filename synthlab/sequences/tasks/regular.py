@@ -8,8 +8,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from synthlab.errors import InputError
-from synthlab.sequences.next_sets import FormalLanguage, Strings
-from synthlab.sequences.problem import bounded
+from synthlab.sequences.formal_languages import FormalLanguage, Strings
+from synthlab.sequences.problem import check_bounds
 
 Automaton = tuple[Sequence[Sequence[int]], frozenset[int]]
 
@@ -82,7 +82,7 @@ class RegularLanguage(FormalLanguage):
         same = (sets == sets[0]).all(1)  # a constant answer has to be right after begin, too
         inside = tuple(tuple(state if same[state] else -1 for state in row) for row in table)
         ends = frozenset(state for state in accepting if same[state])
-        return _counted(inside, ends, length) / max(1, _counted(table, accepting, length))
+        return _count_strings(inside, ends, length) / max(1, _count_strings(table, accepting, length))
 
     def _key(self) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
         table, accepting = self.automaton
@@ -106,10 +106,10 @@ class Tomita(RegularLanguage):
     symbols = ("0", "1")
 
     def __init__(self, number: int):
-        self.automaton = TOMITA[bounded("number", number, 1, len(TOMITA))]
+        self.automaton = TOMITA[check_bounds("number", number, 1, len(TOMITA))]
 
 
-class Pattern(RegularLanguage):
+class PatternLanguage(RegularLanguage):
     """A regular language: aaaa_star, (aaaa)*; abab_star, (abab)*; aa_star_bb_star_cc_star_dd_star_ee_star,
     aa*bb*cc*dd*ee*; ab_star_d_bc_star, {a,b}*d{b,c}*; 012_star_0_2_star, {0,1,2}*02*."""
 
@@ -132,7 +132,9 @@ class BoundedDyck(RegularLanguage):
     symbols = ("a", "b")
 
     def __init__(self, depth: int):
-        dead = bounded("depth", depth, 1, 1000) + 1  # a state is a height; above the greatest one is the dead state
+        dead = (
+            check_bounds("depth", depth, 1, 1000) + 1
+        )  # a state is a height; above the greatest one is the dead state
         table = [(height + 1, height - 1 if height else dead) for height in range(dead)]
         self.automaton = [*table, (dead, dead)], frozenset({0})
 
@@ -151,7 +153,7 @@ def _completions(key: tuple[tuple[tuple[int, ...], ...], frozenset[int]], longes
     return torch.stack(rows)
 
 
-def _counted(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
+def _count_strings(table: Sequence[Sequence[int]], accepting: frozenset[int], length: int) -> int:
     """How many strings of a length are accepted, exactly; -1 is a state that none leaves."""
     ways = {0: 1}
     for _ in range(length):

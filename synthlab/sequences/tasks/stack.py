@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from synthlab.sequences.answers import AnswerTask, Pairs
 from synthlab.sequences.problem import integers
-from synthlab.sequences.tasks.copying import backwards
+from synthlab.sequences.tasks.copying import reverse
 
 POP, PUSH = 2, 3  # after the bits; PUSH pushes 0, the next one pushes 1
 
@@ -38,12 +38,12 @@ class StackManipulation(AnswerTask):
             stack.scatter_(1, height[:, None], symbol.where(symbol < POP, symbol - PUSH).clamp(min=0)[:, None])
             change = torch.where(symbol == POP, -1, 1)
             height = (height + change.where(place < lengths, 0)).clamp(min=0)
-        return Pairs(prompt, lengths, backwards(stack, height), height)
+        return Pairs(prompt, lengths, reverse(stack, height), height)
 
     def chance(self, length: int) -> float:
         # As many rows as for the lengths around it, so that all lengths need few tables.
         before = _sizes(1 << length.bit_length())[length - 1]  # without the last symbol, which is an instruction
-        shares = _after_instruction(before) / (length - 1) if length > 1 else torch.tensor([0.0, 1.0])
+        shares = _shift_shares(before) / (length - 1) if length > 1 else torch.tensor([0.0, 1.0])
         # All stacks of a size are as likely as each other.
         return (shares * 0.5 ** torch.arange(len(shares))).max().item()
 
@@ -54,12 +54,12 @@ def _sizes(longest: int) -> Float[Tensor, "K K"]:
     first stack."""
     rows = torch.zeros(longest + 1, longest + 1, dtype=torch.float64)
     for size in range(1, longest + 1):
-        rows[size] = _after_instruction(rows[size - 1])
+        rows[size] = _shift_shares(rows[size - 1])
         rows[size, size] += 1  # the first stack
     return rows
 
 
-def _after_instruction(shares: Float[Tensor, " K"]) -> Float[Tensor, " K"]:
+def _shift_shares(shares: Float[Tensor, " K"]) -> Float[Tensor, " K"]:
     """The shares of sizes after another instruction."""
     popped = F.pad(shares[1:], (0, 1))
     popped[0] += shares[0]

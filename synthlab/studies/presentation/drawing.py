@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from pydantic import Field, PositiveInt
 
 from synthlab.analysis.curves import band_note
-from synthlab.analysis.tables import table
+from synthlab.analysis.tables import make_table
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
-from synthlab.studies.fitting import counted
+from synthlab.studies.fitting import count_runs
 from synthlab.studies.grids import label
 
 Lengths = Annotated[list[PositiveInt], Field(min_length=1)]
@@ -31,9 +31,9 @@ class Series(NamedTuple):
         """``rope`` where only the encoding is chosen, else ``encoding=rope train_length=5``."""
         return label(self.chosen)
 
-    def counted(self, rows: pd.DataFrame) -> pd.DataFrame:
+    def count_runs(self, rows: pd.DataFrame) -> pd.DataFrame:
         """``rows`` of its runs, with what tables say of runs that fit and that diverged."""
-        return counted(rows, self.records, self.level)
+        return count_runs(rows, self.records, self.level)
 
 
 class Drawing(ABC):
@@ -70,9 +70,11 @@ class Plot(Drawing):
         return f"{band_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
 
 
-def runs_of(series: Sequence[Series]) -> pd.DataFrame:
+def tabulate_runs(series: Sequence[Series]) -> pd.DataFrame:
     """The table of all runs, with the series each belongs to."""
-    return pd.concat([one.counted(table(one.records)).assign(series=one.label) for one in series], ignore_index=True)
+    return pd.concat(
+        [one.count_runs(make_table(one.records)).assign(series=one.label) for one in series], ignore_index=True
+    )
 
 
 def check_lengths(lengths: Sequence[int], test_length: int) -> None:

@@ -65,7 +65,7 @@ class Drawn:
         return [text for text in self.data[column].dropna().unique() if text] if column in self.data else []
 
 
-class Folder:
+class FigureFolder:
     """Where figures lie."""
 
     def __init__(self, path: Path):
@@ -82,7 +82,7 @@ class Folder:
 
         table = self.path / f"{name}.csv"
         panel.data.to_csv(table, index=False)
-        return [*self._saved(name, [panel.shown], draw), table]
+        return [*self._save(name, [panel.shown], draw), table]
 
     def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
         """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
@@ -101,9 +101,9 @@ class Folder:
             figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
             return figure
 
-        return self._saved(name, [title, *(panel.shown for panel in panels.values())], draw)
+        return self._save(name, [title, *(panel.shown for panel in panels.values())], draw)
 
-    def _saved(self, name: str, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
+    def _save(self, name: str, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
         """Draw a picture unless it is there. Its PDF, which is written last, says what it shows."""
         pdf, png = self.path / f"{name}.pdf", self.path / f"{name}.png"
         digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())

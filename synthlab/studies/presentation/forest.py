@@ -36,7 +36,7 @@ class Axis(NamedTuple):
     logarithmic: bool
 
     @classmethod
-    def over(cls, numbers: Sequence[float]) -> "Axis":
+    def from_numbers(cls, numbers: Sequence[float]) -> "Axis":
         """One that shows all of ``numbers`` that are finite."""
         finite = [number for number in numbers if math.isfinite(number)] or [0.0, 1.0]
         least, greatest = min(finite), max(finite)
@@ -70,7 +70,7 @@ class Label(NamedTuple):
     text: str
 
 
-class Row(NamedTuple):
+class ForestRow(NamedTuple):
     """A check as it is drawn; all ``x`` are places. ``median`` and ``interval`` are None where they are no numbers."""
 
     words: list[str]
@@ -89,14 +89,14 @@ class Row(NamedTuple):
         return self.y + self.height / 2
 
 
-class Panel(NamedTuple):
+class ForestPanel(NamedTuple):
     """The checks of one quantity and threshold, and their axis. ``others`` are half and twice the thresholds."""
 
     title: str
     y: float
     top: float
     bottom: float
-    rows: list[Row]
+    rows: list[ForestRow]
     ticks: list[Label]
     thresholds: list[float]
     named: list[Label]
@@ -122,7 +122,7 @@ def _picture() -> Template:
     return template("synthlab.studies.presentation", "forest.svg.j2", markup=True)
 
 
-def _panels(checks: Iterable[Check]) -> Iterator[Panel]:
+def _panels(checks: Iterable[Check]) -> Iterator[ForestPanel]:
     """From top to bottom, in the order in which their first checks are made."""
     groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}
     for check in checks:
@@ -139,12 +139,12 @@ def _quantity(check: Check) -> tuple[str, str]:
     return what, quantity
 
 
-def _panel(title: str, checks: Sequence[Check], y: float) -> Panel:
+def _panel(title: str, checks: Sequence[Check], y: float) -> ForestPanel:
     scaled = [check.at(factor) for check in checks if check.scales for factor in FACTORS.values()]
     others = sorted({bound for check in scaled for bound in check.thresholds})
     thresholds = checks[0].thresholds
     values = [float(value) for check in checks for value in check.values]
-    axis = Axis.over([*values, *thresholds, *others])
+    axis = Axis.from_numbers([*values, *thresholds, *others])
     top = y + (TITLE if title else 0) + LINE
     rows, bottom = [], top
     for check in checks:
@@ -153,12 +153,20 @@ def _panel(title: str, checks: Sequence[Check], y: float) -> Panel:
     ends = {end for end in (-math.inf, math.inf) if end in values}
     ticks = [Label(axis.place(tick), f"{tick:g}") for tick in chain(axis.ticks(), ends)]
     places = [axis.place(bound) for bound in thresholds]
-    return Panel(
-        title, y, top, bottom, rows, ticks, places, _named(places, thresholds), [axis.place(b) for b in others]
+    return ForestPanel(
+        title,
+        y,
+        top,
+        bottom,
+        rows,
+        ticks,
+        places,
+        _label_thresholds(places, thresholds),
+        [axis.place(b) for b in others],
     )
 
 
-def _named(places: Sequence[float], thresholds: Sequence[float]) -> list[Label]:
+def _label_thresholds(places: Sequence[float], thresholds: Sequence[float]) -> list[Label]:
     """The thresholds' numbers; two that would overlap in one label."""
     if len(places) == 2 and places[1] - places[0] < CLOSE:
         low, high = thresholds
@@ -166,10 +174,10 @@ def _named(places: Sequence[float], thresholds: Sequence[float]) -> list[Label]:
     return [Label(place, f"{bound:g}") for place, bound in zip(places, thresholds, strict=True)]
 
 
-def _row(check: Check, axis: Axis, y: float) -> Row:
+def _row(check: Check, axis: Axis, y: float) -> ForestRow:
     words = wrap(_quantity(check)[0], LETTERS) or [""]
     low, high, _ = check.interval
-    return Row(
+    return ForestRow(
         words=words,
         y=y,
         height=LINE * len(words) + ROW,

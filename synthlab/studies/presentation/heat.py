@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from synthlab.analysis.curves import STYLES, seeds_note
-from synthlab.analysis.tables import over_seeds, table
+from synthlab.analysis.tables import aggregate_seeds, make_table
 from synthlab.errors import InputError
 from synthlab.studies.presentation.drawing import Plot
 
@@ -22,9 +22,9 @@ class Table(Plot):
 
     def numbers(self, records: Sequence[Any]) -> pd.DataFrame:
         """A row or more for each run, with its ``id`` and the column ``value``; NaN where it has none."""
-        return table(records)
+        return make_table(records)
 
-    def greatest(self, drawn: pd.DataFrame) -> float:
+    def find_greatest(self, drawn: pd.DataFrame) -> float:
         """The number with the lightest colour; 0 has the darkest."""
         raise NotImplementedError
 
@@ -41,14 +41,14 @@ class Table(Plot):
     def data(self, series, metric):
         keys = [self.rows, self.columns]
         parts = [
-            one.counted(self.numbers(one.records)).assign(**{key: str(one.chosen[key]) for key in keys})
+            one.count_runs(self.numbers(one.records)).assign(**{key: str(one.chosen[key]) for key in keys})
             for one in series
         ]
         runs = pd.concat(parts).drop_duplicates("id").dropna(subset=[self.value])
         if runs.empty:
             return runs
         order = {key: list(dict.fromkeys(runs[key])) for key in keys}
-        drawn = over_seeds(runs, keys, self.value).sort_values(
+        drawn = aggregate_seeds(runs, keys, self.value).sort_values(
             keys, key=lambda names: names.map(order[str(names.name)].index)
         )
         return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
@@ -56,7 +56,7 @@ class Table(Plot):
     def draw(self, axes, drawn):
         rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
         numbers = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
-        greatest = self.greatest(drawn)
+        greatest = self.find_greatest(drawn)
         axes.pcolormesh(numbers, cmap="cividis", vmin=0, vmax=greatest, edgecolors="white", lw=1)
         for (i, j), value in np.ndenumerate(numbers):
             text = "-" if np.isnan(value) else self.text(value, drawn)
@@ -73,7 +73,7 @@ class Heat(Table):
 
     measures = value = "horizon"
 
-    def greatest(self, drawn):
+    def find_greatest(self, drawn):
         return float(drawn["test_length"].max())
 
     def text(self, value, drawn):

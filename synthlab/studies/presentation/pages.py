@@ -17,15 +17,15 @@ def template(package: str, name: str, markup: bool, **filters: Callable[..., str
         trim_blocks=True,  # a line that only directs the template leaves no line
         lstrip_blocks=True,
     )
-    environment.filters |= {"embedded": _embedded, **filters}
+    environment.filters |= {"embedded": _embed, **filters}
     return environment.get_template(name)
 
 
-def _embedded(path: Path) -> str:
+def _embed(path: Path) -> str:
     kind = {".png": "image/png", ".csv": "text/csv", ".tex": "text/x-tex"}[path.suffix]
-    return containing(path.read_bytes(), kind)
+    return embed_data(path.read_bytes(), kind)
 
 
-def containing(data: bytes, kind: str) -> str:
+def embed_data(data: bytes, kind: str) -> str:
     """A link that contains ``data``, of the media type ``kind``."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

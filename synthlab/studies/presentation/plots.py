@@ -5,15 +5,15 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
+from synthlab.analysis.columns import metric_of
 from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines, style_of
-from synthlab.analysis.measured import metric_of
-from synthlab.analysis.tables import curves, over_seeds
+from synthlab.analysis.tables import aggregate_seeds, curves
 from synthlab.config.families import families, kind_of_family
 from synthlab.config.registry import Registry
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 from synthlab.studies.grids import label
-from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
+from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, tabulate_runs
 from synthlab.studies.presentation.heat import Heat
 from synthlab.studies.presentation.spread import Spread
 
@@ -30,7 +30,7 @@ class Curves(Plot):
     """Error against length: a line and a band for each series."""
 
     def data(self, series, metric):
-        runs = runs_of(series)
+        runs = tabulate_runs(series)
         return curves(runs, metric, runs["series"])
 
     def draw(self, axes, drawn):
@@ -41,14 +41,14 @@ class Curves(Plot):
         return f"{band_note(drawn)}; trained on the shaded lengths{ends}"
 
 
-class Training(Plot):
+class TrainingLoss(Plot):
     """Training loss against step, whatever the panel's metric."""
 
     measures = "training loss, representation space"
 
     def data(self, series, metric):
-        losses = [one.counted(pd.concat(curves)) for one in series if (curves := _losses(one))]
-        return over_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
+        losses = [one.count_runs(pd.concat(curves)) for one in series if (curves := _losses(one))]
+        return aggregate_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
 
     def draw(self, axes, drawn):
         draw_lines(axes, drawn, "step", every=0.12)
@@ -72,14 +72,14 @@ class Against(Plot):
 
     def data(self, series, metric):
         parts = [
-            runs_of([one])
+            tabulate_runs([one])
             .query("length == @length")
             .assign(series=label(self._others(one, length)), **{self.x: one.chosen[self.x]})
             for length in self.lengths
             for one in series
         ]
         runs = pd.concat(parts)
-        return over_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
+        return aggregate_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
 
     def draw(self, axes, drawn):
         draw_lines(axes, drawn, self.x)
@@ -88,13 +88,13 @@ class Against(Plot):
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.set_xlabel(SYMBOLS.get(self.x, self.x))
-        axes.set_ylabel(f"{_metric(drawn).meaning}{self._single()}")
+        axes.set_ylabel(f"{_metric(drawn).meaning}{self._describe_length()}")
 
     def _others(self, series: Series, length: int) -> dict[str, Any]:
         others = {key: value for key, value in series.chosen.items() if key != self.x}
         return others if len(self.lengths) == 1 else others | {"length": length}
 
-    def _single(self) -> str:
+    def _describe_length(self) -> str:
         return f"\nat length {self.lengths[0]}" if len(self.lengths) == 1 else ""
 
 
@@ -115,7 +115,7 @@ class Powers(Plot):
             raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
 
     def data(self, series, metric):
-        runs = runs_of(series)
+        runs = tabulate_runs(series)
         runs = runs[runs["length"].isin(self.lengths)]
         if runs.empty:
             return runs
@@ -123,7 +123,7 @@ class Powers(Plot):
         if "outrep.p" in runs:
             p = p.fillna(runs["outrep.p"])
         runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
-        return over_seeds(runs, ["series", "p", "map"], metric)
+        return aggregate_seeds(runs, ["series", "p", "map"], metric)
 
     def draw(self, axes, drawn):
         draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
@@ -144,7 +144,7 @@ class Powers(Plot):
         axes.set_ylabel(_metric(drawn).meaning)
 
 
-OF_LINES = {"curves": Curves, "training": Training, "against": Against, "powers": Powers}
+OF_LINES = {"curves": Curves, "training": TrainingLoss, "against": Against, "powers": Powers}
 PLOTS = Registry("plot", Plot, {**OF_LINES, "heat": Heat, "spread": Spread})
 
 

@@ -12,12 +12,12 @@ from synthlab.analysis.tables import follows_seed
 from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.checks import FACTORS, Check, Witnesses
-from synthlab.studies.intervals import FIRST, Interval
+from synthlab.studies.intervals import FIRST, ConfidenceInterval
 from synthlab.studies.presentation.forest import forest
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
 
-MEASURED = ["median", "least", "greatest", "needed", "answer", *Interval._fields]
+MEASURED = ["median", "least", "greatest", "needed", "answer", *ConfidenceInterval._fields]
 RESTING_ON = ["seeds", "agree", *Witnesses._fields, "why_untested"]
 AT_OTHERS = [f"{what}_{name}" for what in ("verdict", "answer") for name in FACTORS]  # thresholds: half, twice
 OF_RUNS = ["runs", "diverged", "fit", "verdict_fit"]
@@ -26,7 +26,7 @@ MADE_WITH = ("synthlab", "torch", "python", "system", "machine", "instructions",
 LIBRARIES = ("torch", "numpy", "pandas", "matplotlib", "hydra-core")
 
 
-class Numbers(NamedTuple):
+class NumbersTable(NamedTuple):
     """A table that is read beside a figure, and what it says."""
 
     caption: str
@@ -40,7 +40,7 @@ class Picture(NamedTuple):
     title: str
     panels: Sequence[str]
     files: Sequence[Path]
-    numbers: Numbers | None = None
+    numbers: NumbersTable | None = None
 
     @property
     def sheet(self) -> Path:
@@ -74,7 +74,7 @@ def verdict_table(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     return pd.DataFrame([row for verdict in verdicts for row in _rows(verdict)], columns=COLUMNS)
 
 
-def stated(verdicts: Iterable[Verdict]) -> pd.DataFrame:
+def add_statements(verdicts: Iterable[Verdict]) -> pd.DataFrame:
     """``verdict_table``, and in its column ``says`` what each claim says."""
     verdicts = list(verdicts)
     says = {verdict.claim.name: verdict.claim.statement for verdict in verdicts}
@@ -86,11 +86,11 @@ def verdict_lines(verdicts: Iterable[Verdict]) -> list[str]:
     lines = []
     for verdict in verdicts:
         reason = "; ".join(verdict.missing) or verdict.counts
-        beside = f" ({beyond_the_word(verdict)})" if verdict.checks else ""
+        beside = f" ({describe_robustness(verdict)})" if verdict.checks else ""
         lines.append(
-            f"{verdict.claim.name} ({verdict.figure}): {told(verdict.word, verdict.witnesses)}, {reason}{beside}"
+            f"{verdict.claim.name} ({verdict.figure}): {format_word(verdict.word, verdict.witnesses)}, {reason}{beside}"
         )
-        lines += [f"    {in_words(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
+        lines += [f"    {describe_check(row)}" for row in _rows(verdict) if row.get("answer", "holds") != "holds"]
     return lines
 
 
@@ -109,7 +109,7 @@ def write_report(
     about: About,
 ) -> None:
     """Write the page to ``path``, over whatever is there."""
-    filters = {each.__name__: each for each in (spread, wanted, told, beyond_the_word, forest)}
+    filters = {each.__name__: each for each in (format_median, format_range, format_word, describe_robustness, forest)}
     page = template("synthlab.studies.presentation", "report.html.j2", markup=True, **filters).render(
         factors=FACTORS,
         pictures=pictures,
@@ -123,7 +123,7 @@ def write_report(
     write_whole(path, page)
 
 
-def in_words(row: Mapping[str, Any]) -> str:
+def describe_check(row: Mapping[str, Any]) -> str:
     """A row of ``verdict_table``: the answer, what was measured and what was needed, or why nothing was."""
     if pd.isna(row.get("needed")):
         return row["check"]
@@ -133,7 +133,7 @@ def in_words(row: Mapping[str, Any]) -> str:
     return f"{row['answer']}: {row['check']}: {measured}, needed {row['needed']}"
 
 
-def told(word: str, witnesses: Witnesses) -> str:
+def format_word(word: str, witnesses: Witnesses) -> str:
     """A verdict's word, with the number of seeds, or of what it rests on, where they are too few for more."""
     if word == "undecided":
         return f"undecided at {witnesses}" if witnesses.number else word
@@ -142,23 +142,23 @@ def told(word: str, witnesses: Witnesses) -> str:
     return f"{word} (one run)" if witnesses.number == 1 else f"{word} ({witnesses})"
 
 
-def beyond_the_word(verdict: Verdict) -> str:
+def describe_robustness(verdict: Verdict) -> str:
     """The verdict's word at half and at twice its thresholds; how many of its runs fit, and its word over those."""
     others = "no other threshold"
     if verdict.scales:
         half, twice = (verdict.at(factor).word for factor in FACTORS.values())
         others = f"at half the threshold: {half}, at twice: {twice}"
-    return f"{others}; {_fitting(verdict.fit)}" if verdict.fit else others
+    return f"{others}; {_describe_fit(verdict.fit)}" if verdict.fit else others
 
 
-def _fitting(fit: Fit) -> str:
+def _describe_fit(fit: Fit) -> str:
     if fit.fit == fit.runs:
         return f"all {fit.runs} runs fit"
     diverged = f", {fit.diverged} diverged" if fit.diverged else ""
-    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {told(fit.word, fit.witnesses)}"
+    return f"{fit.fit} of {fit.runs} runs fit{diverged}, over those: {format_word(fit.word, fit.witnesses)}"
 
 
-def spread(check: Check) -> str:
+def format_median(check: Check) -> str:
     """The median over seeds and, in brackets, the interval that covers the true one."""
     return _spread(check.median, check.interval.low, check.interval.high, check.witnesses.number)
 
@@ -167,7 +167,7 @@ def _spread(median: float, low: float, high: float, witnesses: int | float) -> s
     return f"{median:.3g}" if witnesses < 2 else f"{median:.3g} [{low:.3g}, {high:.3g}]"
 
 
-def wanted(check: Check) -> str:
+def format_range(check: Check) -> str:
     """The range that the median must lie in."""
     low, high = f"{check.low:g}", f"{check.high:g}"
     if check.high == float("inf"):
@@ -188,7 +188,7 @@ def _rows(verdict: Verdict) -> list[dict[str, Any]]:
             "median": check.median,
             "least": check.least,
             "greatest": check.greatest,
-            "needed": wanted(check),
+            "needed": format_range(check),
             "answer": check.answer,
             **check.interval._asdict(),
             "seeds": len(check.values),

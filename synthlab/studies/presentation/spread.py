@@ -10,11 +10,11 @@ from jaxtyping import Float
 from matplotlib.ticker import PercentFormatter
 
 from synthlab.analysis.curves import style_of
-from synthlab.analysis.variance import NONE, Factors, Share, shares
+from synthlab.analysis.variance import NONE, Factors, VarianceShare, share_variance
 from synthlab.config.base import Config
 from synthlab.errors import InputError
 from synthlab.studies.grids import label
-from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, runs_of
+from synthlab.studies.presentation.drawing import Lengths, Plot, Series, check_lengths, tabulate_runs
 
 SEEDS = Config.SEEDS[1:]  # of weights, data and tests: the axes of the design
 # Sets of these axes, by what they are called. What the tests do to one model and not to another is a source of its own.
@@ -49,7 +49,7 @@ class Spread(Plot):
     def data(self, series, metric):
         rows: list[dict[str, Any]] = []
         for others, design in _designs(series).items():
-            runs = runs_of(design).sort_values([*SEEDS])
+            runs = tabulate_runs(design).sort_values([*SEEDS])
             for length in self.lengths:
                 errors = runs[runs["length"] == length][metric].to_numpy(dtype=float)
                 found, deviation = _shares(errors, _sizes(design))
@@ -97,8 +97,8 @@ def _sizes(design: Sequence[Series]) -> list[int]:
     return [len({one.chosen[seed] for one in design}) for seed in SEEDS]
 
 
-def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, Share], float]:
+def _shares(errors: Float[np.ndarray, " N"], sizes: Sequence[int]) -> tuple[Mapping[str, VarianceShare], float]:
     """The share of each of the ``SOURCES``, and the standard deviation of the log error; NaN unless all are there."""
     if len(errors) != prod(sizes) or not (np.isfinite(errors) & (errors > 0)).all():
         return dict.fromkeys(SOURCES, NONE), float("nan")
-    return shares(np.log(errors).reshape(sizes), SOURCES)
+    return share_variance(np.log(errors).reshape(sizes), SOURCES)

@@ -12,7 +12,7 @@ from typing import Any
 
 from synthlab.config.base import Config
 from synthlab.config.registry import Registry
-from synthlab.errors import in_one_line
+from synthlab.errors import format_error
 from synthlab.storage.records import Record
 from synthlab.sweeps.trackers.base import NoTracker, Tracker
 from synthlab.sweeps.trackers.tensorboard_tracker import TensorBoard
@@ -30,13 +30,13 @@ class Followed:
         self.key = secrets.token_hex(8)  # is pickled too, so that a worker knows what has failed in it
 
     @contextmanager
-    def following(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
+    def follow(self, configs: Sequence[Config]) -> Iterator["Tracks"]:
         """Follow the runs of an ensemble. Those that have not ended at the end of the block have failed."""
         tracks, error = Tracks(self, configs), "it left no record"
         try:
             yield tracks
         except BaseException as problem:
-            error = in_one_line(problem)
+            error = format_error(problem)
             raise
         finally:
             tracks.end([None] * len(configs), error)
@@ -50,7 +50,7 @@ class Followed:
                 from tqdm import tqdm
 
                 _failed.add(self.key)
-                line = f"tracker={self.name}: given up ({in_one_line(problem)}); runs go on without it"
+                line = f"tracker={self.name}: given up ({format_error(problem)}); runs go on without it"
                 tqdm.write(line, file=sys.stderr)  # above the bar, where there is one
         return None
 

@@ -54,7 +54,7 @@ class Tracker(ABC):
         ...         print(error or record.status)
         >>> from synthlab.sweeps.trackers import Followed
         >>> records = synthlab.run(task="sum", seed=5, protocol={"steps": 2, "record_every": 1}, progress=False)
-        >>> with Followed("say", Say()).following([records[0].config]) as tracks:
+        >>> with Followed("say", Say()).follow([records[0].config]) as tracks:
         ...     tracks.observe(1, [0.5])
         ...     tracks.end(records)
         seed 5 begins
@@ -102,7 +102,7 @@ def tests(record: Record | None) -> Iterator[tuple[int, dict[str, float]]]:
             yield int(row["length"]), {f"test/{name}": value for name, value in row.items() if name != "length"}
 
 
-def local(folder: str) -> str:
+def check_local(folder: str) -> str:
     """The folder that a tracker writes to. Raises InputError for an address."""
     if "://" in folder:
         raise InputError(f"tracker.folder={folder}: must be a folder of this machine; name one")

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from synthlab.config.base import Config
-from synthlab.config.registry import shown
+from synthlab.config.registry import show
 from synthlab.errors import require
-from synthlab.storage.records import flat
-from synthlab.sweeps.trackers.base import Track, Tracker, local, outcome, tests
+from synthlab.storage.records import flatten
+from synthlab.sweeps.trackers.base import Track, Tracker, check_local, outcome, tests
 
 
 class TensorBoard(Tracker):
@@ -21,7 +21,7 @@ class TensorBoard(Tracker):
 
     def __init__(self, folder: str):
         require("tensorboard", "tensorboard", what="tracker=tensorboard")
-        self.folder = local(folder)
+        self.folder = check_local(folder)
 
     def begin(self, config):
         folder = Path(self.folder, config.id).absolute()
@@ -37,8 +37,8 @@ class _TensorBoardTrack(Track):
     def __init__(self, path: Path, config: Config, tag: str | None):
         from torch.utils.tensorboard.summary import hparams
 
-        settings = flat(config.model_dump()) | ({"tag": tag} if tag else {})
-        plain = {key: value if isinstance(value, int | float) else shown(value) for key, value in settings.items()}
+        settings = flatten(config.model_dump()) | ({"tag": tag} if tag else {})
+        plain = {key: value if isinstance(value, int | float) else show(value) for key, value in settings.items()}
         _, start, self.success = hparams(plain, {})
         self.path = path
         self._write({"file_version": "brain.Event:2"}, {"summary": start})

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from synthlab.errors import require
-from synthlab.sweeps.trackers.base import Track, Tracker, local, outcome, tests
+from synthlab.sweeps.trackers.base import Track, Tracker, check_local, outcome, tests
 
 
 class WandB(Tracker):
@@ -25,7 +25,10 @@ class WandB(Tracker):
         mode: Literal["online", "offline", "disabled"] = "online",
     ):
         require("wandb", "wandb", what="tracker=wandb")
-        self.folder, self.about = local(folder), {"project": project, "entity": entity, "group": group, "mode": mode}
+        self.folder, self.about = (
+            check_local(folder),
+            {"project": project, "entity": entity, "group": group, "mode": mode},
+        )
 
     def begin(self, config):
         folder = Path(self.folder).absolute()

@@ -12,7 +12,7 @@ from support.records import opened
 from support.small import small
 from support.tiny_llama import answering, llama
 from synthlab.errors import InputError
-from synthlab.huggingface.benchmarks.synthetic import samples, share
+from synthlab.huggingface.benchmarks.synthetic import samples, share_of_answers
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def test_scores_of_tasks_made_here_are_a_direct_count(lm, name):
         for depth in (0.0, 1.0):
             recall, losses, exact = [], [], []
             for sample in samples("needle", length, 3, str.encode, 7, depth):
-                recall.append(share(sample.answers, greedy(model, sample.prompt, sample.room)))
+                recall.append(share_of_answers(sample.answers, greedy(model, sample.prompt, sample.room)))
                 tokens, first = sample.encoded(str.encode)
                 with torch.no_grad():
                     logits = model(torch.tensor([tokens[:-1]])).logits[0, first - 1 :]
@@ -110,9 +110,9 @@ def test_scores_of_the_harness_s_tasks_from_a_folder_are_a_direct_count(lm, name
 
     folder = next(iter(babilong.__path__))
     manager = TaskManager(include_path=folder, include_defaults=False, metadata={"max_seq_lengths": "1k"})
-    from synthlab.huggingface.benchmarks.data import Source, data_from
+    from synthlab.huggingface.benchmarks.data import DataSource, data_from
 
-    with data_from(Source.of(data)):
+    with data_from(DataSource.from_folder(data)):
         [task] = manager.load(["babilong_qa1"])["tasks"].values()
     task.set_fewshot_seed(0)
     found = []

@@ -10,10 +10,10 @@ from synthlab.huggingface.benchmarks.paper_tables import babilong_table, depth_t
 from synthlab.huggingface.benchmarks.scores import (
     COLUMNS,
     LONGBENCH_E,
-    by_length,
+    group_by_length,
     longbench_groups,
     longbench_rows,
-    rows,
+    make_rows,
 )
 
 
@@ -32,7 +32,7 @@ def longbench(of: float = 0.0, lengths=(3999, 4000, 7999, 8000)) -> pd.DataFrame
 
 
 def test_a_row_has_the_harness_s_value_and_the_error_over_samples():
-    [row] = rows("t", [sample(0), sample(1), sample(1), sample(0)], {"score,none": 0.5, "alias": "t"})
+    [row] = make_rows("t", [sample(0), sample(1), sample(1), sample(0)], {"score,none": 0.5, "alias": "t"})
     assert row == {
         "task": "t", "group": "", "length": "all", "metric": "score",
         "value": 0.5, "stderr": pytest.approx(math.sqrt(1 / 3 / 4)), "samples": 4,
@@ -41,13 +41,13 @@ def test_a_row_has_the_harness_s_value_and_the_error_over_samples():
 
 def test_a_metric_that_is_no_mean_has_no_error():
     for score, value in (((1.0, 2), 7.0), (1, 9.0)):  # a tuple, and of ones a sum, say
-        [row] = rows("t", [sample(0) | {"score": score}] * 3, {"score,none": value})
+        [row] = make_rows("t", [sample(0) | {"score": score}] * 3, {"score,none": value})
         assert (row["value"], row["samples"]) == (value, 3)
         assert math.isnan(row["stderr"])
 
 
 def test_scores_of_two_filters_are_two_rows():
-    found = rows("t", [sample(1), sample(0) | {"filter": "strict"}], {"score,none": 1.0, "score,strict": 0.0})
+    found = make_rows("t", [sample(1), sample(0) | {"filter": "strict"}], {"score,none": 1.0, "score,strict": 0.0})
     assert [(row["metric"], row["value"]) for row in found] == [("score", 1), ("score,strict", 0)]
 
 
@@ -61,7 +61,7 @@ def test_bins_of_longbench_e_by_words():
 
 def test_ruler_names_its_scores_by_length():
     own = [{"doc": {"max_length": 512}, "512": 1.0, "4096": -1.0}, {"doc": {"max_length": 4096}, "4096": 0.5}]
-    found = by_length("niah", own, "ruler", lambda each: str(each["doc"]["max_length"]), "recall")
+    found = group_by_length("niah", own, "ruler", lambda each: str(each["doc"]["max_length"]), "recall")
     assert [(row["length"], row["value"]) for row in found] == [("512", 1.0), ("4096", 0.5)]
 
 

@@ -12,7 +12,7 @@ from synthlab.errors import InputError
 from synthlab.huggingface.benchmarks import words
 from synthlab.huggingface.benchmarks.draws import Draws
 from synthlab.huggingface.benchmarks.sample import Draft, Sample, fit_to_length
-from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC, WITHOUT_DEPTH, samples, share
+from synthlab.huggingface.benchmarks.synthetic import SYNTHETIC, WITHOUT_DEPTH, samples, share_of_answers
 
 
 def subwords(text: str) -> list[str]:
@@ -139,5 +139,5 @@ def test_words_of_tasks_are_no_words_of_the_background():
 
 
 def test_the_share_of_answers_is_over_whole_words():
-    assert share(("kitchen",), " the Kitchen") == 0
-    assert share(("12", "34", "56"), " 12, 345,56.") == pytest.approx(2 / 3)
+    assert share_of_answers(("kitchen",), " the Kitchen") == 0
+    assert share_of_answers(("12", "34", "56"), " 12, 345,56.") == pytest.approx(2 / 3)

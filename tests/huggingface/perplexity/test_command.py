@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from support.small import small
 from support.tiny_llama import saved
-from synthlab.huggingface.perplexity.figure import draw
+from synthlab.huggingface.perplexity.figure import draw_figure
 from synthlab.storage.store import Store
 from synthlab.training.execution import execute_together
 
@@ -28,7 +28,7 @@ def llama(tmp_path_factory):
 def evaluate(invoke, tmp_path, monkeypatch):
     """The command on two texts and one that is too short, in a folder of its own; its figure, which takes longer than
     all else, is empty."""
-    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw", lambda *_: Figure())
+    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw_figure", lambda *_: Figure())
     texts = tmp_path / "texts"
     texts.mkdir()
     for name, text in {"a": "abcdefgh" * 4, "b": "The quick brown fox jumps.", "c": "short"}.items():
@@ -47,7 +47,7 @@ def written(folder):
 
 
 def test_a_model_is_measured_and_measured_again_from_what_is_kept(evaluate, llama, tmp_path, monkeypatch):
-    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw", draw)
+    monkeypatch.setattr("synthlab.huggingface.perplexity.report.draw_figure", draw_figure)
     first = evaluate(llama)
     assert first.status == 0, first.err
     assert first.err.startswith("documents: 2 of 3; 1 have fewer than 16 tokens\ncost: ")
@@ -150,7 +150,7 @@ def test_an_interrupted_evaluation_on_tasks_goes_on_with_those_that_lack(invoke,
     whole = evaluate(f"results={tmp_path / 'whole'}")
     assert whole.status == 0, whole.err
     assert "tasks: 4, of 8 samples\n" in whole.err
-    run, done = published.run, []
+    run, done = published.run_task, []
 
     def interrupted(setting, task):
         if len(done) == 3:
@@ -159,7 +159,7 @@ def test_an_interrupted_evaluation_on_tasks_goes_on_with_those_that_lack(invoke,
         return run(setting, task)
 
     with monkeypatch.context() as patched:
-        patched.setattr(published, "run", interrupted)
+        patched.setattr(published, "run_task", interrupted)
         stopped = evaluate()
     assert stopped.status == 130
     assert not [*tmp_path.glob("evaluate/tasks-*/tasks.csv")]

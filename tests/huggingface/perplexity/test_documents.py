@@ -11,7 +11,7 @@ from synthlab.huggingface.perplexity.settings import Settings
 
 def settings(texts, **others) -> Settings:
     defaults = {"model": "m", "lengths": [4], "measures": ["disjoint"], "texts": str(texts)}
-    return Settings.checked(defaults | others)
+    return Settings.from_raw(defaults | others)
 
 
 class Letters:
@@ -86,5 +86,5 @@ def test_a_folder_without_texts_is_refused(tmp_path):
 )
 def test_settings_that_do_not_fit_are_refused_in_one_line(given, line):
     with pytest.raises(InputError) as error:
-        Settings.checked({"model": "m", "lengths": [4], "measures": ["disjoint"], "texts": "t"} | given)
+        Settings.from_raw({"model": "m", "lengths": [4], "measures": ["disjoint"], "texts": "t"} | given)
     assert error.value.lines == (line,)

@@ -11,16 +11,16 @@ from support.causal import Causal, Keeping, documents, everything, suffixes
 from synthlab.alignment.misalignment import misalignment
 from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.measurements import Measurement
-from synthlab.huggingface.perplexity.scoring import Part, Scorer
+from synthlab.huggingface.perplexity.scoring import CausalScorer, Part
 from synthlab.huggingface.perplexity.windows import Span
-from synthlab.rng import seeded
+from synthlab.rng import seed_generator
 
 [DOCUMENT] = documents(41)
 MEASURES = ("disjoint", "strided", "sliding", "last")
 
 
 def measured(model: Causal, measure: str, span: Span, batch: int = 64, begin: int | None = None) -> Part:
-    return Measurement(DOCUMENT, measure, span, 0).compute(Scorer(model, batch, begin), lambda _: None)
+    return Measurement(DOCUMENT, measure, span, 0).compute(CausalScorer(model, batch, begin), lambda _: None)
 
 
 def loss(model: Causal, start: int, token: int, begin: int | None = None) -> float:
@@ -90,15 +90,17 @@ def test_the_loss_by_position_adds_up_and_is_that_of_each_context():
 def test_the_cost_that_is_said_is_what_is_computed(measure):
     model, task = everything(), Measurement(DOCUMENT, measure, Span(6, 8, 2), 0)
     ticks: list[int] = []
-    task.compute(Scorer(model, 16), ticks.append)
+    task.compute(CausalScorer(model, 16), ticks.append)
     tokens, calls = task.cost(16)
     assert (sum(model.read), len(model.read)) == (sum(ticks), len(ticks)) == (tokens, calls)
 
 
 def test_misalignment_is_that_of_the_documents_pieces():
     model, length = everything(), 8
-    found = Measurement(DOCUMENT, "misalignment", Span(length, 20, 4), 5).compute(Scorer(model, 64), lambda _: None)
-    draws = seeded(np.random.SeedSequence((5, length, int(DOCUMENT.digest[:16], 16))))
+    found = Measurement(DOCUMENT, "misalignment", Span(length, 20, 4), 5).compute(
+        CausalScorer(model, 64), lambda _: None
+    )
+    draws = seed_generator(np.random.SeedSequence((5, length, int(DOCUMENT.digest[:16], 16))))
     pieces = DOCUMENT.tokens[:40].view(5, 8)
     expected = misalignment(lambda tokens: model(tokens).logits, pieces, 4, 8, draws)
     assert found.count == 5

@@ -4,10 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synthlab.huggingface.perplexity.windows import DEFINITIONS, Span, Window, batches, disjoint, last, sliding, strided
+from synthlab.huggingface.perplexity.windows import (
+    DEFINITIONS,
+    ScoredWindow,
+    Span,
+    batches,
+    disjoint,
+    last,
+    sliding,
+    strided,
+)
 
 
-def contexts(windows: list[Window]) -> list[tuple[int, int]]:
+def contexts(windows: list[ScoredWindow]) -> list[tuple[int, int]]:
     """Each token that counts, with its context."""
     return [(token, token - start) for start, end, counted in windows for token in range(end - counted, end)]
 

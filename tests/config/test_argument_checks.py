@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, jaxtyped
 from pydantic import Field
 from torch import Tensor
 
-from synthlab.config.arguments import checked, in_short, listed
+from synthlab.config.argument_checks import check_arguments, read_list, shorten
 from synthlab.errors import InputError
 
 
@@ -21,7 +21,7 @@ class Unspeakable:
         raise RuntimeError("no")
 
 
-@checked
+@check_arguments
 def asked(
     count: int = 1,
     share: Annotated[float, Field(ge=0, le=1)] = 0.5,
@@ -97,6 +97,6 @@ def test_deep_and_endless_values_cost_nothing():
     deep: list = []
     for _ in range(10**5):
         deep = [deep]
-    assert len(in_short(deep)) < 60
+    assert len(shorten(deep)) < 60
     with pytest.raises(InputError, match="must be at most 10"):
-        listed("seeds", itertools.count(), 10)
+        read_list("seeds", itertools.count(), 10)

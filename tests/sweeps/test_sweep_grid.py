@@ -17,7 +17,7 @@ from synthlab.config.base import resolve
 from synthlab.config.composition import compose, conf_dir
 from synthlab.errors import InputError
 from synthlab.regression.inputs import INPUTS
-from synthlab.sweeps.grids import grid
+from synthlab.sweeps.sweep_grid import grid
 
 CHOICES = {
     "task": ["mean", "length", "sum"],

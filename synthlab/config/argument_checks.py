@@ -31,7 +31,7 @@ _repr = Repr()
 _repr.maxlevel, _repr.maxstring, _repr.maxother, _repr.maxlong = 3, 40, 60, 40
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Have a public function check each argument against its annotation before it runs.
 
     It raises InputError with a line for each argument that does not fit, dimensions of one name that differ included.
@@ -63,7 +63,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def in_short(value: Any) -> str:
+def shorten(value: Any) -> str:
     """A value as an error shows it: in one line of 60 characters or fewer, however large or deep it is."""
     try:
         text = _repr.repr(value)
@@ -72,14 +72,14 @@ def in_short(value: Any) -> str:
     return f"{' '.join(text.split()):.60}"
 
 
-def listed(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:
+def read_list(field: str, values: Iterable[Item], most: int, must: str = "a list") -> list[Item]:
     """``values`` as a list; raises InputError if they are none, and, without reading on, for more than ``most``."""
     try:
         found = list(islice(values, most + 1))
     except Exception:  # no list, or what a user's class raises
-        raise InputError(f"{field}={in_short(values)}: must be {must}") from None
+        raise InputError(f"{field}={shorten(values)}: must be {must}") from None
     if len(found) > most:
-        raise InputError(f"{field}={in_short(values)}: must be at most {most:,}")
+        raise InputError(f"{field}={shorten(values)}: must be at most {most:,}")
     return found
 
 
@@ -95,13 +95,13 @@ def _problem(name: str, value: Any, kind: Any) -> str | None:
     from pydantic import ValidationError
 
     try:
-        _adapter(kind).validate_python(_plain(value, kind))
+        _adapter(kind).validate_python(_to_plain(value, kind))
     except ValidationError as error:
         ranges = {each["msg"] for each in error.errors(include_input=False) if each["type"] in BOUNDS}
         bounds = " and ".join(sorted(ranges)).replace("Input should", "must")
-        return f"{name}={in_short(value)}: {bounds or f'must be {_words(kind)}'}"
+        return f"{name}={shorten(value)}: {bounds or f'must be {_words(kind)}'}"
     except Exception:  # what a user's class raises when it is looked at
-        return f"{name}={in_short(value)}: must be {_words(kind)}"
+        return f"{name}={shorten(value)}: must be {_words(kind)}"
     return None
 
 
@@ -115,7 +115,7 @@ def _adapter(kind: Any) -> Any:
     return TypeAdapter(kind, config=ConfigDict(strict=True, arbitrary_types_allowed=True, allow_inf_nan=False))
 
 
-def _plain(value: Any, kind: Any) -> Any:
+def _to_plain(value: Any, kind: Any) -> Any:
     """The value as pydantic takes it: NumPy's numbers as Python's, and its arrays and ranges as lists."""
     if isinstance(value, bool):
         return value

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from synthlab.config.arguments import in_short
+from synthlab.config.argument_checks import shorten
 from synthlab.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def check_picture(field: str, path: str | os.PathLike[str] | None, suffixes: Ite
 
     allowed = list(suffixes) or [f".{kind}" for kind in sorted(FigureCanvasBase.filetypes)]
     if path is not None and Path(path).suffix.lower() not in allowed:
-        raise InputError(f"{field}={in_short(str(path))[1:-1]}: must end in {', '.join(allowed)}")
+        raise InputError(f"{field}={shorten(str(path))[1:-1]}: must end in {', '.join(allowed)}")
 
 
 def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | None, **how: Any) -> None:
@@ -32,4 +32,4 @@ def save_picture(figure: "Figure", field: str, path: str | os.PathLike[str] | No
 
         plt.close(figure)
         reason = getattr(error, "strerror", None) or " ".join(str(error).split())
-        raise InputError(f"{field}={in_short(str(path))[1:-1]}: cannot be written ({reason})") from None
+        raise InputError(f"{field}={shorten(str(path))[1:-1]}: cannot be written ({reason})") from None

@@ -3,8 +3,8 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from synthlab.config.families import of_other_families
-from synthlab.config.registry import unknown, unknown_key
+from synthlab.config.families import refuse_other_family
+from synthlab.config.registry import describe_unknown, describe_unknown_key
 from synthlab.errors import InputError, require
 
 # The launchers that conf/hydra/jobs sets up: the extra that installs each, and the package that it adds.
@@ -27,7 +27,7 @@ def input_errors(overrides: list[str]) -> Generator[None]:
     except (HydraException, OmegaConfBaseException) as error:
         raise InputError(_explain(error, overrides)) from None
     except Exception as error:  # Hydra lets through what its parsers raise: for YAML that is none, a list for a name
-        if isinstance(error, InputError) or not _raised_by_hydra(error):
+        if isinstance(error, InputError) or not _is_raised_by_hydra(error):
             raise
         raise InputError(_explain_other(error, overrides)) from None
 
@@ -44,21 +44,21 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         group, _, name = missing.rpartition("/")
         if group == "hydra/launcher":
             require_launcher(name)
-        return unknown(group.removesuffix(".yaml"), name, options)
+        return describe_unknown(group.removesuffix(".yaml"), name, options)
     if text.startswith("Could not override '"):
         key = text.split("'")[1]
-        elsewhere = of_other_families(_given(key, overrides), overrides)
+        elsewhere = refuse_other_family(_echo(key, overrides), overrides)
         if elsewhere is not None:
             return elsewhere
         if "No match in the defaults list" in text:  # Hydra takes each folder of settings that it finds for a group
             why = f"{key} is a folder of settings for other commands; if it is yours, in --config-dir, rename it"
-            return f"{_given(key, overrides)}: unknown key; {why}"
+            return f"{_echo(key, overrides)}: unknown key; {why}"
         parent = getattr(cause, "parent_node", None)
         choices = [] if parent is None or parent._is_none() else [str(name) for name in parent]
-        return unknown_key(_given(key, overrides), sorted(name for name in choices if name != "hydra"))
+        return describe_unknown_key(_echo(key, overrides), sorted(name for name in choices if name != "hydra"))
     if text.startswith("Could not delete from config."):
         key = text.split("'")[1]
-        return f"{_given(key, overrides)}: cannot be taken away; {text.removeprefix('Could not delete from config. ')}"
+        return f"{_echo(key, overrides)}: cannot be taken away; {text.removeprefix('Could not delete from config. ')}"
     if text.startswith("Sweep parameters '"):
         return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
     if text.startswith("BasicSweeper does not support"):
@@ -73,16 +73,16 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     if override is not None:
         return f"{override}: cannot be read; write key=value, and quote values with special characters"
     if isinstance(error, MissingMandatoryValue):
-        return f"{_given(str(error.full_key), overrides)}: must be given a value"
+        return f"{_echo(str(error.full_key), overrides)}: must be given a value"
     key = getattr(cause, "full_key", None)
     if key:
-        return f"{_given(key, overrides)}: {str(cause).splitlines()[0]}"
+        return f"{_echo(key, overrides)}: {str(cause).splitlines()[0]}"
     return text
 
 
 def _explain_other(error: Exception, overrides: list[str]) -> str:
     """The complaint of an error that is none of Hydra's own classes, in one line."""
-    given, text = _being_read(error) or " ".join(overrides) or "command line", " ".join(str(error).split())
+    given, text = _find_override(error) or " ".join(overrides) or "command line", " ".join(str(error).split())
     if isinstance(error, OSError) and error.filename:
         values = {each: each.partition("=")[2].strip("'\"") for each in overrides}
         given = next((each for each, value in values.items() if value and value in str(error.filename)), given)
@@ -101,12 +101,12 @@ def require_launcher(name: str) -> None:
         require(extra, package, what=f"hydra/launcher={name}")
 
 
-def _given(key: str, overrides: list[str]) -> str:
+def _echo(key: str, overrides: list[str]) -> str:
     """``key=value`` as it was given, or the key alone."""
     return next((given for given in overrides if given.lstrip("+~").split("=")[0] == key), key)
 
 
-def _raised_by_hydra(error: Exception) -> bool:
+def _is_raised_by_hydra(error: Exception) -> bool:
     """Whether of Hydra and the lab it was Hydra that had control last."""
     last, trace = "", error.__traceback__
     while trace is not None:
@@ -117,7 +117,7 @@ def _raised_by_hydra(error: Exception) -> bool:
     return last in ("hydra", "omegaconf")
 
 
-def _being_read(error: Exception) -> str | None:
+def _find_override(error: Exception) -> str | None:
     """The override that Hydra had in its hands when it raised ``error``; None where that is not known."""
     trace, found = error.__traceback__, None
     while trace is not None:

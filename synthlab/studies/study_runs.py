@@ -7,15 +7,15 @@ from synthlab.config.base import Config
 from synthlab.output import tell
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
-from synthlab.studies.rounds import claims_of, next_round, undecided
+from synthlab.studies.rounds import claims_of, find_undecided, plan_round
 from synthlab.studies.seeds import AUTO, LOOKS
 from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Claim
-from synthlab.sweeps.sweep import all_recorded, ensure
+from synthlab.sweeps.sweep import ensure, require_recorded
 from synthlab.sweeps.trackers import Followed
 
 
-class Runs(NamedTuple):
+class StudyRuns(NamedTuple):
     """Where runs are recorded, and how those are trained that are not; with ``replot`` none is."""
 
     results: str
@@ -36,11 +36,11 @@ class Runs(NamedTuple):
         and cannot be."""
         every, store = list(configs), self.store
         if self.replot:
-            all_recorded(every, store)
+            require_recorded(every, store)
         for config in every:
             store.steps(config)
 
-    def missing(self, configs: Iterable[Config]) -> list[Config]:
+    def find_missing(self, configs: Iterable[Config]) -> list[Config]:
         """Those that are to be trained."""
         store = self.store
         return [config for config in configs if not store.holds(config)]
@@ -52,7 +52,7 @@ class Runs(NamedTuple):
         if not self.replot:
             tell(f"seeds={AUTO}: {why}; runs to train: {number}{cost}")
 
-    def ensured(self, configs: Iterable[Config]) -> dict[str, Record]:
+    def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
         """The records of all, by identity. Where none is to be trained, raises InputError for a damaged one."""
         store = self.store
         if self.replot:
@@ -62,7 +62,7 @@ class Runs(NamedTuple):
 
 
 def train_in_rounds(
-    plans: Sequence[Plan], runs: Runs, claims: Mapping[str, Claim[Any]]
+    plans: Sequence[Plan], runs: StudyRuns, claims: Mapping[str, Claim[Any]]
 ) -> tuple[Sequence[Plan], dict[str, Record], list[str]]:
     """Train the runs of all studies, and of those whose seeds are ``auto`` more until the ``claims`` are decided.
 
@@ -78,15 +78,15 @@ def train_in_rounds(
     is_auto = any(plan.auto for plan in plans)
     if is_auto:
         every = {config.id: config for plan in plans if plan.auto for config in plan.configs}.values()
-        runs.announce(f"every series begins with {LOOKS[0]} seeds", len(runs.missing(every)))
-    records = runs.ensured(config for plan in plans for config in plan.configs)
-    while further := next_round(plans, checks := undecided(plans, records, claims), records):
+        runs.announce(f"every series begins with {LOOKS[0]} seeds", len(runs.find_missing(every)))
+    records = runs.ensure(config for plan in plans for config in plan.configs)
+    while further := plan_round(plans, checks := find_undecided(plans, records, claims), records):
         plans = further.plans
         added = {config.id: config for plan in plans for config in plan.configs if config.id not in records}.values()
         runs.check(added)
-        missing = runs.missing(added)
+        missing = runs.find_missing(added)
         runs.announce(further.why, len(missing), sum(further.seconds[config.id] for config in missing))
-        records |= runs.ensured(added)
+        records |= runs.ensure(added)
     if not is_auto:
         return plans, records, []
     left = f"still undecided: {claims_of(checks)}" if checks else "no check is undecided"

@@ -3,8 +3,8 @@
 import os
 from typing import Any
 
-from synthlab.config.arguments import checked, in_short
-from synthlab.config.registry import shown
+from synthlab.config.argument_checks import check_arguments, shorten
+from synthlab.config.registry import show
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
 from synthlab.storage.store import IDENTITY, Store
@@ -41,7 +41,7 @@ def train(**settings: Any) -> TrainedModel:
     """
     refused = []
     if "seeds" in settings:
-        refused.append(f"seeds={shown(settings['seeds'])}: one model has one; give seed")
+        refused.append(f"seeds={show(settings['seeds'])}: one model has one; give seed")
     if settings.setdefault("save", "weights") is None:
         refused.append("save=null: the weights are always kept; leave it out")
     if refused:
@@ -50,7 +50,7 @@ def train(**settings: Any) -> TrainedModel:
     return record.model()
 
 
-@checked
+@check_arguments
 def load_model(
     record: Record | str, results: str | os.PathLike[str] = "results", step: int | None = None
 ) -> TrainedModel:
@@ -88,6 +88,6 @@ def load_model(
     """
     if not isinstance(record, Record):
         if not isinstance(record, str) or not IDENTITY.fullmatch(record):
-            raise InputError(f"record={in_short(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
+            raise InputError(f"record={shorten(record)}: must be a record, or the identity of one: 16 digits, 0 to f")
         record = Store(results).read(record)
     return record.config.family.open_model(record, step)  # as Record.model does: a warning names the line that called

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, cast
 import pandas as pd
 from pydantic import Field
 
-from experiments.sequences.published import published
-from experiments.sequences.ranks import fitted_tasks, ranking, reciprocal_ranks, scores
+from experiments.sequences.published import read_published
+from experiments.sequences.ranks import find_fitted_tasks, ranking, reciprocal_ranks, score_beyond
 from experiments.sequences.reproduction import Reproduction
 from synthlab.errors import InputError
 from synthlab.studies.evidence import Fitting, fitting_of
@@ -49,7 +49,7 @@ class Ranked(Reproduction):
 
     def evidence(self, plan, records):
         """As of every reproduction; and of the ranks a row for each task, seed and arm."""
-        found = super().evidence(_of_tasks(plan), records)
+        found = super().evidence(_drop_ranks(plan), records)
         return found | {RANKS: self._ranks(found.values())}
 
     def grounds(self, evidence, trained):
@@ -65,27 +65,27 @@ class Ranked(Reproduction):
 
     def results(self, plan, records, evidence):
         tasks = {key: evidence[key] for key in self.tasks}
-        found = super().results(_of_tasks(plan), records, tasks)
-        numbers = published(self.numbers)
+        found = super().results(_drop_ranks(plan), records, tasks)
+        numbers = read_published(self.numbers)
         arms = list(self.arms)
-        fitted = fitted_tasks(pd.concat(tasks.values()), arms)
+        fitted = find_fitted_tasks(pd.concat(tasks.values()), arms)
         table = ranking(evidence[RANKS], numbers, arms, fitted)
         where = [numbers.ranks.where] if numbers.ranks else []
         return found._replace(
             tables={**found.tables, "ranking": table, "scores": evidence[RANKS]},
-            lines=[*found.lines, f"{plan.name}: mean reciprocal rank", *where, *_told(table)],
+            lines=[*found.lines, f"{plan.name}: mean reciprocal rank", *where, *_describe_ranks(table)],
         )
 
     def _ranks(self, tables: Any) -> pd.DataFrame:
-        return reciprocal_ranks(scores(pd.concat(tables, ignore_index=True)), list(self.arms))
+        return reciprocal_ranks(score_beyond(pd.concat(tables, ignore_index=True)), list(self.arms))
 
 
-def _of_tasks(plan: Plan) -> Plan:
+def _drop_ranks(plan: Plan) -> Plan:
     """Without the grid of ranks, whose runs are those of the tasks."""
     return plan._replace(cells={key: cells for key, cells in plan.cells.items() if key != RANKS})
 
 
-def _told(table: pd.DataFrame) -> list[str]:
+def _describe_ranks(table: pd.DataFrame) -> list[str]:
     shown = table.drop(columns=["shared", "tasks_fitted", "seeds"]).set_index("arm").rename_axis(None)
     of = {name: table[name].iloc[0] for name in ("seeds", "shared", "tasks_fitted")}
     about = (

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from synthlab.config.base import Config, kind_of
-from synthlab.config.registry import unknown
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric
 
@@ -23,7 +23,7 @@ def is_setting(kinds: Iterable[type[Config]], column: object) -> bool:
     return name != "kind" and any(name in kind.model_fields for kind in kinds)
 
 
-def groups_of(kinds: Iterable[type[Config]]) -> list[str]:
+def groups_of_kinds(kinds: Iterable[type[Config]]) -> list[str]:
     """Return the config groups of runs of ``kinds``: a series that differs in one alone is called by its member."""
     return list(dict.fromkeys(group for kind in kinds for group in kind.groups()))
 
@@ -40,7 +40,9 @@ def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
     meanings = {m.metrics[name]: kind for kind in kinds if name in (m := kind.measures()).metrics}
     if len(meanings) > 1:
         each = "; ".join(f"with {kind.answer} for an answer: {metric.meaning}" for metric, kind in meanings.items())
-        raise InputError(f"metric={name}: means several things, which share no axis ({each}); {_ways_out(kinds)}")
+        raise InputError(
+            f"metric={name}: means several things, which share no axis ({each}); {_suggest_choices(kinds)}"
+        )
     return next(iter(meanings), Metric(name))
 
 
@@ -51,12 +53,12 @@ def primary_of(kinds: Iterable[type[Config]]) -> str:
     if len(primary) > 1:
         each = ", ".join(f"{name} with {kind.answer} for an answer" for (name, _), kind in primary.items())
         raise InputError(
-            f"metric: must be given: the runs have no primary metric in common ({each}); {_ways_out(kinds)}"
+            f"metric: must be given: the runs have no primary metric in common ({each}); {_suggest_choices(kinds)}"
         )
     return next(iter(primary))[0]
 
 
-def lacking(kinds: Iterable[type[Config]], name: str) -> list[str]:
+def find_lacking(kinds: Iterable[type[Config]], name: str) -> list[str]:
     """Return the kinds, by name, whose runs lack the metric ``name`` that others have."""
     names = {kind.model_fields["kind"].default: _names(kind.measures()) for kind in kinds}
     return (
@@ -68,14 +70,14 @@ def check_metric(name: str, known: Iterable[str]) -> None:
     """Raise InputError unless ``known`` has ``name``."""
     known = list(known)
     if name not in known:
-        raise InputError(unknown("metric", name, known))
+        raise InputError(describe_unknown("metric", name, known))
 
 
 def _names(measures: Measures) -> list[str]:
     return [*measures.metrics, *[HORIZON] * (measures.criterion is not None)]
 
 
-def _ways_out(kinds: list[type[Config]]) -> str:
+def _suggest_choices(kinds: list[type[Config]]) -> str:
     first, *others = (kind.measures() for kind in kinds)
     shared = [
         name

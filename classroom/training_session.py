@@ -14,7 +14,7 @@ from classroom.worker import Gone, Worker
 from synthlab.errors import InputError
 
 
-class Training:
+class TrainingSession:
     """The runs of a window, and the process that trains them, which is there when it is first needed. There is room for
     ``most`` runs."""
 
@@ -32,16 +32,16 @@ class Training:
     def begin(self, choices: Sequence[Choice], lesson: Lesson | None) -> None:
         """Train those of the chosen runs that are not on the page yet; all of them again if all are. Raises InputError
         where there is no room or no process, and Gone."""
-        if self._trains(choices, lesson):
+        if self._is_training(choices, lesson):
             return  # a second click
-        there = [run for run in map(self.runs.finished, choices) if run is not None]
+        there = [run for run in map(self.runs.find_finished, choices) if run is not None]
         again = len(there) == len(choices)
         # Runs already on the page stay, or are replaced one for one.
         if len(self.runs) + len(choices) - len(there) > self.most:
             raise InputError(f"There is room for {self.most} curves; press Clear first")
         if self.worker is not None and not self.worker.is_alive:
             self.queue.clear()
-            self.lost()  # the next poll would have noticed
+            self.recover()  # the next poll would have noticed
         self.see_to_worker()
         self.board.complain([])
         self.presses += 1
@@ -57,9 +57,9 @@ class Training:
         kept = [run.choice for run in there]
         self.queue = [choice for choice in choices if choice not in kept]
         self._ask_to_stop()
-        self._next()
+        self._train_next()
 
-    def _trains(self, choices: Sequence[Choice], lesson: Lesson | None) -> bool:
+    def _is_training(self, choices: Sequence[Choice], lesson: Lesson | None) -> bool:
         """Whether these runs are being trained now."""
         if self.current is None or self.is_stopping:
             return False
@@ -80,12 +80,12 @@ class Training:
         if self.worker is not None:
             self.worker.send(Forget())
 
-    def _next(self) -> None:
+    def _train_next(self) -> None:
         """Train the next run of the queue, if none is being trained."""
         if self.current is None and self.queue:
             self.see_to_worker()
             choice = self.queue.pop(0)
-            for run in self.runs.unfinished():
+            for run in self.runs.list_unfinished():
                 if run.choice == choice:
                     self._remove(run)
             run = self.runs.add(choice, words.run_name(choice, self.chooser.defaults), self.presses)
@@ -141,7 +141,7 @@ class Training:
             self.worker.close()
             self.worker = None
 
-    def lost(self) -> None:
+    def recover(self) -> None:
         """Go on after the process has ended by itself, or was killed because it did not stop in time. Its models are
         lost with it. Raises InputError if there is no other to be had, and Gone."""
         stopping = self.is_stopping
@@ -154,8 +154,8 @@ class Training:
         if not stopping:
             self.queue.clear()
             self.board.complain(["The process that trains has ended, perhaps for want of memory; try a smaller model"])
-        self.inspector.lost()
-        self._next()
+        self.inspector.forget_model()
+        self._train_next()
 
     # --- what it replies
 
@@ -168,7 +168,7 @@ class Training:
         if isinstance(reply, Ready):
             return
         if isinstance(reply, Answered | Refused):
-            self.inspector.answered(reply)
+            self.inspector.show_answer(reply)
         run = self.runs.get(reply.number)
         match reply:
             case Begun() if run is not None:
@@ -178,9 +178,9 @@ class Training:
             case Progress():
                 self._progress(run, reply)
             case Theorized() if run is not None:
-                self.inspector.theorized(run, reply)
+                self.inspector.store_theory(run, reply)
             case Refused():
-                self._refused(run, reply)
+                self._show_refusal(run, reply)
         self.inspector.ask()
 
     def _progress(self, run: Run | None, reply: Progress) -> None:
@@ -193,10 +193,10 @@ class Training:
             if last and self.lesson is not None:
                 self.board.tell(self.lesson.title, self.lesson.seen)
         if run is not None:
-            self.inspector.progressed(run, over)
-        self._next()
+            self.inspector.update(run, over)
+        self._train_next()
 
-    def _refused(self, run: Run | None, reply: Refused) -> None:
+    def _show_refusal(self, run: Run | None, reply: Refused) -> None:
         press = self.current.press if self.current is not None else None
         if reply.ended and self._is_over(reply.number) and press == self.presses:
             self.queue.clear()  # else a later press has filled it
@@ -205,13 +205,13 @@ class Training:
         if reply.ended and run is not None:
             self._remove(run)
             self.inspector.look_at(next(reversed(list(self.runs)), None))
-        self._next()
+        self._train_next()
 
     def _is_over(self, number: int) -> bool:
         """Note that a run is over; False if it is another than the one that trains."""
         if self.current is None or self.current.number != number:
             return False
         assert self.worker is not None  # it trained the run
-        self.worker.stopped()
+        self.worker.note_stopped()
         self.current = None
         return True

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pandas as pd
 
 from synthlab.studies.checks import FACTORS, Witnesses
-from synthlab.studies.presentation.report import COLUMNS, in_words, told
+from synthlab.studies.presentation.report import COLUMNS, describe_check, format_word
 from synthlab.studies.verdicts import counts_in_words
 
 # The files of a paper, and what their first column is called, which tells the tables in one apart.
@@ -56,28 +56,28 @@ def verdicts(checks: pd.DataFrame) -> list[dict[str, Any]]:
     thresholds, how many runs ``fit``, and what the checks that do not hold, or ``rest``, measured.
 
     Args:
-        checks: A row for each check, in the columns of ``report.stated``.
+        checks: A row for each check, in the columns of ``report.add_statements``.
     """
     checks = checks.reindex(columns=[*COLUMNS, "says"])
     return [
         {
             "id": claim,
             "says": rows["says"].iloc[0],
-            "verdict": _told(rows),
-            "others": _others(rows),
+            "verdict": _describe_verdict(rows),
+            "others": _find_other_verdicts(rows),
             "fit": _fit(rows),
-            "rest": _rest(rows),
+            "rest": _list_unmet(rows),
         }
-        for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _in_order(str(each[0])))
+        for claim, rows in sorted(checks.groupby("claim"), key=lambda each: _split_digits(str(each[0])))
     ]
 
 
-def _in_order(id: str) -> list[str | int]:
+def _split_digits(id: str) -> list[str | int]:
     """C2 comes before C10."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", id)]
 
 
-def _told(rows: pd.DataFrame) -> str:
+def _describe_verdict(rows: pd.DataFrame) -> str:
     """The verdict of a claim, and how its checks came out where that is more than the word."""
     word = rows["verdict"].iloc[0]
     if word in UNJUDGED:
@@ -86,7 +86,7 @@ def _told(rows: pd.DataFrame) -> str:
     fewest = deciding.sort_values("number").head(1)
     witnesses = [Witnesses(int(row["number"]), str(row["of"])) for _, row in fewest.iterrows()]
     counts = f" ({counts_in_words(list(rows['answer']))})" if word != "holds" and len(rows) > 1 else ""
-    return told(word, witnesses[0] if witnesses else Witnesses(0)) + counts
+    return format_word(word, witnesses[0] if witnesses else Witnesses(0)) + counts
 
 
 def _why(rows: pd.DataFrame) -> str:
@@ -96,7 +96,7 @@ def _why(rows: pd.DataFrame) -> str:
     return "; ".join(dict.fromkeys(str(reason) for reason in reasons))
 
 
-def _others(rows: pd.DataFrame) -> dict[str, str]:
+def _find_other_verdicts(rows: pd.DataFrame) -> dict[str, str]:
     """The verdict at half and at twice the thresholds; empty where they have no other."""
     words = rows[[f"verdict_{name}" for name in FACTORS]].iloc[0]
     if words.isna().any() or rows["verdict"].iloc[0] in UNJUDGED:
@@ -113,7 +113,7 @@ def _fit(rows: pd.DataFrame) -> str:
     return f"{row['fit']:.0f} of {row['runs']:.0f}{other}"
 
 
-def _rest(rows: pd.DataFrame) -> list[str]:
+def _list_unmet(rows: pd.DataFrame) -> list[str]:
     """Each check that does not hold, and each reason why there is none."""
     records = cast(list[dict[str, Any]], rows.to_dict("records"))
-    return [in_words(row) for row in records if row["answer"] != "holds"]
+    return [describe_check(row) for row in records if row["answer"] != "holds"]

@@ -7,9 +7,9 @@ from math import ceil, prod
 from typing import Any, NamedTuple
 
 from synthlab.config.base import BOOKKEEPING, Config, bookkeeping, kind_of, resolve
-from synthlab.config.complaints import input_errors
-from synthlab.config.composition import Composed, compose, composed, hydra_initialized, plain
+from synthlab.config.composition import Composed, compose, compose_raw, initialize_hydra, to_plain
 from synthlab.config.families import CLASS
+from synthlab.config.hydra_errors import input_errors
 from synthlab.errors import InputError
 
 MOST = 100_000  # runs of one sweep
@@ -17,7 +17,7 @@ MOST = 100_000  # runs of one sweep
 Compose = Callable[[Sequence[str]], dict[str, Any]]
 
 
-class Grid(NamedTuple):
+class SweepGrid(NamedTuple):
     """The runs of a sweep, each once, and the settings that are no part of them (``results``, ``device``, ...)."""
 
     configs: list[Config]
@@ -33,7 +33,7 @@ class Swept(NamedTuple):
     values: list[Any]
 
 
-def grid(overrides: Sequence[str]) -> Grid:
+def grid(overrides: Sequence[str]) -> SweepGrid:
     """The runs that ``overrides``, as Hydra's basic sweeper takes them, stand for.
 
     Raises InputError with a line for each problem, of whichever combination.
@@ -53,7 +53,7 @@ def grid(overrides: Sequence[str]) -> Grid:
     for job in product(*(part.choices for part in parts)):
         try:
             raw = make(job)
-            config = _resolved(raw, known)
+            config = _resolve(raw, known)
             if seeds is not None:
                 kind_of(raw).check_follows(raw, seeds)
             configs[config.id] = config
@@ -62,7 +62,7 @@ def grid(overrides: Sequence[str]) -> Grid:
             refused.update(dict.fromkeys(error.lines))
     if refused:
         raise InputError(*refused)
-    return Grid(list(configs.values()), settings)
+    return SweepGrid(list(configs.values()), settings)
 
 
 def parts_of(overrides: list[str]) -> list[Swept]:
@@ -71,7 +71,7 @@ def parts_of(overrides: list[str]) -> list[Swept]:
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    with input_errors(overrides), hydra_initialized():
+    with input_errors(overrides), initialize_hydra():
         parser = OverridesParser.create(GlobalHydra.instance().config_loader())
         parsed = parser.parse_overrides(overrides)
         runs = prod(map(_length, parsed))
@@ -81,13 +81,13 @@ def parts_of(overrides: list[str]) -> list[Swept]:
         parts = []
         for each in parsed:
             batches = BasicSweeper.split_arguments([each], max_batch_size=None)
-            choices = [_unescaped(job[0]) for batch in batches for job in batch]
+            choices = [_unescape(job[0]) for batch in batches for job in batch]
             values = [choice.value() for choice in parser.parse_overrides(choices)]
             parts.append(Swept(str(each.input_line), each.get_key_element().lstrip("+~"), choices, values))
     return parts
 
 
-def _unescaped(choice: str) -> str:
+def _unescape(choice: str) -> str:
     """An override as it was typed where its value is a class ``package.module:Class``: Hydra escapes the colon."""
     typed = choice.replace("\\:", ":")
     return typed if CLASS.fullmatch(typed.partition("=")[2]) else choice
@@ -110,30 +110,30 @@ def _maker(parts: Sequence[Swept]) -> Compose:
     each override sets a key of its own to a plain value and no value refers to another.
     """
 
-    def slow(job: Sequence[str]) -> dict[str, Any]:
+    def compose_run(job: Sequence[str]) -> dict[str, Any]:
         return compose(list(job))
 
     swept = {part.key: index for index, part in enumerate(parts) if len(part.choices) > 1}
     first = [part.choices[0] for part in parts]
     if not swept or len({part.key for part in parts}) < len(parts) or not all(map(_is_plain, parts)):
-        return slow
+        return compose_run
     try:
         base = Composed(compose(first), {part.key: part.choices[0] for part in parts if len(part.choices) == 1})
     except InputError:
-        return slow
+        return compose_run
     groups = [index for key, index in swept.items() if isinstance(base.config.get(key), dict)]
     members = [[*first[:index], each, *first[index + 1 :]] for index in groups for each in parts[index].choices[1:]]
-    if any(map(_refers, [first, *members])):
-        return slow
+    if any(map(_has_references, [first, *members])):
+        return compose_run
     values = {key: dict(zip(parts[index].choices, parts[index].values, strict=True)) for key, index in swept.items()}
 
-    def fast(job: Sequence[str]) -> dict[str, Any]:
+    def replace_values(job: Sequence[str]) -> dict[str, Any]:
         try:
             return base.with_settings({key: values[key][job[index]] for key, index in swept.items()})
         except InputError:
-            return slow(job)  # it words the problem as for a single run
+            return compose_run(job)  # it words the problem as for a single run
 
-    return fast
+    return replace_values
 
 
 def _is_plain(part: Swept) -> bool:
@@ -144,21 +144,21 @@ def _is_plain(part: Swept) -> bool:
     )
 
 
-def _refers(job: list[str]) -> bool:
+def _has_references(job: list[str]) -> bool:
     """Whether a value of the run that Hydra composes refers to another."""
     try:
         with input_errors(job):
-            raw = plain(composed(job), resolve=False)
+            raw = to_plain(compose_raw(job), resolve=False)
     except InputError:
         return False  # it is refused when its turn comes
     return "${" in json.dumps({key: value for key, value in raw.items() if key not in BOOKKEEPING}, default=str)
 
 
-def _resolved(raw: dict[str, Any], known: dict[str, Config]) -> Config:
+def _resolve(raw: dict[str, Any], known: dict[str, Config]) -> Config:
     """The run that ``raw`` describes; those that differ in their seeds alone are checked together."""
     settings = {key: value for key, value in raw.items() if key not in Config.SEEDS}
     rest = json.dumps(settings, sort_keys=True, default=str)
     if rest not in known:
         known[rest] = resolve(raw)
         return known[rest]
-    return known[rest].seeded(raw)
+    return known[rest].with_seeds(raw)

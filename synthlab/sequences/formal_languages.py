@@ -47,13 +47,13 @@ class FormalLanguage(Problem):
         members = self._members()
         return ((logits[..., members] > 0) == batch.targets[..., members]).all(-1)
 
-    def said(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
+    def predict_distribution(self, logits: Float[Tensor, "B T V"]) -> Float[Tensor, "B T V"]:
         """The probabilities that members may follow, divided by their sum."""
         logarithms = torch.full_like(logits, -math.inf)
         logarithms[..., self._members()] = F.logsigmoid(logits[..., self._members()])
         return logarithms.softmax(-1)
 
-    def wanted(self, batch: Batch) -> Float[Tensor, "B T V"]:
+    def target_distribution(self, batch: Batch) -> Float[Tensor, "B T V"]:
         """Uniform on the set."""
         sets = batch.targets.double()
         return sets / sets.sum(-1, keepdim=True).clamp(min=1)  # beyond a string there is no set
