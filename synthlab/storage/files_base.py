@@ -22,7 +22,7 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """The content of a regular file; raises FileNotFoundError, and NotRegular (``safe_reading.py``) for anything else."""
+        """Return the content of a regular file. Raises FileNotFoundError, and ``safe_reading.NotRegular`` for others."""
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:
