@@ -22,7 +22,7 @@ class Files(ABC):
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """Return the content of a regular file. Raises FileNotFoundError, and ``safe_reading.NotRegular`` for others."""
+        """Return the content of a regular file. Raises FileNotFoundError or ``safe_reading.NotRegular``."""
 
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:
