@@ -167,6 +167,12 @@ def test_a_folder_that_does_not_fit_is_refused_in_one_line(folder, tmp_path, cap
     assert "support.user_classes" not in sys.modules
 
 
+def test_attention_that_would_have_to_be_fetched_is_refused_where_a_config_is_made_by_hand(rope):
+    made = to_huggingface(rope).config.to_dict() | {"attn_implementation": "kernels-community/flash-attn"}
+    with pytest.raises(InputError, match=r"^attn_implementation='.*': must be 'eager'; .*$"):
+        wing.bridge.SynthlabForCausalLM(wing.bridge.SynthlabConfig(**made))
+
+
 def test_a_folder_with_the_tokens_of_a_tokenizer_is_taken(folder, tmp_path):
     other = changed(folder, tmp_path / "other", pad_token_id=256, eos_token_id=None, dtype="float64")
     made = load(other)

@@ -83,7 +83,7 @@ def check(lab, outcome, output: Path) -> dict:
         "method=dynamic positions=pose",
         "method=longrope positions=pose positions.text=5",
         "recipe=cream window=48",
-        "recipe=clex factor=3",
+        "recipe=clex alignment.alpha=0.1",
         "recipe=longqlora adapters.rank=2 dtype=bfloat16",
         "adapters=qlora adapters.rank=2 merge=false",
         "adapters=lora adapters.layers=[q_proj] adapters.train=[norms] merge=false method=clex positions=clex",
@@ -159,6 +159,7 @@ def test_a_resumed_training_equals_an_uninterrupted_one(lab, extend, tmp_path, w
         ("method=clex positions=pose factor=1", "method=clex: has weights that are trained beyond 16 tokens alone;"),
         ("positions=cream positions.text=1 alignment.alpha=0.1", "alignment.alpha=0.1: compares windows of contiguous"),
         ("adapters=lora adapters.rank=100000", "adapters.rank=100000: must be at most "),
+        (f"output={'x' * 300}", f"output={'x' * 300}: cannot be written ("),
         ("dtype=float16", "dtype=float16: needs a GPU; choose bfloat16 or float32"),
     ],
 )

@@ -51,6 +51,7 @@ def test_each_row_is_rotated_by_the_frequencies_of_its_own_length(name):
     encoding = build(name, DIMS._replace(models=2), trained=8)
     v = torch.randn(2, 3, 6, 2, 4, generator=torch.Generator().manual_seed(0))
     positions = torch.tensor([[0, 1, 2, 3, 4, 5], [0, 2, 4, 6, 8, 13], [0, 3, 9, 11, 20, 31]])[None]
+    assert torch.equal(encoding.frequencies_at(positions, 4).squeeze(-2), encoding.table([6, 14, 32], 4))
     together = encoding.rotate(v, positions)
     for row in range(3):
         one = encoding.rotate(v[:, row : row + 1], positions[:, row : row + 1])
