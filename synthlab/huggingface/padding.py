@@ -5,7 +5,7 @@ from typing import Any, TypeGuard
 
 from torch import Tensor, nn
 
-from synthlab.models.padding import token_positions
+from synthlab.models.language_model import token_positions
 
 
 def count_tokens_alone(

@@ -10,7 +10,6 @@ from synthlab.config.registry import Registry
 from synthlab.models.attention import Causal, causal_mask
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear
-from synthlab.models.padding import token_positions
 from synthlab.models.transformer import Decoder
 
 
@@ -58,6 +57,18 @@ def continue_text(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -
     own = torch.eye(total, dtype=torch.bool, device=is_token.device)[total - new :]
     mask = causal & (is_token[:, None] | own)  # B T K
     return Causal.build(encoding, token_positions(is_token)[None], mask[:, None])
+
+
+def token_positions(is_token: Bool[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+    """Count each text's own tokens from 0.
+
+    Args:
+        is_token: False for padding.
+
+    Returns:
+        The position of each token. Padding has that of the token before it, or 0.
+    """
+    return (is_token.cumsum(-1) - 1).clamp(min=0)
 
 
 MODELS = Registry("model", nn.Module, {"transformer": LanguageModel})

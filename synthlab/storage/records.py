@@ -131,7 +131,7 @@ def flatten(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for key, part in config.items() if key != "kind" for name, value in _flatten(key, part)}
 
 
-def write_files(record: Record) -> dict[str, bytes]:
+def encode_files(record: Record) -> dict[str, bytes]:
     """The files that stand for ``record``, by name; ``status.json`` is the last."""
     texts = {
         "config.json": _json(record.config.model_dump()),

@@ -30,12 +30,12 @@ from synthlab.storage.records import (
     Record,
     check_digest,
     damage_told,
+    encode_files,
     failure_files,
     failure_of,
     record_of,
     status_of,
     status_with,
-    write_files,
 )
 from synthlab.storage.safe_reading import parse_json
 from synthlab.storage.tags import check_tag, read_tags, write_tag
@@ -206,10 +206,10 @@ class Store:
         identity = record.config.id
         if self._is_here(identity):
             if not self._is_whole(identity, record.config):
-                self._add_weights(identity, write_files(record))
+                self._add_weights(identity, encode_files(record))
         else:
             with self.catch_write_errors():
-                self.files.write_group(f"runs/{identity}", write_files(record))
+                self.files.write_group(f"runs/{identity}", encode_files(record))
         self.mark([identity])
 
     def write_failure(self, failure: Failure) -> None:

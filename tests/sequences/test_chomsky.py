@@ -6,7 +6,7 @@ from math import isqrt
 
 import pytest
 import torch
-from sequences.chomsky import REFERENCE, equations, expressions, stacks, value
+from sequences.by_hand import REFERENCE, equations, expressions, stacks, value
 from sequences.test_problems import drawn, task
 
 from support.configs import composed

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 import torch
-from sequences.chomsky import REFERENCE, SMALL
+from sequences.by_hand import REFERENCE, SMALL
 
 from support.frequencies import assert_uniform
 from synthlab.sequences.answers import AnswerTask, Pairs

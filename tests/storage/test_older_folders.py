@@ -12,7 +12,7 @@ from support.configs import config
 from support.small import small as language
 from support.small import small_sequences as sequences
 from synthlab.config.base import Config, identity_of
-from synthlab.storage.records import Record, _digest, status_of, status_with, write_files
+from synthlab.storage.records import Record, _digest, encode_files, status_of, status_with
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import Sweep
 
@@ -37,7 +37,9 @@ def write_older(results: Path, kind: str, config: Config) -> str:
     raw = as_written(kind, config)
     identity = identity_of(raw, config.results_version)
     metrics = pd.DataFrame({"length": [1, 2], **{name: [0.5, 0.25] for name in METRICS[kind]}})
-    files = write_files(Record(config, metrics, pd.DataFrame({"step": [4], "loss": [0.1]}), environment={"torch": "2"}))
+    files = encode_files(
+        Record(config, metrics, pd.DataFrame({"step": [4], "loss": [0.1]}), environment={"torch": "2"})
+    )
     files["config.json"] = (json.dumps(raw, indent=1) + "\n").encode()
     status = status_of(files.pop("status.json"))
     status["sha256"]["config.json"] = _digest(files["config.json"])

@@ -1,5 +1,5 @@
-"""The tasks of the Chomsky hierarchy, and variants of copying, as one would work them out by hand; all prompts of a
-length. ``SMALL`` and ``REFERENCE`` have those of all tasks."""
+"""Prompts and answers of every sequence task as one would work them out by hand: ``SMALL`` has the arguments of a small
+version of each task, ``REFERENCE`` all its prompts of a length with their answers."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise, product
