@@ -56,7 +56,7 @@ def replace_head(layer: int, head: int, values: Any, tokens: Any = slice(None)) 
             raise InputError(f"values{given} at {point.name}: {must}") from None
         return z
 
-    return (f"blocks.{layer}.attn.hook_z", replace)
+    return (f"blocks.{shorten(layer)}.attn.hook_z", replace)
 
 
 @check_arguments
