@@ -15,6 +15,8 @@ from experiments.bench import probes
 from experiments.bench.baselines import CausalBaseline
 from synthlab.regression.construction import build_models
 
+PROMISED = ("training", "testing", "drawing", "figures", "peak memory", "sweep", "start-up", "GPU", "classroom")
+
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])
 def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
@@ -47,17 +49,7 @@ def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path
     printed = capsys.readouterr().out
     measures = [row["measure"] for row in report["rows"]]
     assert len(set(measures)) == len(measures)
-    for promised in (
-        "training",
-        "testing",
-        "drawing",
-        "figures",
-        "peak memory",
-        "sweep",
-        "start-up",
-        "GPU",
-        "classroom",
-    ):
+    for promised in PROMISED:
         assert any(promised in measure for measure in measures), promised
     for row in report["rows"]:
         assert f"{row['measure']}: {row['value']}" in printed

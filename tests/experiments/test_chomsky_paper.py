@@ -1,10 +1,7 @@
 """The Chomsky hierarchy and randomized positions: scores, gains and claims by hand; the grids."""
 
-from functools import cache
-
 import pandas as pd
 import pytest
-from omegaconf import OmegaConf
 
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.paper import PAPER, Chomsky, format_arms
@@ -16,16 +13,10 @@ from synthlab.config.composition import compose
 from synthlab.errors import InputError
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 GRIDS = ("tasks", "quick")
 COUNTED = ("stack_manipulation", "binary_addition", "binary_multiplication")  # whose ends the papers count
-
-
-@cache
-def plan(name: str) -> Plan:
-    return planned(PAPER, name)
 
 
 def whole_paper() -> Chomsky:
@@ -119,16 +110,6 @@ def test_randomized_positions_are_judged_on_the_mean_over_tasks():
     assert judged("C1", runs({"a": {"rope": [0.5], "randomized rope": []}, "b": BOTH["b"]})).word == "not judged"
 
 
-def test_a_gain_that_one_task_carries_is_found_out():
-    carried = {
-        "a": {"nope": [0.6] * 5, "rope": [0.6] * 5, "randomized rope": [1.0] * 5},
-        "b": {"nope": [0.6] * 5, "rope": [0.6] * 5, "randomized rope": [0.5] * 5},
-    }
-    found = judged("C1", runs(carried))
-    assert [check.answer for check in found.checks] == ["holds", "fails"] * 2
-    assert found.word == "undecided"  # two of four checks of five seeds: 15.3 on average
-
-
 def test_no_positions_are_held_against_positions_plain_and_randomized():
     # Without positions less with RoPE: 0.3 and -0.1 on a, -0.2 and 0 on b;
     # randomized RoPE less without: -0.2 and 0.3 on a, 0.1 and 0.2 on b.
@@ -162,15 +143,11 @@ def test_no_plain_encoding_generalizes(claim):
     assert judged(claim, runs({"a": {"randomized rope": [0.5]}})).word == "not judged"
 
 
-def test_every_claim_belongs_to_the_grid_and_c2_to_all_that_is_not_regular():
+def test_all_tasks_are_there_and_c2_belongs_to_those_that_are_not_regular():
     study = whole_paper()
     assert list(study.tasks) == list(LEVELS)
-    stated_of = {key: task.claims for key, task in study.tasks.items()}
-    assert {key for key, claims in stated_of.items() if claims == ["C2"]} == {
-        key for key, level in LEVELS.items() if level != "regular"
-    }
-    assert {*study.claims, *(claim for claims in stated_of.values() for claim in claims)} == set(CLAIMS)
-    assert [number.value for number in OmegaConf.load(Chomsky.numbers).numbers] == [0.12, 0.677]
+    about_c2 = {key for key, task in study.tasks.items() if task.claims == ["C2"]}
+    assert about_c2 == {key for key, level in LEVELS.items() if level != "regular"}
     with pytest.raises(InputError, match=r"^study\.s\.claims=C9: unknown; choose from A1, "):
         PAPER.studies({"s": study.model_dump() | {"claims": ["C9"]}})
 
@@ -191,7 +168,7 @@ def test_claims_on_all_tasks_are_judged_on_their_runs_together():
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_in_the_papers_settings(name):
-    found = plan(name)
+    found = planned(PAPER, name)
     assert len({config.id for config in found.configs}) == len(found.configs)
     for key, cells in found.cells.items():
         raw = compose([f"task={key}"])["task"]

@@ -1,7 +1,5 @@
 """The paper of Kazemnejad et al.: its published numbers, mean reciprocal ranks and claims by hand, its grids."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,21 +18,15 @@ from experiments.sequences.ranks import (
     score_beyond,
     score_published,
 )
-from support.figures import planned, studies
+from support.figures import planned
 from synthlab.sequences.config import SequencesConfig
 from synthlab.studies.evidence import NoEvidence
-from synthlab.studies.study import Plan
 from synthlab.studies.verdicts import Grounds, Verdict, judge
 
 GRIDS = ("tasks", "quick")
 NUMBERS = read_published(Nope.numbers)
 ARMS = ["nope", "t5", "alibi", "partial_rope", "sinusoidal"]
 LASTS = (20, 25, 30, 35, 40)
-
-
-@cache
-def plan(name: str) -> Plan:
-    return planned(PAPER, name)
 
 
 def rows(exact: dict[str, list[float]], task="copy", seeds=5) -> pd.DataFrame:
@@ -207,15 +199,9 @@ def test_t5_s_bias_is_not_tested_unless_it_begins_as_the_authors_does():
     assert answers("R2", ranks) == ["not tested", "holds", "holds"]
 
 
-def test_every_claim_belongs_to_a_task_or_to_the_ranks():
-    (study,) = studies(PAPER).values()
-    assert {*study.claims, *(claim for grid in study.grids.values() for claim in grid.claims)} == set(CLAIMS)
-    assert set(study.grids[RANKS].claims) == {"R1", "R2"}
-
-
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_with_the_published_ranges(name):
-    found = plan(name)
+    found = planned(PAPER, name)
     tasks = [
         config.id for key, cells in found.cells.items() if key != RANKS for cell in cells for config in cell.configs
     ]

@@ -8,6 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from experiments.papers import papers
+from support.figures import files_of, studies
 from support.hasty import hastily
 from synthlab.cli.studies import studies_of
 from synthlab.config.composition import compose
@@ -125,10 +126,11 @@ def test_papers_are_the_folders_that_have_one():
         assert {"default", "quick"} <= set(studies_of(name))
 
 
-@pytest.mark.slow
-def test_the_overview_has_every_study_with_its_runs(invoke, monkeypatch):
-    monkeypatch.setattr("experiments.__main__.papers", lambda: {"nope": papers()["nope"]})
-    outcome = invoke("synthlab", "study")
-    assert outcome.status == 0
-    assert re.search(r"^  tasks +230 runs +\d+ min +Kazemnejad", outcome.out, re.M)
-    assert re.search(r"^  quick +30 runs +\d+ min", outcome.out, re.M)
+@pytest.mark.parametrize("name", papers())
+def test_every_claim_says_what_it_measures_and_belongs_to_a_study(name):
+    paper = papers()[name]()
+    for claim in paper.claims.values():
+        assert all([claim.statement.endswith("."), claim.where, claim.quantity, claim.why])
+    every = [study for file in files_of(name) for study in studies(paper, file).values()]
+    used = [{*study.together, *(claim for grid in study.grids.values() for claim in grid.claims)} for study in every]
+    assert set().union(*used) == set(paper.claims)

@@ -32,15 +32,13 @@ TABLES = st.tuples(st.integers(1, 6), st.integers(1, 4)).flatmap(
 )
 
 
-def several(count: int):
-    """As many samples, of one size, drawn by hypothesis."""
-    return st.integers(1, 5).flatmap(
-        lambda size: st.tuples(*[st.lists(VALUES, min_size=size, max_size=size).map(double)] * count)
-    )
-
-
 def double(values) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64)
+
+
+PAIRS = st.integers(1, 5).flatmap(
+    lambda size: st.tuples(*[st.lists(VALUES, min_size=size, max_size=size).map(double)] * 2)
+)
 
 
 @cache
@@ -61,20 +59,11 @@ def test_wasserstein_by_hand():
     assert pairwise(double([[0, 5], [1, 2]])).tolist() == [[0, 3], [3, 0]]
 
 
-@given(several(2))
+@given(PAIRS)
 def test_wasserstein_is_the_best_assignment(samples):
     a, b = samples
     best = min((a - double(order)).abs().mean().item() for order in itertools.permutations(b.tolist()))
     assert wasserstein(a, b).item() == pytest.approx(best, abs=1e-12)
-
-
-@given(several(3), VALUES)
-def test_wasserstein_is_a_distance_and_a_shift_its_size(samples, shift):
-    a, b, c = samples
-    assert wasserstein(a, a.flip(0)) == 0
-    assert wasserstein(a, b) == wasserstein(b, a)
-    assert wasserstein(a, c) <= wasserstein(a, b) + wasserstein(b, c) + 1e-12
-    assert wasserstein(a, a + shift).item() == pytest.approx(abs(shift), abs=1e-12)
 
 
 @given(TABLES)
@@ -133,20 +122,7 @@ def test_the_perfect_model_of_the_length_has_the_distances_of_the_map(outrep, f)
     assert row["targets_suffix_scaled"] == pytest.approx(between / deviation, rel=0.05)
 
 
-def test_the_perfect_model_of_the_mean_by_hand():
-    row = found("task=mean", "train_length=2", "evaluation.sequences=5000", "test_length=2")
-    # After one symbol 0 or 1; after two 0, 1/2 or 1, at 1/4, 1/2, 1/4: a quarter moves by 1/2 at either end.
-    assert row["targets"] == pytest.approx(0.25 / 2, rel=0.05)
-    assert row["targets_scaled"] == pytest.approx(0.125 / math.sqrt((1 / 4 + 1 / 8) / 2), rel=0.05)
-    # Half the pairs are of two lengths, and then 1/2 apart where the two symbols differ.
-    assert row["targets_suffix"] == pytest.approx(1 / 2 * 1 / 2 * 1 / 2, rel=0.05)
-
-
-ENCODED = ["nope", "learned", "randomized"]  # none, a table, drawn for each sequence
-LIKE_THESE = [pytest.param(name, marks=pytest.mark.slow) for name in ("sinusoidal", "rope", "alibi", "t5")]
-
-
-@pytest.mark.parametrize("encoding", [*ENCODED, *LIKE_THESE])
+@pytest.mark.parametrize("encoding", ["nope", "learned", "randomized"])  # none, a table, drawn for each sequence
 def test_a_record_has_the_metrics_of_a_plain_run_and_finite_outputs(encoding, tmp_path):
     run = config(f"encoding={encoding}", "task=sum", "outrep=rsqrt")
     same = resolve(run.model_dump(exclude={"kind"}))

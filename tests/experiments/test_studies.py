@@ -284,16 +284,6 @@ def test_claims_about_ranges_within_and_distances_by_hand():
     assert [check.answer for check in verdict.checks] == ["holds"] * 3
 
 
-def test_every_claim_says_what_it_measures_and_belongs_to_a_study():
-    assert sorted(CLAIMS) == sorted(claim for name, study in EVERY.items() if name != "quick" for claim in study.claims)
-    for claim in CLAIMS.values():
-        assert claim.where
-        assert claim.quantity
-        assert claim.why
-    with pytest.raises(NoEvidence):
-        CLAIMS["A1"].judge(runs({}))
-
-
 def test_losses_are_means_over_contexts():
     record = execute(small("task=hidden_markov"))
     found, metrics = average_losses(record), record.metrics

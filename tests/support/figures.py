@@ -1,8 +1,5 @@
 """The studies of conf/study/."""
 
-from omegaconf import OmegaConf
-
-from experiments.output_alignment.paper import PAPER
 from synthlab.config.composition import compose
 from synthlab.config.families import conf_dir
 from synthlab.studies.overrides import Overrides
@@ -28,12 +25,3 @@ def planned(paper: Paper, name: str, *given: str, seeds: int = 1) -> Plan:
 
 
 FIGURES = files_of("output_alignment")
-
-
-def panels_of(figure: str) -> list:
-    return [panel for found in PAPER.studies(loaded(figure)).values() for panel in found.panels.values()]
-
-
-def loaded(name: str) -> dict:
-    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "study" / "output_alignment" / f"{name}.yaml"))
-    return {key: value for key, value in raw.items() if key != "defaults"}
