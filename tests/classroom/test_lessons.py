@@ -1,11 +1,7 @@
 import pytest
-from omegaconf import OmegaConf
 
 from classroom.lessons.lesson import Lessons
-from support.configs import composed
-from synthlab.config.composition import conf_dir, to_overrides
 from synthlab.errors import InputError
-from synthlab.regression.construction import resolve
 
 ONE = {"button": "b", "title": "t", "watch": "w", "seen": "s", "runs": [{"task": "mean"}]}
 
@@ -19,15 +15,6 @@ def refusal(given) -> str:
         Lessons.from_raw(given)
     assert len(refused.value.lines) == 1
     return refused.value.lines[0]
-
-
-def test_every_run_of_the_labs_lessons_can_be_trained():
-    lessons = Lessons.from_raw(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
-    assert len(lessons.lessons) == 7
-    for lesson in lessons.lessons.values():
-        for settings in lessons.settings(lesson):
-            config = resolve(composed(*to_overrides(settings)))
-            assert config.protocol.steps == lessons.every["protocol.steps"]
 
 
 def test_a_runs_own_settings_come_over_those_of_every_run_groups_before_the_keys_inside_them():

@@ -92,10 +92,7 @@ def test_the_least_error_of_the_theory_is_that_of_its_best_constant_for_heads_of
     ("settings", "reason"),
     [
         (["inputs.p=0.3"], "theory: known for inputs=bernoulli with p=0.5 only"),
-        (
-            ["task=length", "outrep=rsqrt", "train_length=31"],
-            "theory: under a map it takes long beyond training length",
-        ),
+        (["task=length", "outrep=rsqrt", "train_length=31"], "theory: under a map it takes long beyond training"),
     ],
 )
 def test_where_theory_says_nothing_it_says_why(settings, reason):

@@ -87,17 +87,6 @@ def test_each_word_is_wrong_at_most_once_in_20(drawn, looks):
     assert set(found) <= {"holds", "undecided", *REFUTED}
 
 
-def test_any_check_that_fails_would_say_too_often_that_a_claim_fails_in_part():
-    """Of twelve checks of five seeds at least one holds in 32 % of the claims, and one holds while another fails in
-    9 %: by a rule that calls that "holds in part", too many."""
-    counts = independent(np.random.default_rng(12), FIRST).sum(axis=-1)
-    holds, fails = (counts == FIRST).any(axis=-1), (counts == 0).any(axis=-1)
-    once = 1 - (31 / 32) ** CHECKS
-    for share, exact in ((holds.mean(), once), ((holds & fails).mean(), 2 * once - (1 - (30 / 32) ** CHECKS))):
-        assert share == pytest.approx(exact, abs=3 * (exact * (1 - exact) / CLAIMS_DRAWN) ** 0.5)
-    assert round(once, 2) == 0.32
-
-
 def at_worst(number: int) -> np.ndarray:
     """Of 64 claims those of which exactly ``number`` of twelve checks fail with all five seeds, as many as there can be
     where each check has each of the 32 sequences of right and wrong seeds twice."""

@@ -50,10 +50,7 @@ def test_files_that_would_leave_the_folder_or_be_shared_are_refused():
         ({"name": "against", "x": "nokey", "lengths": [5]}, "x=nokey: must be a setting"),
         ({"name": "against", "x": "encoding", "lengths": [5]}, "x=encoding: must be"),
         ({"name": "heat", "rows": "encoding", "columns": "outrep"}, "rows=encoding columns=outrep: must be the two"),
-        (
-            {"name": "heat", "rows": "encoding", "columns": "encoding"},
-            "rows=encoding columns=encoding: must be the two",
-        ),
+        ({"name": "heat", "rows": "encoding", "columns": "encoding"}, "rows=encoding columns=encoding: must be"),
         ({"name": "powers", "lengths": [5]}, "vary.encoding: a plot of powers shows"),
     ],
 )

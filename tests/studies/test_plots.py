@@ -112,22 +112,15 @@ def test_powers_puts_the_named_maps_where_they_belong():
 
 
 def test_heat_holds_the_horizon_of_every_combination():
-    def reaching(length):
-        return [
-            replace(
-                r, metrics=r.metrics.assign(relative_error=[0.0 if k <= length else 1.0 for k in r.metrics["length"]])
-            )
-            for r in made(1)
-        ]
+    def reaching(length, **member):
+        runs = made(1, **member)
+        return [replace(r, metrics=r.metrics.assign(relative_error=1.0 * (r.metrics["length"] > length))) for r in runs]
 
-    def both(encoding, name):
-        member = {"encoding": {"name": encoding}, **named(name)}
-        return [
-            replace(r, config=record(k, **member).config) for k, r in enumerate(reaching(4 if name == "log" else 12))
-        ]
-
+    reach = {"log": 4, "identity": 12}
     grid = [
-        Series({"encoding": encoding, "outrep": name}, both(encoding, name))
+        Series(
+            {"encoding": encoding, "outrep": name}, reaching(reach[name], encoding={"name": encoding}, **named(name))
+        )
         for encoding in ("nope", "alibi")
         for name in ("log", "identity")
     ]

@@ -39,39 +39,20 @@ def check(evidence: Evidence, name: str, *wrong: int) -> Check:
     return Check(name, values, low=0.4, series=(name,))
 
 
-@CLAIMS.claim("early", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [check(evidence, "nope")]
-
-
-@CLAIMS.claim("close", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [check(evidence, "nope")._replace(low=0.6)]  # twice that is more than 1
-
-
-@CLAIMS.claim("late", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [check(evidence, "nope"), check(evidence, "rope", 3)]
-
-
-@CLAIMS.claim("split", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [check(evidence, "nope", *range(1000)), check(evidence, "rope")]
-
-
-@CLAIMS.claim("against", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [*(check(evidence, "nope", *range(1000)) for _ in range(2)), check(evidence, "rope")]
+RIGHT, WRONG = ("nope",), ("nope", *range(1000))
+for name, checks in {
+    "early": [RIGHT],
+    "late": [RIGHT, ("rope", 3)],
+    "split": [WRONG, ("rope",)],
+    "against": [WRONG, WRONG, ("rope",)],
+    "never": [("alibi", *range(0, 1000, 2))],
+}.items():
+    CLAIMS.claim(name, **IN_WORDS)(lambda evidence, checks=checks: [check(evidence, *each) for each in checks])
 
 
 @CLAIMS.claim("unanswered", **IN_WORDS)
 def _(evidence: Evidence) -> list[Check]:
     return [check(evidence, "nope", 3)._replace(untested="none of the runs fits")]
-
-
-@CLAIMS.claim("never", **IN_WORDS)
-def _(evidence: Evidence) -> list[Check]:
-    return [check(evidence, "alibi", *range(0, 1000, 2))]
 
 
 @CLAIMS.claim("ratio", **IN_WORDS)

@@ -48,10 +48,6 @@ def test_the_length_task_by_hand():
     assert sympy.solve(sympy.diff(training_loss(constant, "length", 10), gamma), gamma) == [Rational(11, 2)]
 
 
-def test_the_mean_task_is_exactly_solved():
-    assert training_loss(Matrix([[0, 1], [0, 1]]), "mean", 10) == 0
-
-
 @pytest.mark.parametrize("task", TARGETS)
 @pytest.mark.parametrize("bos", [False, True])
 def test_the_benchs_model_has_the_error_that_the_theory_gives_its_outputs(task, bos):

@@ -99,11 +99,3 @@ def test_nothing_violates_the_corrected_bound_or_the_sharper_ones(first, second,
     alone = ((x[-1] @ a @ far.T @ far @ b / len(far) - y) ** 2).sum()
     share = len(far) / test_length
     assert error(test_length) <= share * alone + (1 - share) * error(train_length) + 1e-9
-
-
-@pytest.mark.parametrize("length", [4, 12])
-def test_the_constants_are_those_of_equation_29(length):
-    rho = 1 - Rational(2, 2 * length)
-    assert PRINTED.misalign(rho) == rho**2
-    assert PRINTED.train(rho) - PRINTED.misalign(rho) == 1
-    assert CORRECTED.misalign(rho) / CORRECTED.train(rho) == PRINTED.misalign(rho) / PRINTED.train(rho)
