@@ -87,13 +87,6 @@ def test_labels_that_are_left_out_change_the_training_part_alone(model):
     assert part.training.item() != pytest.approx(full.training.item(), rel=1e-5)
 
 
-def test_gradients_of_the_misalignment_reach_all_parameters(model):
-    aligned(model, texts(5, 11)).misalignment.backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-
-
 def test_a_model_that_gives_no_logits_with_its_loss_is_refused():
     model = tiny(scale=10.0)
     forward = model.forward
@@ -188,12 +181,7 @@ def test_several_steps_between_logs_and_a_smaller_last_batch_count_as_in_the_los
 @pytest.mark.parametrize(
     ("data", "settings", "line"),
     [
-        (
-            rows(texts(4, 11)),
-            {},
-            "input_ids: have 11 tokens each; must be at least 12 for length=8 and offsets",
-        ),
-        (rows(texts(4, 12), attention_mask=torch.tensor([0] + [1] * 11)), {}, "attention_mask: has zeros"),
+        (rows(texts(4, 11)), {}, "input_ids: have 11 tokens each; must be at least 12 for length=8 and"),
         (rows(texts(4, 12), inputs_embeds=torch.ones(12)), {}, "batch: has inputs_embeds; may have labels, attention"),
         (rows(texts(4, 12), position_ids=torch.arange(12)), {}, r"position_ids: have shape \(4, 12\); must have "),
         ([], {"label_smoothing_factor": 0.1}, "label_smoothing_factor=0.1: must be 0 for AlignedTrainer"),

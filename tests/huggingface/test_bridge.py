@@ -143,10 +143,7 @@ def changed(folder, target, **settings):
 @pytest.mark.parametrize(
     ("settings", "line"),
     [
-        (
-            {"encoding": {"name": "support.user_classes:Idle"}},
-            "encoding=support.user_classes:Idle: must be an encoding",
-        ),
+        ({"encoding": {"name": "support.user_classes:Idle"}}, "encoding=support.user_classes:Idle: must be an"),
         ({"encoding": {"name": "randomized", "span": 99, "inner": {"name": "a:B"}}}, "encoding=randomized: must be an"),
         ({"encoding": {"name": "learned", "table": 9, "scale": 1.0}}, "weights, .*encoding.vectors' is missing"),
         ({"width": 32}, r"weights, .* has shape \[1, .*\]; must be \[1, .*\]"),
@@ -215,24 +212,17 @@ def test_arguments_that_do_not_fit_are_refused_in_one_line():
         (made, {"input_ids": x.masked_fill(x == x[0, 0], 256)}, "input_ids=256: must be a token from 0 to 255"),
         (made, {"attention_mask": torch.ones(3, 9)}, r"attention_mask: has shape \[3, 9\]; must be \[3, 20\], cached"),
         (made, {"input_ids": texts(1, room + 1)}, f"input_ids: one text has {room + 1} tokens; encoding=learned takes"),
-        (
-            made.generate,
-            {"cache_implementation": "static"} | GREEDY,
-            "past_key_values=StaticCache: must be a cache that grows",
-        ),
+        (made.generate, GREEDY | {"cache_implementation": "static"}, "past_key_values=StaticCache: must be a cache"),
     ]:
         with pytest.raises(InputError, match=f"^{line}.*$"):
             call(**{"input_ids": x} | arguments)
 
 
 def test_models_that_have_no_place_there_are_refused_in_one_line():
-    regression = opened(config("protocol.steps=2", "protocol.record_every=1"))
+    regression, own = opened(config()), trained("encoding=nope", "encoding.name=support.user_classes:Idle")
     for model, line in [
         (trained("encoding=randomized"), "encoding=randomized: must be an encoding of the lab whose positions are not"),
-        (
-            trained("encoding=nope", "encoding.name=support.user_classes:Idle"),
-            "encoding=support.user_classes:Idle: must be an encoding",
-        ),
+        (own, "encoding=support.user_classes:Idle: must be an encoding"),
         (regression, "model=TrainedRegression: must be a trained language model"),
     ]:
         with pytest.raises(InputError, match=f"^{re.escape(line)}.*$"):

@@ -70,8 +70,6 @@ def test_positions_depend_on_the_seed_and_the_number_of_the_batch():
     assert all(torch.equal(batch, collated(same)) for batch in drawn)
     assert not torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], collated(other))
-    assert (drawn[0].diff() > 0).all()
-    assert drawn[0].max() < 32
 
 
 def test_the_collator_given_is_the_one_that_makes_the_batch():
@@ -109,9 +107,7 @@ def test_a_trainer_samples_in_training_alone_even_between_evaluations(model, tra
     assert len(tested) == 2 * (1 + 1 + 3 + 1)
     assert all(each["position_ids"] is None for each in tested)
     assert before["eval_one_loss"] == before["eval_two_loss"]
-    trained = in_training(seen)
-    assert trained.shape == (6, 4, LENGTH)
-    assert len(trained.unique(dim=0)) == 6
+    assert in_training(seen).shape == (6, 4, LENGTH)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -1,6 +1,7 @@
 """Folders of Transformers that cannot be opened."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -31,11 +32,9 @@ def folder(tmp_path_factory) -> Path:
 def test_a_config_that_does_not_fit_is_refused_in_words_that_help(folder, settings, why):
     whole = (folder / "config.json").read_text()
     (folder / "config.json").write_text(json.dumps(json.loads(whole) | settings))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"^{re.escape(f'model={folder}: {why}')}.*$"):
         wing.loading.causal_model("model", folder)
     (folder / "config.json").write_text(whole)
-    assert str(caught.value).startswith(f"model={folder}: {why}")
-    assert len(caught.value.lines) == 1
 
 
 @pytest.mark.parametrize(
@@ -51,10 +50,8 @@ def test_a_damaged_folder_is_refused_in_one_line(folder, tmp_path, name, damage)
     damaged = tmp_path / "damaged"
     shutil.copytree(folder, damaged)
     (damaged / name).write_bytes(damage((folder / name).read_bytes()))
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=rf"^pretrained={damaged}: cannot be opened \(.*$"):
         wing.loading.causal_model("pretrained", damaged)
-    [line] = caught.value.lines
-    assert line.startswith(f"pretrained={damaged}: cannot be opened (")
 
 
 def test_without_a_network_one_line_says_what_to_do(monkeypatch):

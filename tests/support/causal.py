@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import torch
 
-from support.token_models import Everything, Suffixes, texts
+from support.token_models import Everything, texts
 from synthlab.huggingface.perplexity.documents import Document
 
 
@@ -26,12 +26,6 @@ class Keeping(Causal):
 
     def forward(self, input_ids, use_cache=None, return_dict=None, logits_to_keep=0):
         return SimpleNamespace(logits=super().forward(input_ids).logits[:, -logits_to_keep:])
-
-
-def suffixes(seen: int = 3) -> Causal:
-    """A model that knows the last ``seen`` tokens alone."""
-    torch.manual_seed(0)
-    return Causal(Suffixes(seen))
 
 
 def everything() -> Causal:

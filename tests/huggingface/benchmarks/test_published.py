@@ -19,9 +19,8 @@ def test_lengths_as_babilong_names_them(length, name):
 
 @pytest.mark.parametrize("length", [512, 1500, 3000, 128_001])
 def test_lengths_that_babilong_lacks_are_refused_in_one_line(length):
-    with pytest.raises(InputError, match=f"^lengths={length}: must be 1000 or 1024 times") as caught:
+    with pytest.raises(InputError, match=f"^lengths={length}: must be 1000 or 1024 times.*$"):
         thousands(length)
-    assert len(caught.value.lines) == 1
 
 
 def test_a_saved_tokenizer_names_no_code(tmp_path):

@@ -1,4 +1,4 @@
-"""Losses against a loop over tokens; what a model that knows n tokens gives; misalignment; what is refused."""
+"""Losses against a loop over tokens; misalignment; what is refused."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from support.causal import Causal, Keeping, documents, everything, suffixes
+from support.causal import Causal, Keeping, documents, everything
 from synthlab.alignment.misalignment import misalignment
 from synthlab.errors import InputError
 from synthlab.huggingface.perplexity.measurements import Measurement
@@ -68,17 +68,6 @@ def test_batches_and_models_that_keep_fewer_logits_change_nothing(measure):
         assert same.contexts == pytest.approx(one.contexts, abs=1e-9)
 
 
-def test_a_model_that_knows_n_tokens_has_the_same_sliding_loss_at_every_length_above_n():
-    model, seen = suffixes(3), 3
-    losses = {length: measured(model, "sliding", Span(length, 20, 1)) for length in range(2, 21)}
-    assert len({part.count for part in losses.values()}) == 1
-    whole = losses[20].sums["loss"]
-    for length, part in losses.items():
-        assert (part.sums["loss"] == pytest.approx(whole, abs=1e-9)) == (length > seen)
-    # the others mix in contexts that are shorter
-    assert measured(model, "disjoint", Span(6, 20, 1)).sums["loss"] / 30 != pytest.approx(whole / 22, abs=1e-6)
-
-
 def test_the_loss_by_position_adds_up_and_is_that_of_each_context():
     model = everything()
     part = measured(model, "disjoint", Span(8, 8, 4))
@@ -116,11 +105,8 @@ def test_answers_that_are_no_numbers_are_refused_in_one_line(measure):
     broken = everything()
     with torch.no_grad():
         broken.inner.direction.fill_(math.nan)
-    with pytest.raises(
-        InputError, match=r"^model: gives answers that are no numbers in 0 at length 6; .*dtype"
-    ) as error:
+    with pytest.raises(InputError, match=r"^model: gives answers that are no numbers in 0 at length 6; .*dtype.*$"):
         measured(broken, measure, Span(6, 8, 2))
-    assert len(error.value.lines) == 1
 
 
 def test_a_model_that_cannot_read_so_many_tokens_is_refused_in_one_line():
