@@ -104,19 +104,6 @@ def test_every_lesson_draws_curves_that_move_and_says_what_was_seen(visit):
         assert window.text("message") == ""
 
 
-def test_stop_stops_and_clear_clears(visit):
-    window = visit()
-    window.control("steps").fill("50000")
-    window.button("Train").click()
-    window.until(lambda: any(window.curves()), "a curve")
-    window.button("Stop").click()
-    assert window.until(lambda: "stopped early" in window.text("listed"), "a stop") < 3  # 0.3 s with nothing else to do
-    step = re.search(r"step \d+ of", window.text("listed"))
-    assert step is None
-    window.button("Clear").click()
-    window.until(lambda: window.curves() == [], "no curves")
-
-
 def test_two_windows_do_not_disturb_each_other(visit):
     first, second = visit(), visit()
     first.button("Length fails").click()

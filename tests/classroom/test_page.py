@@ -60,6 +60,16 @@ def test_clear_takes_everything_away_and_what_still_comes_is_ignored(window):
     assert window.names == ["mean, NoPE, varied coin"]
 
 
+def test_stop_keeps_the_curve(window):
+    window.press("Train")
+    window.hear(begun(1), progress(1))
+    window.press("Stop")
+    assert window.asked(Stop)
+    window.hear(progress(1, "stopped"))
+    assert window.drawn == {1}
+    assert "stopped early" in window.page.board.listed.text
+
+
 def test_a_refused_run_leaves_no_curve(window):
     window.press("Train")
     window.hear(Refused(1, ["train_length=10: too long"], ended=True))

@@ -17,15 +17,15 @@ from synthlab.regression.construction import resolve
 from theory.closed_forms.least import least_error
 
 
-def lessons(**every) -> Lessons:
-    """The lab's lessons, with settings that hold for every run."""
-    raw = OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml"))
-    return Lessons.from_raw(raw | {"every": raw["every"] | every})
-
-
 def look_at(config, error, dots=(), practised=(1.0, 10.0), mapped=(1.0, 10.0), diverged_at=None) -> Look:
     """A look at a run that was not trained."""
     return Look(config, View(list(error), [], [], list(dots)), practised, mapped, diverged_at)
+
+
+@cache
+def lessons() -> Lessons:
+    """The lab's lessons."""
+    return Lessons.from_raw(OmegaConf.to_container(OmegaConf.load(conf_dir() / "story" / "lengths.yaml")))
 
 
 @cache

@@ -42,17 +42,8 @@ from synthlab.sweeps.sweep_grid import grid
 TEXTS = [*pages(), ROOT / "CONTRIBUTING.md"]
 LAUNCHERS = {path.stem for path in (ROOT / "conf" / "hydra" / "jobs").glob("*.yaml")}
 # The config that a command composes.
-HYDRA = {
-    "run": "config",
-    "sweep": "config",
-    "figures": "study",
-    "study": "study",
-    "theory": "theory",
-    "demo": "classroom",
-    "walkthrough": "walkthrough",
-    "extend": "extend",
-    "evaluate": "evaluate",
-}
+HYDRA = {"run": "config", "sweep": "config", "figures": "study", "demo": "classroom"}
+HYDRA |= {name: name for name in ("study", "theory", "walkthrough", "extend", "evaluate")}
 TABLES = ("collect", "compare")
 OTHERS = ("bench",)  # takes no settings
 MODULES = {

@@ -68,12 +68,8 @@ def test_the_tables_by_hand():
     first = arms.iloc[0]
     assert [first[name] for name in ("median", "least", "greatest", "within")] == pytest.approx([0.6, 0.4, 0.8, 1.0])
     assert [first[name] for name in ("fit", "finished", "runs")] == [1, 2, 3]
-    assert format_arms(arms).iloc[0][["encoding", "median", "greatest", "fit"]].tolist() == [
-        "nope",
-        "0.600",
-        "0.800",
-        "1 of 3",
-    ]
+    told = format_arms(arms).iloc[0]
+    assert [told[name] for name in ("encoding", "median", "greatest", "fit")] == ["nope", "0.600", "0.800", "1 of 3"]
     tasks = by_task(found).set_index("task")
     assert tasks.loc["a", ["plain_maximum", "randomized_maximum", "gain_of_maxima"]].tolist() == pytest.approx(
         [0.8, 0.7, -0.1]
@@ -169,7 +165,6 @@ def test_claims_on_all_tasks_are_judged_on_their_runs_together():
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_in_the_papers_settings(name):
     found = planned(PAPER, name)
-    assert len({config.id for config in found.configs}) == len(found.configs)
     for key, cells in found.cells.items():
         raw = compose([f"task={key}"])["task"]
         if key == "modular_arithmetic_brackets":

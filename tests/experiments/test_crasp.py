@@ -218,7 +218,6 @@ def test_every_task_has_published_numbers():
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_with_ranges_of_the_published_multiples(name):
     found = planned(PAPER, name)
-    assert len({config.id for config in found.configs}) == len(found.configs)
     for key, cells in found.cells.items():
         for cell in cells:
             (config,) = cell.configs

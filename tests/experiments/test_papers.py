@@ -53,7 +53,6 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
     # Of (aa)* the authors test strings of 102 to 148 and of 150 to 194 letters, and train on at most 98. Of our 4
     # that is 4.2 to 6.04 and 6.1 to 7.9, or up to the next length that the language has, 6 to 8 and 8.
     ours, theirs = [(0, 1, 4), (0, 5, 8), (0, 9, 12)], [(1, 6, 8), (2, 8, 8)]
-    own_lengths = table["task"] == "aa_star"
     found = table.assign(first=table["first"].where(table["last"] > 4, 1))  # (aa)* begins with two letters
     assert found[["task", "arm", "published_range", "first", "last"]].values.tolist() == [
         [task, arm, *lengths]
@@ -64,7 +63,6 @@ def test_a_paper_s_command_writes_the_table_the_claims_and_the_report(invoke, ha
         )
         for lengths in ranges
     ]
-    assert table.loc[own_lengths & (table["arm"] == "nope"), "published"].fillna(-1).tolist() == [1, -1, -1, 0, 0]
     assert table["verdict"].isna().tolist() == table["published"].isna().tolist()
     assert set(table["verdict"].dropna()) <= {"holds", "fails", "undecided", "not tested"}
     assert (table["runs"] == 2).all()

@@ -1,6 +1,5 @@
 """Intervals by hand, and how often a check errs that is looked at again and again."""
 
-from collections.abc import Callable
 from itertools import pairwise, product
 from math import comb
 
@@ -77,32 +76,6 @@ def test_more_values_that_agree_are_more_evidence():
 def test_the_evidence_of_an_interval_is_a_bet_at_one_over_the_chance_to_miss_on_one_side():
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.95), 7, "encodings").evidence == pytest.approx(15 / 16 * 40)
     assert GroupEstimate(ConfidenceInterval(0.0, 1.0, 0.875), 4, "tasks").evidence == 15
-
-
-DRAWS, SEEDS = 10_000, 20
-Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-DISTRIBUTIONS: dict[str, tuple[Draw, float]] = {  # each with its median
-    "skewed": (lambda rng, size: rng.lognormal(0, 2, size), 1.0),
-    "heavy tails": (lambda rng, size: rng.standard_cauchy(size), 0.0),
-    "two clusters": (lambda rng, size: rng.choice([-1.0, 1.0], size) * rng.uniform(1, 2, size), 0.0),
-}
-
-
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_a_check_looked_at_after_every_seed_errs_as_often_as_is_claimed(name):
-    """The true median is the end of the range, the worst case: 4.49 % of the sequences are to decide wrongly at some
-    look, in each direction, 449 of 10,000 with a standard deviation of 21. The test allows four of these, which chance
-    passes once in 16,000 (the draws are fixed). Intervals that cover 90 % at one look each would err 987 times."""
-    draw, median = DISTRIBUTIONS[name]
-    values = draw(np.random.default_rng(7), (DRAWS, SEEDS))
-    holds, fails = np.zeros((2, DRAWS), dtype=bool)
-    for n in range(FIRST, SEEDS + 1):
-        ordered, (k, _) = np.sort(values[:, :n]), boundary(n)
-        holds |= ordered[:, n - k] < median  # the interval lies under the median: "under" it seems to hold
-        fails |= ordered[:, k - 1] > median
-    _, claimed = boundary(SEEDS)
-    for erring in (holds, fails):
-        assert erring.sum() == pytest.approx(DRAWS * claimed, abs=4 * (DRAWS * claimed * (1 - claimed)) ** 0.5)
 
 
 def test_values_that_are_all_the_median_itself_are_taken_for_nothing_beside_it():

@@ -10,14 +10,7 @@ from sympy import Matrix, Rational
 
 import theory
 from synthlab.errors import InputError
-from theory.closed_forms.formulas import (
-    L,
-    N,
-    error_formula,
-    loss_formula,
-    optimum_error_formula,
-    optimum_formula,
-)
+from theory.closed_forms.formulas import L, N, error_formula, loss_formula, optimum_error_formula, optimum_formula
 from theory.closed_forms.linear_attention import TARGETS, expected_error, mixture, training_loss
 from theory.closed_forms.rank_one import Root, _find_lesser, minima, reduce
 
@@ -73,7 +66,7 @@ def test_the_length_task_at_two_by_hand():
     # Errors: (4/3 - 1)^2 at length 1; at length 2 the answers are 4/3 and 2, so (2/3)^2 / 2.
     assert (best.error(1), best.error(2), best.loss) == (Rational(1, 9), Rational(2, 9), Rational(1, 6))
     one = theory.optimum("length", 2, head_dim=1)
-    assert one.outputs == Matrix([[Rational(3, 2)] * 2] * 2)
+    assert one.outputs == Matrix([[Rational(3, 2)] * 2] * 2) == theory.paper_optimum("length", 2).outputs
     assert (one.loss, one.error(50)) == (Rational(1, 4), Rational(97, 2) ** 2)
 
 
@@ -101,14 +94,6 @@ def test_a_single_training_length_leaves_half_of_m_open(task):
         best = theory.optimum(task, 1, head_dim)
         assert (best.loss, best.is_unique) == (0, False)
         assert best.outputs.rank() <= head_dim
-
-
-def test_the_paper_is_right_about_the_length_task_for_heads_of_dimension_one_alone():
-    for n in (2, 7, 30):
-        paper, one, two = theory.paper_optimum("length", n), *(theory.optimum("length", n, d) for d in (1, 2))
-        assert paper.is_unique
-        assert one.outputs == paper.outputs
-        assert two.loss < one.loss == paper.loss
 
 
 @pytest.mark.parametrize("task", TARGETS)
