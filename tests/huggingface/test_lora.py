@@ -17,13 +17,6 @@ def bnb():
     return pytest.importorskip("bitsandbytes")
 
 
-def trained_names(model: torch.nn.Module) -> set[str]:
-    """The last parts of the names of the modules that are trained."""
-    names = [name for name, each in model.named_parameters() if each.requires_grad]
-    names = [name.split(".lora_")[0].split(".modules_to_save.default.weight")[0] for name in names]
-    return {name.rpartition(".")[2] for name in names}
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_linear_layers_but_the_head_have_adapters_and_the_rest_is_frozen(kind):
     model = tiny(kind)
@@ -69,7 +62,8 @@ def test_new_weights_depend_on_the_seed_alone():
 def test_training_lowers_the_loss_and_the_merged_model_is_the_same(base):
     x = texts(4, LENGTH)
     model = wing.lora.with_lora(tiny(scale=5.0), rank=4, base=base, dropout=0.0, train=["embeddings", "norms"])
-    assert {"embed_tokens", "norm", "input_layernorm", "q_proj", "down_proj"} <= trained_names(model)
+    trained = " ".join(name for name, each in model.named_parameters() if each.requires_grad)
+    assert all(f".{name}." in trained for name in ("embed_tokens", "norm", "input_layernorm", "q_proj", "down_proj"))
     optimizer, losses = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=0.1), []
     for _ in range(3):
         optimizer.zero_grad()
