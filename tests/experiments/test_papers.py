@@ -132,3 +132,12 @@ def test_every_claim_says_what_it_measures_and_belongs_to_a_study(name):
     every = [study for file in files_of(name) for study in studies(paper, file).values()]
     used = [{*study.together, *(claim for grid in study.grids.values() for claim in grid.claims)} for study in every]
     assert set().union(*used) == set(paper.claims)
+
+
+@pytest.mark.slow
+def test_the_overview_has_every_study_with_its_runs(invoke, monkeypatch):
+    monkeypatch.setattr("experiments.__main__.papers", lambda: {"nope": papers()["nope"]})
+    outcome = invoke("synthlab", "study")
+    assert outcome.status == 0
+    assert re.search(r"^  tasks +230 runs +\d+ min +Kazemnejad", outcome.out, re.M)
+    assert re.search(r"^  quick +30 runs +\d+ min", outcome.out, re.M)
