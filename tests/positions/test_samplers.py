@@ -5,16 +5,12 @@ from itertools import combinations, product
 import pytest
 import torch
 
-from support.frequencies import assert_drawn_from
+from support.frequencies import assert_drawn_from, generator
 from support.small import small
 from synthlab.positions.samplers import SAMPLERS, ClexPositions, Offset, PoSE, RandPos
 from synthlab.training.execution import execute
 
 OTHERS = [name for name in SAMPLERS if name != "contiguous"]
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def build(name: str):

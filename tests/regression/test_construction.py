@@ -21,7 +21,6 @@ REFUSED = {
     "outrep:TextShift": r"cannot choose a shift \(ValueError: .*\)",
     "encoding:Unmade": r"cannot be part of a model \(AttributeError: .*\)",
     "tracker:Offline": r"cannot be made \(ConnectionError: no network\)",
-    "tracker:Leaving": r"cannot be made \(SystemExit: 3\)",
 }
 
 

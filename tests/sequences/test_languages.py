@@ -1,4 +1,4 @@
-"""Formal languages: their strings and next-symbol sets, against what defines each language."""
+"""Formal languages: their strings and next-symbol sets, against what defines each language, and by hand."""
 
 import re
 from itertools import pairwise, product
@@ -73,7 +73,7 @@ def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, 
         number = max(600, 20 * len(strings))  # so that one that is never drawn is a fault: e^-20
         lengths = torch.full((number,), length)
         batch = language.batch(lengths, language.width(length), torch.Generator().manual_seed(0))
-        texts = ["".join(language.written(token) for token in row[1:].tolist()) for row in batch.tokens]
+        texts = texts_of(language, batch)
         assert set(texts) == strings
         assert_uniform(texts, strings)
         for text, place in product(strings, range(length + 1)):
@@ -91,3 +91,49 @@ def test_chance_is_that_of_a_constant_set(member, inside):
         batch = language.batch(torch.full((2000,), length), language.width(length), torch.Generator().manual_seed(0))
         constant = (batch.targets == batch.targets[:, :1]).all(-1).all(-1).double().mean().item()
         assert abs(constant - language.chance(length)) < 0.06
+
+
+def texts_of(language, batch) -> list[str]:
+    rows = zip(batch.tokens.tolist(), batch.sizes.tolist(), strict=True)
+    return ["".join(map(language.written, row[1:size])) for row, size in rows]
+
+
+def sets_of(language, batch, row: int) -> list[str]:
+    said = batch.targets[row][batch.scored[row]]
+    return ["".join(language.written(token)[:4] for token in each.nonzero()[:, 0].tolist()) for each in said]
+
+
+def test_long_brackets_and_mixed_lengths_are_nested():
+    for kinds in (1, 2, 3):
+        language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
+        lengths = torch.tensor(language.lengths(1, 120))
+        batch = language.batch(lengths, 121, torch.Generator().manual_seed(0))
+        texts = texts_of(language, batch)
+        assert list(map(len, texts)) == lengths.tolist()
+        assert all(map(shuffled, texts))
+
+
+def test_what_may_follow_brackets_by_hand():
+    language = PROBLEMS.build({"name": "dyck", "kinds": 2})
+    batch = language.batch(torch.full((500,), 4), 5, torch.Generator().manual_seed(0))
+    row = texts_of(language, batch).index("([)]")
+    assert sets_of(language, batch, row) == ["([<end", "()[", "()[]", "([]", "([<end"]
+
+
+@pytest.mark.parametrize(
+    ("letters", "text", "sets"),
+    [
+        (2, "ab", ["a", "ab", "<end"]),
+        (2, "aabb", ["a", "ab", "ab", "b", "<end"]),
+        (3, "aabbcc", ["a", "ab", "ab", "b", "c", "c", "<end"]),
+        (4, "abcd", ["a", "ab", "c", "d", "<end"]),
+    ],
+)
+def test_as_many_of_each_letter_by_hand(letters, text, sets):
+    language = PROBLEMS.build({"name": "anbn", "letters": letters})
+    longer = 3 * letters
+    batch = language.batch(torch.tensor([longer, len(text)]), longer + 1, torch.Generator().manual_seed(0))
+    assert texts_of(language, batch) == ["".join(letter * 3 for letter in "abcd"[:letters]), text]
+    assert sets_of(language, batch, 1) == sets
+    assert language.lengths(1, 9) == [letters * n for n in range(1, 9 // letters + 1)]
+    assert language.chance(letters) == 0

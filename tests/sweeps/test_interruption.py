@@ -6,13 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from support.processes import needs_proc
+from support.processes import needs_proc, wait_for
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
@@ -41,13 +40,6 @@ def start(results: Path, what: str = "sweep", *more: str, workers: int = 2) -> s
 
 def finished(results: Path) -> set[str]:
     return set(Store(results).ids())
-
-
-def wait_for(condition, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def alive_in_session(session: int) -> list[int]:

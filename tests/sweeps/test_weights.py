@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-import synthlab
 from support.configs import config
+from support.quick import EXPLOSIVE
 from support.records import final_weights, record, with_weights
-from synthlab.errors import InputError, RunsFailed, StoreError
+from synthlab.errors import RunsFailed, StoreError
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, Sweep, ensure
-
-EXPLOSIVE = ("protocol.optimizer=sgd", "protocol.lr=1e30", "protocol.steps=30", "model.norm=none")
 
 
 @pytest.mark.parametrize("where", ["folder", "memory://weights/results"])
@@ -83,13 +81,3 @@ def test_a_run_that_raises_when_trained_again_is_not_recorded_as_failed(tmp_path
     assert broken[0].id not in set(Store(tmp_path).ids("failed"))
     flag.unlink()
     assert all(each.weights for each in ensure(broken, Store(tmp_path, "weights"), progress=False))
-
-
-def test_what_can_be_kept_is_weights(tmp_path, invoke, quick):
-    allowed = "choose from weights, checkpoints, or give a list of steps"
-    with pytest.raises(InputError, match=f"save=wieghts: unknown, did you mean weights.; {allowed}"):
-        synthlab.run(results=tmp_path, save="wieghts")
-    for program, more in (("synthlab", ()), ("synthlab", ("-m", "seed=0,1")), ("experiments", ("output_alignment/1",))):
-        outcome = invoke(program, *quick, *more, "save=all")
-        assert (outcome.status, outcome.err) == (2, f"error: save=all: unknown; {allowed}\n")
-    assert not (tmp_path / "runs").exists()
