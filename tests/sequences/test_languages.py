@@ -35,8 +35,7 @@ TOMITA = {
     6: lambda text: (text.count("0") - text.count("1")) % 3 == 0,
     7: lambda text: bool(re.fullmatch("0*1*0*1*", text)),
 }
-CASES = [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
-CASES.append(({"name": "aa_star"}, lambda text: len(text) % 2 == 0))
+# What a language is called, and the strings that it has.
 PATTERNS = {
     "aaaa_star": "(aaaa)*",
     "abab_star": "(abab)*",
@@ -44,15 +43,14 @@ PATTERNS = {
     "ab_star_d_bc_star": "[ab]*d[bc]*",
     "012_star_0_2_star": "[012]*02*",
 }
-CASES += [
-    ({"name": "pattern", "language": name}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
-    for name, pattern in PATTERNS.items()
-]
 NESTED = {1: "(ab)*", 2: "(a(ab)*b)*", 3: "(a(a(ab)*b)*b)*"}
-CASES += [
-    ({"name": "bounded_dyck", "depth": depth}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
-    for depth, pattern in NESTED.items()
+REGULAR = [
+    *(({"name": "pattern", "language": name}, pattern) for name, pattern in PATTERNS.items()),
+    *(({"name": "bounded_dyck", "depth": depth}, pattern) for depth, pattern in NESTED.items()),
+    ({"name": "aa_star"}, "(aa)*"),
 ]
+CASES = [(member, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text))) for member, pattern in REGULAR]
+CASES += [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
 CASES += [({"name": "dyck", "kinds": kinds}, shuffled) for kinds in (1, 2)]
 CASES += [
     ({"name": "anbn", "letters": 2}, lambda text: text in ("ab", "aabb", "aaabbb")),

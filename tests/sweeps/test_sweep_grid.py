@@ -130,9 +130,8 @@ def test_whatever_hydra_can_sweep_over(overrides, runs):
     ],
 )
 def test_a_sweep_with_anything_wrong_is_refused(overrides, message):
-    with pytest.raises(InputError, match=f"^{message}") as caught:
+    with pytest.raises(InputError, match=f"^{message}"):
         grid(overrides.split())
-    assert all("\n" not in line for line in caught.value.lines)
 
 
 def test_every_problem_of_every_combination_is_named_once():
