@@ -23,6 +23,7 @@ from support.composing import keep_what_is_composed
 
 keep_what_is_composed()  # before it is imported by name
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -41,6 +42,12 @@ settings.register_profile("lab", deadline=None, derandomize=True, max_examples=5
 settings.load_profile("lab")
 
 
+# What a test calls by these names, each a module with a function main.
+PROGRAMS = {name: f"{name}.__main__" for name in ("synthlab", "experiments", "theory", "classroom")}
+PROGRAMS |= {"collect": "synthlab.collect", "compare": "synthlab.compare"}
+PROGRAMS |= {"figures": "experiments.output_alignment.__main__", "walkthrough": "classroom.lessons.walkthrough"}
+
+
 class Outcome(NamedTuple):
     status: int
     out: str
@@ -55,29 +62,11 @@ def invoke(monkeypatch, capsys) -> Callable[..., Outcome]:
         from hydra.core.global_hydra import GlobalHydra
         from hydra.core.hydra_config import HydraConfig
 
-        from classroom.__main__ import main as classroom_main
-        from classroom.lessons.walkthrough import main as walkthrough_main
-        from experiments.__main__ import main as experiments_main
-        from experiments.output_alignment.__main__ import main as figures_main
-        from synthlab.__main__ import main as synthlab_main
-        from synthlab.collect import main as collect_main
-        from synthlab.compare import main as compare_main
-        from theory.__main__ import main as theory_main
-
         GlobalHydra.instance().clear()
         HydraConfig.instance().cfg = None
         monkeypatch.setattr(sys, "argv", [program, *arguments])
         with pytest.raises(SystemExit) as left:
-            {
-                "synthlab": synthlab_main,
-                "experiments": experiments_main,
-                "theory": theory_main,
-                "figures": figures_main,
-                "walkthrough": walkthrough_main,
-                "collect": collect_main,
-                "classroom": classroom_main,
-                "compare": compare_main,
-            }[program]()
+            importlib.import_module(PROGRAMS[program]).main()
         captured = capsys.readouterr()
         return Outcome(left.value.code or 0, captured.out, captured.err)
 

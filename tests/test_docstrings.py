@@ -1,76 +1,42 @@
 """The docstrings of what users call and subclass: complete, and their examples are true."""
 
+import ast
 import doctest
 import importlib
 import inspect
-from operator import attrgetter
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 FUNCTIONS = [
-    "synthlab:run",
-    "synthlab:train",
-    "synthlab:load_model",
-    "synthlab:load_records",
-    "synthlab.compare:compare",
-    "synthlab.collect:collect",
-    "synthlab.alignment.misalignment:misalignment",
-    "synthlab.alignment.regularizer:aligned_loss",
+    *("synthlab:run", "synthlab:train", "synthlab:load_model", "synthlab:load_records"),
+    *("synthlab.compare:compare", "synthlab.collect:collect", "theory:optimum", "theory:paper_optimum"),
+    *("synthlab.alignment.misalignment:misalignment", "synthlab.alignment.regularizer:aligned_loss"),
     "synthlab.huggingface.benchmarks.synthetic:samples",
-    "theory:optimum",
-    "theory:paper_optimum",
-]
-CLASSES = [
-    "synthlab:Records",
-    "synthlab:Record",
-    "synthlab:TrainedModel",
-    "synthlab:InputError",
-    "synthlab:RunsFailed",
-    "synthlab:Encoding",
-    "synthlab:Task",
-    "synthlab:InputDistribution",
-    "synthlab:OutRep",
-    "synthlab:Interval",
-    "synthlab:Tracker",
-    "synthlab.positions.sampler_base:PositionSampler",
-    "synthlab.positions.cream:Cream",
-    "synthlab.positions.samplers:Offset",
-    "synthlab.positions.samplers:RandPos",
-    "synthlab.positions.samplers:PoSE",
-    "synthlab.positions.samplers:ClexPositions",
-]
-METHODS = [
-    "synthlab:TrainedModel.hooked",
-    "synthlab:TrainedModel.run_with_cache",
-    "synthlab:TrainedModel.run_with_hooks",
-    "synthlab:TrainedModel.plot_attention",
-    "synthlab:TrainedModel.plot_error",
-]
-# Not part of what ``synthlab`` exports, but with examples.
-OTHERS = [
-    "synthlab.huggingface.benchmarks.draws:Draws",
-    "synthlab.huggingface.lora:with_lora",
-    "synthlab.huggingface.clex:with_clex",
-    "synthlab.huggingface.collator:PositionCollator",
-    "synthlab.huggingface.benchmarks.synthetic:share_of_answers",
-    "synthlab.models.encodings.clex:CLEX",
-    "synthlab.models.encodings.length_rope:DynamicNTK",
 ]
 
 
-def find(name: str):
-    module, _, attribute = name.partition(":")
-    return attrgetter(attribute)(importlib.import_module(module))
+def examples() -> dict[str, str]:
+    """All docstrings of the lab with examples, by file and name."""
+    found = {}
+    for path in sorted(path for package in ("synthlab", "theory") for path in (ROOT / package).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            if is_documented and ">>> " in (text := ast.get_docstring(node) or ""):
+                found[f"{path.relative_to(ROOT)}:{getattr(node, 'name', '')}"] = text
+    return found
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES, *METHODS, *OTHERS])
+EXAMPLES = examples()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_are_true(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if "huggingface" in name:
         pytest.importorskip("peft" if "lora" in name else "transformers")
-    found = find(name)
-    example = doctest.DocTestParser().get_doctest(inspect.getdoc(found), {}, name, None, 0)
-    assert example.examples, "has no example"
+    example = doctest.DocTestParser().get_doctest(EXAMPLES[name], {}, name, None, 0)
     lines: list[str] = []
     outcome = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(example, out=lines.append)
     assert not outcome.failed, "".join(lines)
@@ -78,7 +44,8 @@ def test_examples_are_true(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_say_what_they_take_return_and_raise(name):
-    found = find(name)
+    module, _, attribute = name.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
     text = inspect.getdoc(found)
     for section in ("Args:", "Returns:", "Raises:", "Example:"):
         assert f"\n{section}\n" in text, section
@@ -87,7 +54,8 @@ def test_functions_say_what_they_take_return_and_raise(name):
         assert f"    {parameter}: " in arguments.replace("**", ""), parameter
 
 
-def test_all_that_is_exported_is_there():
+def test_all_that_is_exported_is_there_with_an_example():
     package = importlib.import_module("synthlab")
     assert {"run", "load_records", "Encoding", "Task", "InputDistribution", "OutRep", "Tracker"} <= set(package.__all__)
-    assert all(getattr(package, name).__doc__ for name in package.__all__)
+    without = {name for name in package.__all__ if ">>> " not in getattr(package, name).__doc__}
+    assert without == {"Dims", "Prediction", "Track"}  # which come with others

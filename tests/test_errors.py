@@ -12,6 +12,7 @@ from synthlab.errors import InputError, format_error
         (ValueError("a\n  b\t"), "ValueError: a b"),
         (KeyError("name"), "KeyError: 'name'"),
         (AssertionError(), "AssertionError"),
+        (MemoryError("a"), "MemoryError: there is not enough memory; a smaller model, batch or length takes less"),
     ],
 )
 def test_an_error_in_one_line(error, line):

@@ -55,14 +55,11 @@ def test_the_wheel_holds_packages_and_configs(installed):
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == in_packages
 
 
-def test_nothing_lies_under_a_general_name(installed):
+def test_the_wheel_takes_no_general_name_and_offers_every_subcommand(installed):
     (metadata,) = installed.glob("synthlab-*.dist-info")
     assert {path.name for path in installed.iterdir()} == {"synthlab", "hydra_plugins", metadata.name}
-
-
-def test_the_wheel_offers_every_subcommand(installed):
-    (metadata,) = installed.glob("synthlab-*.dist-info")
-    assert {entry.name: entry.value for entry in PathDistribution(metadata).entry_points.select(group=GROUP)} == {
+    offered = PathDistribution(metadata).entry_points.select(group=GROUP)
+    assert {entry.name: entry.value for entry in offered} == {
         name: entry.value for name, entry in find_commands().items()
     }
 

@@ -38,13 +38,9 @@ def test_the_readme_has_at_most_130_lines_and_a_line_for_each_claim_of_the_paper
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
-def test_every_file_that_a_page_links_to_exists(page):
+def test_every_file_and_heading_that_a_page_links_to_exists(page):
     for path in re.findall(r"(?:\]\(|src=\")(?!https?:)([^)#\"\s]+)", page.read_text()):
         assert (page.parent / path).exists(), path
-
-
-@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
-def test_every_heading_that_a_page_links_to_exists(page):
     for path, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*\.md|)#([^)\s]+)\)", page.read_text()):
         target = page.parent / path if path else page
         assert anchor in anchors(target), f"{path}#{anchor}"

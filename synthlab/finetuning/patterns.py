@@ -20,6 +20,7 @@ class Pattern(ABC):
     """Which keys the queries of each head see. The constructor's arguments are the keys of the group ``pattern``.
 
     Example:
+        >>> from synthlab.finetuning.patterns import Shifted
         >>> Shifted(groups=2).mask(heads=2, length=4)[1].int().tolist()  # the shifted head: groups 0, 1 2, 3
         [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]]
     """

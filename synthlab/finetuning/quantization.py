@@ -14,8 +14,9 @@ def normal_float_levels() -> Float[Tensor, "16"]:
     quantiles of the normal distribution, divided by the largest, computed as in the authors' library bitsandbytes.
 
     Example:
-        >>> [round(value, 4) for value in normal_float_levels().tolist()][6:10]
-        [-0.0911, 0.0, 0.0796, 0.1609]
+        >>> from synthlab.finetuning.quantization import normal_float_levels
+        >>> [round(value, 3) for value in normal_float_levels().tolist()][6:10]
+        [-0.091, 0.0, 0.08, 0.161]
     """
     positive, negative = (
         torch.special.ndtri(torch.linspace(OFFSET, 0.5, count, dtype=torch.float64)[:-1]) for count in (9, 8)
@@ -29,8 +30,10 @@ def nearest_normal_float(weights: Float[Tensor, "E *N"]) -> Float[Tensor, "E *N"
     absolute weight of its block of 64, row by row. Scales are 32-bit: there is no double quantization.
 
     Example:
-        >>> nearest_normal_float(torch.tensor([[2.0, 0.15, -0.9]])).tolist()
-        [[2.0, 0.15916059911251068, -0.7898350358009338]]
+        >>> import torch
+        >>> from synthlab.finetuning.quantization import nearest_normal_float
+        >>> [round(value, 4) for value in nearest_normal_float(torch.tensor([[2.0, 0.15, -0.9]]))[0].tolist()]
+        [2.0, 0.1592, -0.7898]
     """
     rows = weights.flatten(1)
     blocks = F.pad(rows, (0, -rows.shape[1] % BLOCK)).unflatten(1, (-1, BLOCK))

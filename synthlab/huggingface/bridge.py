@@ -186,10 +186,13 @@ def to_huggingface(model: TrainedLanguage) -> SynthlabForCausalLM:
             your own.
 
     Example:
+        >>> import synthlab
+        >>> from synthlab.huggingface.bridge import to_huggingface
         >>> from synthlab.huggingface.tokenizer import byte_tokenizer
         >>> from transformers import AutoModelForCausalLM
-        >>> made = to_huggingface(model)  # of synthlab.load_model(ID)
-        >>> made.save_pretrained("folder")
+        >>> quick = {"steps": 2, "batch": 2, "record_every": 1}
+        >>> model = synthlab.train(task="text", protocol=quick, evaluation={"sequences": 2}, progress=False)
+        >>> to_huggingface(model).save_pretrained("folder")
         >>> again = AutoModelForCausalLM.from_pretrained("folder")
         >>> again.generate(**byte_tokenizer()("def f(", return_tensors="pt"), max_new_tokens=8).shape
         torch.Size([1, 14])

@@ -44,6 +44,8 @@ def with_map(model: Any, name: str, **arguments: Any) -> Any:
             arguments are wrong; or, in a call, a cache is static, or has texts with padding behind them.
 
     Example:
+        >>> import torch
+        >>> from synthlab.huggingface.relative_maps import with_map
         >>> from transformers import LlamaConfig, LlamaForCausalLM
         >>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
         >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=11, **sizes)).eval()

@@ -35,6 +35,8 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
             groups, or the attention function takes no such mask.
 
     Example:
+        >>> import torch
+        >>> from synthlab.huggingface.sparse_attention import sparse_in_training
         >>> from transformers import LlamaConfig, LlamaForCausalLM
         >>> sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
         >>> model = LlamaForCausalLM(LlamaConfig(vocab_size=11, **sizes)).train()

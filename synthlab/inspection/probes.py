@@ -50,8 +50,8 @@ def fit_probe(features: Real[Tensor, "N D"], targets: Real[Tensor, " N"]) -> Pro
         >>> from synthlab.inspection import fit_probe
         >>> features = torch.tensor([[0.0, 1.0], [1.0, 1.0], [2.0, 5.0], [3.0, 1.0]])
         >>> probe = fit_probe(features, 2 * features[:, 0] + 1)
-        >>> [round(value, 6) for value in probe.weight.tolist()], round(probe.offset, 6)
-        ([2.0, 0.0], 1.0)
+        >>> [round(value + 1, 6) for value in probe.weight.tolist()], round(probe.offset, 6)
+        ([3.0, 1.0], 1.0)
     """
     if not features.numel():
         raise InputError(f"features: of shape {list(features.shape)}; must be one or more")

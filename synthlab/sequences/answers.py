@@ -30,7 +30,7 @@ class AnswerTask(Problem):
         >>> task = Reverse(symbols=2)
         >>> batch = task.batch(torch.tensor([3]), task.width(3), torch.Generator().manual_seed(0))
         >>> [task.written(token) for token in batch.tokens[0].tolist()]
-        ['<begin>', '0', '1', '0', '<separator>', '0', '1', '0']
+        ['<begin>', '0', '1', '1', '<separator>', '1', '1', '0']
     """
 
     @abstractmethod

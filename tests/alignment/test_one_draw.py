@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from experiments.long_short_alignment.scalar import measure_misalignment as scalar_misalignment
+from support.frequencies import generator
 from support.small import small
 from synthlab.alignment.misalignment import last_logits, misalignment
 from synthlab.alignment.regularizer import aligned_loss
@@ -14,10 +15,6 @@ from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.layers import Member
 from synthlab.rng import stream
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def texts(rows: int, length: int) -> torch.Tensor:

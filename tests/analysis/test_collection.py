@@ -1,7 +1,6 @@
 """All runs as one table, from the command line and from Python: the same rows, in parts, whatever is damaged."""
 
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -134,14 +133,10 @@ def test_tables_of_many_runs_are_made_in_parts(store, monkeypatch, invoke, tmp_p
     assert len(pd.read_parquet(tmp_path / "x.parquet")) == len(whole)
 
 
-@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "status.json", None])
+@pytest.mark.parametrize("name", ["config.json", "metrics.csv", "status.json"])
 def test_damaged_records_are_reported_and_all_others_are_there(invoke, store, tmp_path, name):
     victim = store.runs / record(0, encoding={"name": "nope"}).config.id
-    if name is None:
-        shutil.rmtree(victim)
-        victim.mkdir()
-    else:
-        (victim / name).write_bytes((victim / name).read_bytes()[:-20])
+    (victim / name).write_bytes((victim / name).read_bytes()[:-20])
     outcome = invoke("collect", str(store.root), "--out", str(tmp_path / "x.csv"))
     assert outcome.status == 1
     assert outcome.out.startswith("5 runs: ")

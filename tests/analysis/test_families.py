@@ -8,7 +8,6 @@ import pytest
 
 from support.kinds import CONFIGS, of_kind
 from support.records import made
-from synthlab import load_records
 from synthlab.analysis.comparison import gather_points
 from synthlab.analysis.panels import draw_comparison
 from synthlab.analysis.record_list import Records
@@ -16,7 +15,6 @@ from synthlab.config.base import kind_of
 from synthlab.errors import InputError
 from synthlab.language.measures import horizon
 from synthlab.regression.baseline import constant_errors
-from synthlab.storage.store import Store
 from synthlab.sweeps.ranking import join_rankings, rankings, render_rankings, summarize_run
 
 KINDS = list(CONFIGS)
@@ -61,19 +59,15 @@ def test_runs_rank_in_the_direction_of_their_metric_and_those_without_a_number_a
     rates = dict(zip((0.001, 0.002, 0.003), (0.25, 0.5, float("nan")), strict=True))
     rows = [summarize_run(of_kind(kind, value, lr=rate)) for rate, value in rates.items()]
     [ranking] = rankings(rows).values()
-    assert [float(rate) for rate in ranking.iloc[:, 0]] == (
-        [0.002, 0.001] if better == "higher" else [0.001, 0.002]
-    ) + [0.003]
+    best = [0.002, 0.001] if better == "higher" else [0.001, 0.002]
+    assert [float(rate) for rate in ranking.iloc[:, 0]] == [*best, 0.003]
     assert first.replace("_", " ") in render_rankings(rankings(rows))
 
 
-def test_records_of_several_families_are_shown_a_block_each(tmp_path):
+def test_records_of_several_families_are_shown_a_block_each():
     records = Records(of_kind(kind, 0.5) for kind in ("regression", "sequences", "language"))
-    assert [block.splitlines()[0].split()[2] for block in repr(records).split("\n\n")] == [
-        "task=length",
-        "task=majority",
-        "task=text",
-    ]
+    shown = [block.splitlines()[0].split()[2] for block in repr(records).split("\n\n")]
+    assert shown == ["task=length", "task=majority", "task=text"]
     assert records.summary().columns.get_level_values(0).tolist() == ["mse", "exact", "loss"]
     assert records._repr_html_().count("<table") == 3
     found = rankings([summarize_run(one) for one in records])
@@ -82,13 +76,6 @@ def test_records_of_several_families_are_shown_a_block_each(tmp_path):
         for answer in ("a number", "a sequence", "the next token")
     ]
     assert {"kind", "relative_error", "mse", "exact", "tokens", "loss", "training_loss"} <= {*join_rankings(found)}
-    store = Store(tmp_path)
-    for one in records:
-        store.write(one)
-    table = load_records(tmp_path)
-    assert set(table["kind"]) == {"regression", "sequences", "language"}
-    assert table["task"].nunique() == 3
-    assert len(load_records(tmp_path, where="kind=sequences")) == len(records[1].metrics)
 
 
 def test_families_without_a_common_metric_share_no_axis_and_the_message_says_what_to_do():
@@ -100,11 +87,8 @@ def test_families_without_a_common_metric_share_no_axis_and_the_message_says_wha
         "exact with a sequence for an answer, loss with the next token for an answer); "
         "choose runs of one family (where task=...), or a metric that they share: horizon"
     )
-    with pytest.raises(
-        InputError, match="metric=loss: means several things, which share no axis .*where task="
-    ) as told:
+    with pytest.raises(InputError, match="^metric=loss: means several things, which share no axis .*where task="):
         points(mixed, "loss")
-    assert len(told.value.lines) == 1
     assert "left out: 2 runs without mse" in points(mixed, "mse").remarks
     found = points(mixed, "horizon", x="task")
     assert sorted(found.points["task"]) == ["length", "majority", "text"]

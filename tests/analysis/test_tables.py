@@ -65,8 +65,3 @@ def test_several_records_print_a_column_for_each_series():
     assert "seed=0, 1" in text
     assert text.splitlines()[3].split() == ["series", "nope", "alibi", "chance"]
     assert text.splitlines()[-1].split() == ["horizon", "6", "12"]
-
-
-def test_a_diverged_record_says_so_and_what_may_help():
-    text = repr(Records([record(0, diverged_at=3)]))
-    assert "seed 0 diverged: the loss was not finite at step 3; a lower protocol.lr (now 0.003) may help" in text

@@ -10,7 +10,7 @@ import pytest
 
 from synthlab.cli.commands import GROUP, description, find_commands
 
-BIN = Path(sys.executable).parent
+BIN, ROOT = Path(sys.executable).parent, Path(__file__).parents[2]
 NAMES = list(find_commands())
 # No import of these is to slow down --help and completion: one would end the command.
 LIGHT = """
@@ -29,9 +29,9 @@ for line in os.environ["LINES"].split(","):
 """
 
 
-def shell(*command: str, **environment: str) -> subprocess.CompletedProcess:
+def shell(*command: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess:
     everything = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", **environment}
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=everything, cwd=cwd, check=False)
 
 
 def provide(folder: Path, monkeypatch, **entries: str) -> None:
@@ -188,3 +188,15 @@ def test_tab_completion_works_in_bash_as_the_help_says(line, reply):
     )
     done = shell("bash", "-c", script)
     assert (done.returncode, done.stdout) == (0, f"{reply}\n"), done.stderr
+
+
+@pytest.mark.parametrize("command", ["run --help", "figures figure=1", "study crasp", "demo"])
+def test_a_working_folder_that_is_gone_is_said_in_one_line(tmp_path, command):
+    words = ["synthlab", *command.split()]
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os, runpy, sys; sys.path.insert(0, {str(ROOT)!r}); os.rmdir(os.getcwd()); sys.argv = {words!r}; "
+    code += "runpy.run_module('synthlab', run_name='__main__', alter_sys=True)"
+    done = shell(sys.executable, "-c", code, cwd=gone)
+    line = "error: the working folder is gone; change to one that is there\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)

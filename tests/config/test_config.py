@@ -4,14 +4,19 @@ import sys
 from importlib import metadata
 
 import pytest
+import yaml
 
 from support.configs import composed
 from synthlab.config.base import kind_of
 from synthlab.config.base import resolve as resolve_any
 from synthlab.config.composition import Composed, compose, to_overrides
-from synthlab.config.families import conf_dir, tasks_of
+from synthlab.config.families import conf_dir
 from synthlab.errors import InputError, UnknownKind
+from synthlab.finetuning.patterns import PATTERNS
+from synthlab.language.languages import LANGUAGES
+from synthlab.positions.samplers import SAMPLERS
 from synthlab.regression.construction import KINDS, resolve
+from synthlab.regression.tasks import TASKS
 
 CONFIG = compose([])
 
@@ -36,22 +41,15 @@ def test_a_kind_of_runs_whose_module_is_not_there_names_what_it_needs(monkeypatc
     assert raised.value.lines == (f"kind=uninstalled: needs not_here.runs:Runs, which {why}",)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_member_has_a_config_file_and_every_file_a_member(kind):
-    files = {*tasks_of("numbers")} if kind == "task" else {path.stem for path in (conf_dir() / kind).glob("*.yaml")}
-    assert files == set(KINDS[kind])
+REGISTRIES = [(registry, "numbers" if registry is TASKS else None) for registry in KINDS.values()]
+REGISTRIES += [(LANGUAGES, "language"), (SAMPLERS, None), (PATTERNS, None)]
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in KINDS[kind]])
-def test_every_config_file_builds(kind, name):
-    task = "mean" if name == "identity" else "length"
-    resolve(composed(f"task={task}", f"{kind}={name}"))
-
-
-def test_the_shift_left_open_is_the_same_run_as_the_shift_written_out():
-    left_open = resolve(compose(["task=sum", "outrep=rsqrt"]))
-    assert left_open.outrep["shift"] == 1.0
-    assert resolve(compose(["task=sum", "outrep=rsqrt", "outrep.shift=1.0"])).id == left_open.id
+@pytest.mark.parametrize(("registry", "family"), REGISTRIES)
+def test_every_member_has_a_config_file_and_every_file_a_member(registry, family):
+    files = {path.stem: yaml.safe_load(path.read_text()) for path in (conf_dir() / registry.kind).glob("*.yaml")}
+    names = {stem: about["name"] for stem, about in files.items() if about.get("family") == family}
+    assert names == dict(zip(registry, registry, strict=True))
 
 
 def leaves(values: dict, prefix: str = ""):
@@ -70,15 +68,9 @@ def test_every_number_of_the_config_is_part_of_the_identity(key):
     config = resolve(CONFIG)
     value = dict(leaves(config.model_dump()))[key]
     changed = value / 2 if isinstance(value, float) and value else value + 1
-    if key in ("model.heads", "model.width"):
-        changed = 2 * value
-    if key == "evaluation.largest":
+    if key in ("model.heads", "model.width", "evaluation.largest"):
         changed = 2 * value
     assert resolve(composed(f"{key}={changed}")).id != config.id
-
-
-def test_bookkeeping_is_no_part_of_the_identity():
-    assert resolve(compose(["results=/elsewhere"])).id == resolve(CONFIG).id
 
 
 @pytest.mark.parametrize(
@@ -88,6 +80,8 @@ def test_bookkeeping_is_no_part_of_the_identity():
         (["model.mlp_ratio=4"], ["model.mlp_ratio=4.0"]),
         (["encoding=randomized", "encoding.inner.base=10000"], ["encoding=randomized", "encoding.inner.base=1e4"]),
         (["outrep.shift=-0.0"], ["outrep.shift=0"]),
+        (["task=sum", "outrep=rsqrt"], ["task=sum", "outrep=rsqrt", "outrep.shift=1.0"]),  # its default there
+        ([], ["results=/elsewhere"]),
     ],
 )
 def test_equal_settings_are_one_run(one, other):
@@ -97,13 +91,8 @@ def test_equal_settings_are_one_run(one, other):
 def test_python_values_become_overrides():
     nested = {"task": "sum", "model": {"width": 64}}
     dotted = {"outrep.shift": None, "protocol.lr": 1e-3, "encoding": "my.own:Class"}
-    assert list(to_overrides(nested | dotted)) == [
-        "task=sum",
-        "model.width=64",
-        "outrep.shift=null",
-        "protocol.lr=0.001",
-        "encoding=my.own:Class",
-    ]
+    words = "task=sum model.width=64 outrep.shift=null protocol.lr=0.001 encoding=my.own:Class"
+    assert list(to_overrides(nested | dotted)) == words.split()
     with pytest.raises(InputError, match=r"seed=\[1\]: must be a number"):
         list(to_overrides({"seed": [1]}))
 

@@ -5,7 +5,7 @@ import pytest
 from support.configs import composed
 from synthlab.config.base import resolve
 from synthlab.config.composition import Composed, compose, to_overrides
-from synthlab.config.families import expand, families, family_of, groups_of, keys_of, kind_of_family, tasks_of
+from synthlab.config.families import expand, families, family_of, kind_of_family, tasks_of
 from synthlab.errors import InputError
 from synthlab.training.family import Family
 
@@ -30,12 +30,6 @@ def test_a_family_has_tasks_and_all_that_the_protocol_asks_for(family):
 def test_a_task_decides_its_family(task, family):
     assert family_of(task) == family
     assert expand([f"task={task}"])[-1] == f"family@_global_={family}" or family == "numbers"
-
-
-def test_a_family_has_groups_and_keys_of_its_own():
-    assert groups_of("numbers") == ["task", "inputs", "encoding", "outrep", "model", "protocol"]
-    assert {"curriculum", "stop", "bins"} <= set(keys_of("sequences"))
-    assert "outrep" not in keys_of("sequences")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +69,9 @@ def test_a_class_of_ones_own_takes_its_arguments_by_key_as_in_python():
     assert Composed(compose([])).with_settings(settings) == typed
 
 
-@pytest.mark.parametrize("given", [["encoding=support.user_classes:Backwards", "encoding.strenth=2.0"]])
-def test_an_error_names_the_key_that_was_typed(given):
+def test_an_error_names_the_key_that_was_typed():
     with pytest.raises(InputError, match=r"^encoding.strenth=2.0: unknown key, did you mean strength\?"):
-        resolve(compose(given))
+        resolve(compose(["encoding=support.user_classes:Backwards", "encoding.strenth=2.0"]))
 
 
 def test_settings_follow_a_task_to_its_family():

@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 import torch
 
-from synthlab.config.composition import conf_dir
 from synthlab.errors import InputError
 from synthlab.finetuning.patterns import PATTERNS
 
@@ -47,10 +46,6 @@ def direct(name: str, length: int, groups: int) -> torch.Tensor:
     cuts = [0, *range(size // 2, length, size), length]
     parts = [causal(*other[:, :, start:end]) for start, end in pairwise(cuts)]
     return torch.cat((plain, torch.cat(parts, 1)))
-
-
-def test_the_config_group_has_every_pattern():
-    assert sorted(PATTERNS) == sorted(path.stem for path in (conf_dir() / "pattern").glob("*.yaml"))
 
 
 def test_groups_by_hand():

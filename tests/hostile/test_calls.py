@@ -7,6 +7,7 @@ calls them, so nonsense may end there in whatever Python raises. A plain module 
 
 import inspect
 import itertools
+import math
 import os
 import random
 import re
@@ -15,8 +16,8 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from operator import attrgetter
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -67,25 +68,12 @@ def deep(make: Callable[[Any], Any], levels: int = 10_000) -> Any:
     return value
 
 
+PLAIN = (None, True, -1, 0, 0.5, math.nan, math.inf, -math.inf, 10**12, -(2**63), "", "nonsense", "a\nb=c", "a\0b.png")
+PLAIN += ("x.zzz", b"\xff")
 HOSTILE: dict[str, Callable[[], Any]] = {
-    "None": lambda: None,
-    "True": lambda: True,
-    "-1": lambda: -1,
-    "0": lambda: 0,
-    "0.5": lambda: 0.5,
-    "nan": lambda: float("nan"),
-    "inf": lambda: float("inf"),
-    "-inf": lambda: -float("inf"),
-    "10**12": lambda: 10**12,
+    **{repr(value): (lambda value=value: value) for value in PLAIN},
     "10**5000": lambda: 10**5000,
-    "-2**63": lambda: -(2**63),
-    "no text": lambda: "",
-    "unknown name": lambda: "nonsense",
-    "two lines": lambda: "a\nb=c",
     "long text": lambda: "x" * 10**5,
-    "null character": lambda: "a\0b.png",
-    "suffix": lambda: "x.zzz",
-    "bytes": lambda: b"\xff",
     "no list": list,
     "[None]": lambda: [None],
     "mixed list": lambda: [1, "a", None],
@@ -205,20 +193,8 @@ def public() -> Iterator[str]:
             if not call:
                 yield name
             for member in members.split(", ") if members else []:
-                if not isinstance(inspect.getattr_static(found(name), member), property):
+                if not isinstance(inspect.getattr_static(resolve_name(name), member), property):
                     yield f"{name}.{member}"
-
-
-def found(name: str) -> Any:
-    """What a dotted name stands for."""
-    module, rest = name.split(".")[0], name.split(".")[1:]
-    for size in range(len(rest), -1, -1):
-        try:
-            imported = __import__(".".join([module, *rest[:size]]), fromlist=["_"])
-        except ImportError:
-            continue
-        return attrgetter(".".join(rest[size:]))(imported) if rest[size:] else imported
-    raise ImportError(name)
 
 
 class Case(NamedTuple):
@@ -234,7 +210,7 @@ class Case(NamedTuple):
 def cases(name: str) -> Iterator[Case]:
     """The hostile calls of one function, the same each time."""
     draws = random.Random(name)
-    parameters = inspect.signature(found(name)).parameters.values()
+    parameters = inspect.signature(resolve_name(name)).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD and p.name not in ("self", "args", "kwds")]
     if any(p.kind is p.VAR_KEYWORD for p in parameters) and name in ("synthlab.run", "synthlab.train"):
         names += SETTINGS
@@ -267,7 +243,7 @@ def called(world: SimpleNamespace, case: Case) -> None:
     """Make the call, and use what it returns as far as it computes only then."""
     owner, arguments = SOUND[case.name]
     method = case.name.rpartition(".")[2].replace("forward", "__call__")  # as users call modules
-    function = getattr(getattr(world, owner), method) if owner else found(case.name)
+    function = getattr(getattr(world, owner), method) if owner else resolve_name(case.name)
     returned = function(**arguments(world) | {name: HOSTILE[kind]() for name, kind in case.hostile.items()})
     if case.name == "synthlab.huggingface.benchmarks.synthetic.samples":
         list(itertools.islice(returned, 2))
@@ -286,7 +262,7 @@ def fault(world: SimpleNamespace, case: Case) -> str | None:
         for line in error.lines:
             if "\n" in line or len(line.partition("; choose from")[0]) > LONGEST:
                 return f"a line of {len(line)} letters: {line[:LONGEST]!r}"
-        names = [*inspect.signature(found(case.name)).parameters, *case.hostile]
+        names = [*inspect.signature(resolve_name(case.name)).parameters, *case.hostile]
         if not any(name.split(".")[-1] in str(error) for name in names) and "results" not in case.hostile:
             return f"names no argument: {error!s:.200}"
         if os.listdir() and "results" not in case.hostile:
@@ -304,7 +280,7 @@ def test_a_hostile_call_is_refused_in_short_lines(name, world, tmp_path, monkeyp
     import matplotlib.pyplot as plt
 
     if name == "theory.Optimum.error":
-        world.optimum = found("theory.optimum")("length", 5)
+        world.optimum = resolve_name("theory.optimum")("length", 5)
     assert name in SOUND, f"{name} is on docs/api.md: give a sound call of it in SOUND"
     trained = []
     monkeypatch.setattr("synthlab.training.memory.find_available", lambda *_: 8.0 * 2**30)  # on large machines, too

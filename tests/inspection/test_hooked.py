@@ -1,27 +1,19 @@
 """The plain module computes what the ensemble computes, and its hook points see what their names say."""
 
 import math
-from functools import partial
 
 import pytest
 import torch
 
-from support.models import KINDS, LENGTH, NORMS, build, model, symbols
+from support.models import KINDS, LENGTH, NORMS, model, symbols
 from synthlab.errors import InputError
 from synthlab.inspection.activations import added_logits, run_with_cache
 from synthlab.inspection.hooked import HookedTransformer
 from synthlab.models.encodings import ENCODINGS
-from synthlab.models.language_model import LanguageModel
 from synthlab.models.packing import with_ends
-from synthlab.rng import stream
 
 TOKENS = with_ends(symbols()[0])
 SEEN = torch.ones(LENGTH + 2, LENGTH + 2, dtype=torch.bool).tril()
-
-
-def language_model(encoding: str, vocabulary: int = 11) -> LanguageModel:
-    sizes = {"width": 16, "depth": 2, "heads": 4, "mlp_ratio": 2.0, "norm": "pre", "attention": "softmax"}
-    return LanguageModel(partial(build, encoding), [stream(0, "initial")], vocabulary, **sizes, init_scale=1.0)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -36,13 +28,6 @@ def test_the_plain_module_computes_what_the_packed_ensemble_does(name, norm, kin
     positions = torch.arange(LENGTH + 2).expand(5, -1) * 2  # and at others than 0, 1, 2, ...
     output = HookedTransformer(net)(TOKENS, positions)[:, -1, 0]
     torch.testing.assert_close(output, net(symbols(), positions[None])[0, :, -1], rtol=1e-6, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", ENCODINGS)
-def test_a_language_model_is_plain_too(name):
-    net = language_model(name).double()
-    tokens = torch.randint(0, 11, (3, 8), generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(HookedTransformer(net)(tokens), net(tokens[None])[0], rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize(

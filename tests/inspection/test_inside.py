@@ -57,9 +57,8 @@ def test_activations_are_found_by_short_names_and_print_their_shapes():
     assert len(lines) == len(activations)
     assert lines[0].split(maxsplit=1) == ["hook_embed", "[1, 6, 8]"]
     for name in ("pattern", ("pattern", 7), ("nothing", 0), ("pattern",), 3, ("pattern", 0, 1)):
-        with pytest.raises(InputError, match=r"name=.*: unknown") as caught:
+        with pytest.raises(InputError, match=r"name=.*: unknown"):
             activations[name]
-        assert "\n" not in str(caught.value)
     assert "nothing" not in activations
 
 

@@ -6,7 +6,6 @@ import torch
 
 from support.small import small
 from synthlab.config.composition import conf_dir
-from synthlab.errors import InputError
 from synthlab.language.construction import build_encoding, build_models
 from synthlab.language.family import evaluate_model, train_models
 from synthlab.language.objective import WindowLoss
@@ -75,8 +74,6 @@ def test_one_pattern_leaks_and_only_what_its_hops_reach(pattern, depth):
 @pytest.mark.parametrize("pattern", ["shifted", "rolled"])
 def test_a_pattern_belongs_to_the_last_training_alone(pattern, later):
     plain, sparse = (small(*later, f"pattern={each}", "train_length=16") for each in ("full", pattern))
-    assert plain.pattern is None
-    assert "pattern" not in plain.model_dump()
     assert sparse.id != plain.id
     assert sparse.shape != plain.shape
     before, after = execute(plain), execute(sparse)
@@ -87,15 +84,3 @@ def test_a_pattern_belongs_to_the_last_training_alone(pattern, later):
     ensemble = build_models([sparse])
     train_models(ensemble, [sparse])
     assert evaluate_model(ensemble, 0, plain)[0].equals(after.metrics)
-
-
-@pytest.mark.parametrize(
-    ("overrides", "message"),
-    [
-        (["pattern=shifted", "train_length=12"], "pattern.groups=4: must divide a window of 12 tokens"),
-        (["pattern=shifted", "extension=pi", "finetune.steps=1", "finetune.length=20"], "a window of 20 tokens"),
-    ],
-)
-def test_what_does_not_fit_is_refused(overrides, message):
-    with pytest.raises(InputError, match=message):
-        small(*overrides)

@@ -31,7 +31,7 @@ def by_enumeration(chain: HiddenMarkov, window: tuple[int, ...]) -> float:
 
 @pytest.mark.parametrize(
     ("states", "vocabulary", "stay", "falloff"),
-    [(2, 2, 0.75, 0.5), (3, 3, 0.2, 0.3), (3, 2, 0.9, 0.6), (2, 3, 0.0, 0.5), (2, 3, 1.0, 0.5), (1, 3, 0.0, 0.5)],
+    [(2, 2, 0.75, 0.5), (3, 3, 0.2, 0.3), (3, 2, 0.9, 1.0), (2, 3, 0.0, 0.5), (2, 3, 1.0, 0.5), (1, 3, 0.0, 0.5)],
 )
 def test_predictions_are_sums_over_all_hidden_paths(states, vocabulary, stay, falloff):
     chain = HiddenMarkov(states, vocabulary, stay, falloff)
@@ -48,12 +48,6 @@ def test_the_first_prediction_by_hand():
     # probability 1/4 they are 7/12 and 5/12, and token 0 follows with 7/12 2/3 + 5/12 1/3 = 19/36.
     chain = HiddenMarkov(states=2, vocabulary=2, stay=0.75, falloff=0.5)
     assert chain.predict(torch.tensor([[0]])).exp().flatten().tolist() == pytest.approx([19 / 36, 17 / 36])
-
-
-def test_a_text_without_states_to_tell_apart_has_nothing_to_predict():
-    chain = HiddenMarkov(states=5, vocabulary=4, stay=0.9, falloff=1.0)
-    predicted = chain.predict(chain.draw(3, 30, stream(0, "evaluation"))).exp()
-    torch.testing.assert_close(predicted, torch.full((3, 30, 4), 0.25).double())
 
 
 @pytest.mark.parametrize(("stay", "falloff"), [(0.99, 0.7), (1.0, 0.5), (0.0, 0.01)])

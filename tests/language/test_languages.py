@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from support.configs import composed
-from synthlab.config.families import tasks_of
 from synthlab.errors import InputError
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.languages.source import Language
@@ -20,11 +19,6 @@ def default(name: str) -> Language:
 
 
 PREDICTED = [name for name in LANGUAGES if default(name).predict(torch.zeros(1, 1).long()) is not None]
-
-
-def test_every_member_has_a_config_file_and_every_file_a_member():
-    assert set(tasks_of("language")) == set(LANGUAGES)
-    assert all(config(name)["name"] == name for name in LANGUAGES)
 
 
 def test_what_has_a_perfect_predictor():
@@ -94,6 +88,13 @@ def test_drawn_tokens_are_as_likely_as_predicted(name):
     [
         ("recall", {"facts": 0.7, "questions": 0.6}, "task.facts=0.7: must be at most 1 - task.questions=0.6"),
         ("recall", {"keys": 500, "values": 500}, "task.keys=500: .* 251016 tokens; must be at most 10000"),
+        (
+            "tracking",
+            {"facts": 0.2, "questions": 0.3, "links": 0.6},
+            "task.links=0.6: must be at most 1 - task.facts",
+        ),
+        ("tracking", {"keys": 4, "values": 2}, "task.keys=4: must be at least task.values=2 and 3 more"),
+        ("tracking", {"keys": 100, "values": 2}, "task.keys=100: makes 10000 links, .* tokens; must be at most 10000"),
     ],
 )
 def test_bad_settings_are_refused(name, changes, message):

@@ -1,7 +1,5 @@
 """Language models under an extension that depends on the length of the text, and one that has weights: CLEX."""
 
-import re
-
 import numpy as np
 import pytest
 import torch
@@ -9,7 +7,6 @@ from torch.nn import functional as F
 
 from support.records import opened
 from support.small import small
-from synthlab.errors import InputError
 from synthlab.language.config import LanguageConfig
 from synthlab.language.construction import build_extension, build_models
 from synthlab.language.evaluation import by_context
@@ -68,26 +65,6 @@ def test_without_a_second_training_clex_is_ntk_of_factor_2t_minus_1(length, fact
     found = ensemble(x)
     ensemble.encoding = build_extension([small("extension=ntk", f"extension.factor={factor}")])
     torch.testing.assert_close(found, ensemble(x))
-
-
-@pytest.mark.parametrize(
-    ("overrides", "line"),
-    [
-        (
-            "extension=clex finetune.steps=2",
-            "extension=clex: has weights that are trained beyond 8 tokens alone; choose",
-        ),
-        ("extension=longrope extension.long=[1.0]", "extension.long=[1.0]: has 1 numbers; must have one for each of 4"),
-        (
-            "extension=clex extension.factor=1 finetune.steps=2 positions=clex",
-            "extension.factor=1: must be 2 or more in",
-        ),
-        ("encoding=clex extension=pi", "encoding=clex: has weights, which an extension would replace; choose rope"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused_in_a_line(overrides, line):
-    with pytest.raises(InputError, match=re.escape(line)):
-        small(*overrides.split())
 
 
 def test_length_factors_reach_as_far_as_the_tests_unless_given():

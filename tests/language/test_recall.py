@@ -3,7 +3,8 @@ from collections import defaultdict
 import pytest
 import torch
 
-from support.facts import enumerated, frequent, units, worlds
+from support.facts import enumerated, units, worlds
+from support.frequencies import assert_drawn_from
 from synthlab.language.languages.recall import Recall
 from synthlab.rng import stream
 
@@ -74,7 +75,7 @@ def test_windows_that_cannot_be_have_distributions_too():
 def test_windows_are_drawn_as_often_as_they_are_likely(changes):
     sizes, count = TINY | changes, 30_000
     drawn = Recall(**sizes).draw(count, 3, stream(0, "training"))
-    frequent(drawn, enumerated(sizes, 3))
+    assert_drawn_from(map(tuple, drawn.tolist()), enumerated(sizes, 3))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,8 @@ def test_questions_are_drawn_as_often_as_they_are_likely(length, depth, place):
     total = sum(found.values())
     questions = Recall(**TINY).questions(30_000, length, depth, stream(0, "evaluation"))
     drawn = torch.cat([questions.tokens, questions.answers[:, None]], 1)
-    frequent(drawn, {window: probability / total for window, probability in found.items()})
+    exact = {window: probability / total for window, probability in found.items()}
+    assert_drawn_from(map(tuple, drawn.tolist()), exact)
 
 
 def test_questions_have_one_fact_and_the_perfect_predictor_answers_them():

@@ -2,11 +2,12 @@
 
 import math
 from collections import defaultdict
+from itertools import product
 
 import pytest
 import torch
 
-from support.frequencies import assert_drawn_from
+from support.frequencies import assert_drawn_from, assert_uniform, generator
 from synthlab.positions.cream import Cream
 
 SETTINGS = {"factor": 4, "sigma": 3.0, "continuity": 4, "shared": 1, "limits": "clamped", "text": None}
@@ -15,10 +16,6 @@ ALWAYS_LONG = {"continuity": 1000}
 
 def cream(**settings) -> Cream:
     return Cream(**SETTINGS | settings)
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
 
 
 def below(value: float, mean: float, sigma: float = 3.0) -> float:
@@ -53,13 +50,16 @@ def distribution(length: int, factor: int, limits: str, heads: list[int]) -> dic
     return dict(exact)
 
 
-def test_places_of_the_middle_are_those_of_the_authors_code():
+def test_the_exact_distribution_is_that_of_the_authors_code_by_hand():
     assert list(ends(2, 64, 21)) == [42]
     assert (min(ends(5, 64, 21)), max(ends(5, 64, 21))) == (73, 138)
     assert (min(ends(8, 64, 21)), max(ends(8, 64, 21))) == (105, 234)
-    for f in range(2, 9):
-        if f % 2 == 0:
-            assert len(ends(f, 64, 21)) == (f / 2 - 1) * 43 + 1
+    for f in range(2, 9, 2):
+        assert len(ends(f, 64, 21)) == (f / 2 - 1) * 43 + 1
+    # The ends are more frequent if values beyond them are clamped.
+    for limits, first, last in (("clamped", 0.2525, 0.1587), ("renormalized", 0.1374, 0)):
+        assert chances(4, limits)[2] == pytest.approx(first, abs=1e-4)
+        assert chances(4, limits).get(8, 0) == pytest.approx(last, abs=1e-4)
 
 
 @pytest.mark.parametrize("limits", ["clamped", "renormalized"])
@@ -68,12 +68,6 @@ def test_positions_have_the_exact_distribution(length, factor, continuity, limit
     heads = [length // 3, continuity * factor]
     drawn = cream(factor=factor, continuity=continuity, limits=limits).positions(60_000, length, generator())
     assert_drawn_from(map(tuple, drawn.tolist()), distribution(length, factor, limits, heads))
-
-
-@pytest.mark.parametrize(("limits", "by_hand"), [("clamped", 0.2525), ("renormalized", 0.1374)])
-def test_the_ends_are_more_frequent_if_values_beyond_them_are_clamped(limits, by_hand):
-    assert chances(4, limits)[2] == pytest.approx(by_hand, abs=1e-4)
-    assert chances(4, limits).get(8, 0) == pytest.approx(0.1587 if limits == "clamped" else 0, abs=1e-4)
 
 
 def test_a_factor_of_one_is_a_contiguous_window():
@@ -87,18 +81,14 @@ def long_heads(drawn: torch.Tensor) -> list[bool]:
     return ((drawn[:, 20] == 20) & (drawn[:, -21] == 235)).tolist()
 
 
-def test_heads_are_drawn_for_each_window():
-    kinds = long_heads(cream(continuity=1).positions(4000, 64, generator()))
-    pairs = list(zip(kinds[::2], kinds[1::2], strict=True))
-    assert_drawn_from(pairs, {(a, b): 1 / 4 for a in (True, False) for b in (True, False)})
-
-
-def test_as_many_windows_as_are_asked_for_share_a_draw_whatever_the_batches_are():
-    sampler, source = cream(continuity=1, shared=6), generator()
+@pytest.mark.parametrize("shared", [1, 6])
+def test_as_many_windows_as_are_asked_for_share_a_draw_whatever_the_batches_are(shared):
+    sampler, source = cream(continuity=1, shared=shared), generator()
     kinds = [kind for rows in (4, 4, 1, 600, 2991) for kind in long_heads(sampler.positions(rows, 64, source))]
-    groups = [kinds[start : start + 6] for start in range(0, 3600, 6)]
+    groups = [kinds[start : start + shared] for start in range(0, 3600, shared)]
     assert all(len(set(group)) == 1 for group in groups)
-    assert_drawn_from([group[0] for group in groups], {True: 1 / 2, False: 1 / 2})
+    pairs = [(one[0], other[0]) for one, other in zip(groups[::2], groups[1::2], strict=True)]
+    assert_uniform(pairs, list(product((True, False), repeat=2)))
 
 
 def places_by_rule(ids: list[int], text: int, head: int) -> list[int]:

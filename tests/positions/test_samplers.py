@@ -5,19 +5,12 @@ from itertools import combinations, product
 import pytest
 import torch
 
-from support.frequencies import assert_drawn_from
+from support.frequencies import assert_drawn_from, generator
 from support.small import small
-from synthlab.config.composition import conf_dir
-from synthlab.errors import InputError
 from synthlab.positions.samplers import SAMPLERS, ClexPositions, Offset, PoSE, RandPos
 from synthlab.training.execution import execute
 
-NAMES = sorted(path.stem for path in (conf_dir() / "positions").glob("*.yaml"))
-OTHERS = [name for name in NAMES if name != "contiguous"]
-
-
-def generator(seed: int = 0) -> torch.Generator:
-    return torch.Generator().manual_seed(seed)
+OTHERS = [name for name in SAMPLERS if name != "contiguous"]
 
 
 def build(name: str):
@@ -26,16 +19,6 @@ def build(name: str):
 
 def tuples(drawn: torch.Tensor) -> list[tuple[int, ...]]:
     return [tuple(row) for row in drawn.tolist()]
-
-
-def test_the_config_group_has_every_sampler():
-    assert sorted(SAMPLERS) == NAMES
-
-
-def test_a_run_at_contiguous_positions_is_the_run_that_it_was_before_there_were_samplers():
-    assert small("positions=contiguous").positions is None
-    assert "positions" not in small().model_dump()
-    assert small("test_seed=2025").id == "c671c1deed2d4f99"
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -52,7 +35,7 @@ def test_every_sampler_trains(name):
         assert found != pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("length", [1, 2, 3, 8])
 def test_positions_increase_and_stay_within_reach(name, length):
     sampler = build(name)
@@ -80,22 +63,6 @@ def test_the_factor_is_by_how_much_the_tests_are_longer_than_the_last_windows(na
     assert reach == 32
     reached = max(build(name).positions(64, 8, generator(seed)).max() for seed in range(64))
     assert reach - 8 <= reached < reach
-
-
-def test_settings_that_do_not_fit_are_refused_in_one_line():
-    for settings, line in [
-        (("positions=pose", "encoding=randomized"), "positions=pose: encoding=randomized draws positions itself.*"),
-        (
-            ("positions=randpos", "positions.factor=5", "encoding=learned", "encoding.table=36"),
-            "positions=randpos: gives positions up to 39; encoding=learned has 36",
-        ),
-        (
-            ("positions=pose", "positions.text=5", "alignment.windows=2"),
-            "positions=pose: gathers a window from a text; alignment.windows=2 compares two; give 1",
-        ),
-    ]:
-        with pytest.raises(InputError, match=f"^{line}$"):
-            small(*settings)
 
 
 def test_every_contiguous_start_is_equally_likely():

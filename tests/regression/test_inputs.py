@@ -2,13 +2,10 @@ import pytest
 import torch
 
 from support.configs import composed
+from support.frequencies import generator
 from synthlab.regression.inputs import INPUTS, Bernoulli, UniformCount
 
 LENGTH, BATCH = 12, 20_000
-
-
-def generator() -> torch.Generator:
-    return torch.Generator().manual_seed(0)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 0.5, 1.0])
@@ -33,11 +30,3 @@ def test_every_distribution_is_exchangeable(name):
     one_one, two_ones = shares[[1, 2, 4]], shares[[3, 5, 6]]
     assert one_one.tolist() == pytest.approx([one_one.mean().item()] * 3, abs=0.01)
     assert two_ones.tolist() == pytest.approx([two_ones.mean().item()] * 3, abs=0.01)
-
-
-@pytest.mark.parametrize("name", INPUTS)
-def test_draws_depend_on_their_generator_alone(name):
-    inputs = INPUTS.build(composed(f"inputs={name}")["inputs"])
-    first = inputs.draw(4, 5, generator())
-    torch.rand(3)  # the global generator has no say
-    assert torch.equal(first, inputs.draw(4, 5, generator()))

@@ -1,34 +1,106 @@
 """Prompts and answers of every sequence task as one would work them out by hand: ``SMALL`` has the arguments of a small
 version of each task, ``REFERENCE`` all its prompts of a length with their answers."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import combinations, pairwise, permutations, product
 from math import isqrt
 from typing import Any
 
-from sequences import reference
-from sequences.reference import Words, answered, strings
+Words = tuple[str, ...]
 
 SMALL: dict[str, dict[str, Any]] = {
-    **reference.SMALL,
+    **{key: {} for key in ("majority", "even_pairs", "stack_manipulation", "missing_duplicate_string")},
+    **{key: {} for key in ("binary_addition", "binary_multiplication", "compute_sqrt")},
+    **{key: {"symbols": 2} for key in ("copy", "odds_first")},
+    **{key: {"symbols": 3} for key in ("mode", "reverse", "replace", "bucket_sort")},
+    **{key: {"symbols": 4} for key in ("sorted_or_not", "copy_distinct", "sort")},
+    **{key: {"modulus": 3} for key in ("summation", "modular_arithmetic", "solve_equation")},
+    "interleaved_majority": {"strands": 2},
+    "parity": {"uniform": "ones"},
+    "selective_copy": {"symbols": 2, "items": 2},
+    "count": {"symbols": 5},
+    "addition": {"base": 2, "format": "plain", "hints": 9},
+    "flip_flop": {"ignore": 0.5},
+    "mqar": {"keys": 3, "values": 2, "queries": 1},
     "copy_twice": {"symbols": 2, "first": "forwards", "second": "backwards", "between": True},
     "repeat": {"symbols": 3, "times": 2},
-    "replace": {"symbols": 3},
-    "summation": {"modulus": 3},
-    "even_pairs": {},
     "cycle_navigation": {"positions": 3},
-    "modular_arithmetic": {"modulus": 3},
-    "stack_manipulation": {},
     "modular_arithmetic_brackets": {"modulus": 3, "products": True},
-    "solve_equation": {"modulus": 3},
-    "missing_duplicate_string": {},
-    "odds_first": {"symbols": 2},
-    "binary_addition": {},
-    "binary_multiplication": {},
-    "compute_sqrt": {},
-    "bucket_sort": {"symbols": 3},
     "without_end": {"of": {"name": "odds_first", "symbols": 2}},
 }
+
+
+def strings(letters: str, length: int) -> Iterator[Words]:
+    return product(letters, repeat=length)
+
+
+def single_mode(words: Words) -> str | None:
+    (first, most), *others = Counter(words).most_common()
+    return None if others and others[0][1] == most else first
+
+
+def strands(words: Words) -> list[str | None]:
+    return [single_mode(words[start::2]) for start in range(2)]
+
+
+def sums(length: int) -> Iterator[tuple[Words, Words]]:
+    def numbers(digits: int) -> Iterator[int]:
+        return iter(range(0 if digits == 1 else 2 ** (digits - 1), 2**digits))
+
+    for other in range(1, length + 1):
+        for a, b in product(numbers(length), numbers(other)):
+            for first, second in ((a, b), (b, a)):
+                yield (*f"{first:b}", "+", *f"{second:b}"), tuple(f"{first + second:b}")
+
+
+def flips(length: int) -> Iterator[tuple[Words, Words]]:
+    for kinds in product("wri", repeat=length - 2):
+        what = ("w", *kinds, "r")
+        for bits in product("01", repeat=length):
+            memory, said = "", []
+            for kind, bit in zip(what, bits, strict=True):
+                memory = bit if kind == "w" else memory
+                said += [kind, memory if kind == "r" else bit]
+            yield tuple(said[:-1]), (memory,)
+
+
+def recalls(length: int) -> Iterator[tuple[Words, Words]]:
+    for keys in permutations(("k0", "k1", "k2"), length):
+        for values in product(("v0", "v1"), repeat=length):
+            pairs = list(zip(keys, values, strict=True))
+            for pair in pairs:
+                yield tuple(word for each in pairs for word in each), pair
+
+
+def swapped(length: int) -> Iterator[tuple[Words, Words]]:
+    for chosen in combinations("0123", length):
+        yield chosen, ("1",)
+        for i, j in combinations(range(length), 2):
+            words = list(chosen)
+            words[i], words[j] = words[j], words[i]
+            yield tuple(words), ("0",)
+
+
+def blanked(length: int) -> Iterator[tuple[Words, Words]]:
+    for words in strings("01_", length):
+        kept = tuple(word for word in words if word != "_")
+        if len(kept) == 2:
+            yield words, kept
+
+
+def answered(letters: str, answer: Callable[[Words], Any]) -> Callable[[int], Iterator[tuple[Words, Words]]]:
+    def pairs(length: int) -> Iterator[tuple[Words, Words]]:
+        for words in strings(letters, length):
+            said = answer(words)
+            if said is not None and None not in said:
+                yield words, tuple(said)
+
+    return pairs
+
+
+def different(words: Words) -> Words | None:
+    return words if len(set(words)) == len(words) else None
 
 
 def value(words: Words, modulus: int) -> str:
@@ -105,7 +177,23 @@ def roots(length: int) -> Iterator[tuple[Words, Words]]:
 
 
 REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
-    **reference.REFERENCE,
+    "majority": answered("01", lambda words: [single_mode(words)]),
+    "interleaved_majority": answered("01", strands),
+    "mode": answered("012", lambda words: [single_mode(words)]),
+    "parity": answered("01", lambda words: [str(words.count("1") % 2)]),
+    "sorted_or_not": swapped,
+    "copy": answered("01", lambda words: words),
+    "copy_distinct": answered("0123", different),
+    "reverse": answered("012", lambda words: words[::-1]),
+    "sort": answered("0123", lambda words: different(words) and tuple(sorted(words))),
+    "selective_copy": blanked,
+    "count": lambda length: (
+        ((str(low), str(low + length - 1)), tuple(str(low + step) for step in range(length)))
+        for low in range(6 - length)
+    ),
+    "addition": sums,
+    "flip_flop": flips,
+    "mqar": recalls,
     "copy_twice": answered("01", lambda words: (*words, "next", *words[::-1])),
     "repeat": lambda length: (((letter,) * length, (letter,) * 2 * length) for letter in "012"),
     "replace": lambda length: (((a, b, *[a] * length), (b,) * length) for a, b in product("012", repeat=2) if a != b),
@@ -119,10 +207,9 @@ REFERENCE: dict[str, Callable[[int], Iterator[tuple[Words, Words]]]] = {
     ),
     "solve_equation": lambda length: iter(equations(length, 3)),
     "missing_duplicate_string": duplicates,
-    "odds_first": answered("01", lambda words: words[::2] + words[1::2]),
     "binary_addition": operations("+"),
     "binary_multiplication": operations("*"),
     "compute_sqrt": roots,
     "bucket_sort": answered("012", lambda words: tuple(sorted(words))),
-    "without_end": answered("01", lambda words: words[::2] + words[1::2]),
+    **dict.fromkeys(("odds_first", "without_end"), answered("01", lambda words: words[::2] + words[1::2])),
 }

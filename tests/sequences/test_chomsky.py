@@ -1,5 +1,6 @@
 """The fifteen tasks of the Chomsky hierarchy: the authors' examples, the draw where it is not uniform, long numbers."""
 
+import re
 from collections import Counter
 from itertools import product
 from math import isqrt
@@ -99,47 +100,42 @@ def test_lengths_that_a_task_has_not(name, lengths):
     assert task(name).lengths(1, 8) == lengths
 
 
-@pytest.mark.parametrize("length", [5, 8, 9])
-def test_expressions_are_drawn_as_their_grammar_says(length):
-    problem = task("modular_arithmetic_brackets", modulus=2)
-    grammar = expressions(length, 2, "+-*")
-    probabilities = {(tuple(text), (value(tuple(text), 2),)): p for text, p in grammar.items()}
-    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
-    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
+def exact_expressions(length: int) -> dict:
+    return {(tuple(text), (value(tuple(text), 2),)): p for text, p in expressions(length, 2, "+-*").items()}
+
+
+def exact_stacks(length: int) -> dict:
+    sizes = {pair: sum(word in ("0", "1") for word in pair[0]) for pair in stacks(length)}
+    return {pair: 1 / max(1, length - 1) / 2**size / 3 ** (length - size) for pair, size in sizes.items()}
+
+
+def exact_operations(name: str, length: int) -> dict:
+    sizes = {pair: len(re.split(r"[+*]", "".join(pair[0]))[0]) for pair in REFERENCE[name](length)}
+    return {pair: 1 / (length - 2) / (2**size - 1) / (2 ** (length - 1 - size) - 1) for pair, size in sizes.items()}
+
+
+BINARY = ("binary_addition", "binary_multiplication")  # whose chance is an upper bound
+EXACT = [
+    *(("modular_arithmetic_brackets", {"modulus": 2}, length, exact_expressions(length)) for length in (5, 8, 9)),
+    *(("solve_equation", {"modulus": 2}, length, equations(length, 2)) for length in (7, 9)),
+    *(("stack_manipulation", {}, length, exact_stacks(length)) for length in (1, 2, 5)),
+    *((name, {}, length, exact_operations(name, length)) for name in BINARY for length in (4, 6)),
+    ("parity", {"uniform": "bits"}, 4, {(x, (str(x.count("1") % 2),)): 1 / 16 for x in product("01", repeat=4)}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "length", "exact"), EXACT)
+def test_prompts_are_drawn_as_they_are_defined(name, arguments, length, exact):
+    problem = task(name, **arguments)
+    assert_drawn_from(drawn(problem, [length] * 4000), exact)
+    chance, likeliest = problem.chance(length), most_likely(exact)
+    assert likeliest <= chance < 1 if name in BINARY else abs(chance - likeliest) < 1e-12
 
 
 def test_long_expressions_have_the_value_that_python_finds():
     problem = task("modular_arithmetic_brackets", modulus=7)
     for prompt, answer in drawn(problem, list(range(1, 61)) * 3):
         assert answer == (value(prompt, 7),)
-
-
-@pytest.mark.parametrize("length", [7, 9])
-def test_equations_are_drawn_as_their_grammar_says(length):
-    problem, probabilities = task("solve_equation", modulus=2), equations(length, 2)
-    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
-    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
-
-
-@pytest.mark.parametrize("length", [1, 2, 5])
-def test_stacks_are_drawn_as_they_are_defined(length):
-    problem, probabilities = task("stack_manipulation"), {}
-    for prompt, answer in stacks(length):
-        size = sum(word in ("0", "1") for word in prompt)
-        probabilities[prompt, answer] = 1 / max(1, length - 1) / 2**size / 3 ** (length - size)
-    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
-    assert abs(problem.chance(length) - most_likely(probabilities)) < 1e-12
-
-
-@pytest.mark.parametrize("name", ["binary_addition", "binary_multiplication"])
-@pytest.mark.parametrize("length", [4, 6])
-def test_numbers_are_drawn_as_they_are_defined(name, length):
-    problem, probabilities = task(name), {}
-    for prompt, answer in REFERENCE[name](length):
-        size = next(place for place, word in enumerate(prompt) if word in "+*")
-        probabilities[prompt, answer] = 1 / (length - 2) / (2**size - 1) / (2 ** (length - 1 - size) - 1)
-    assert_drawn_from(drawn(problem, [length] * 4000), probabilities)
-    assert most_likely(probabilities) <= problem.chance(length) < 1
 
 
 def test_values_of_sums_without_brackets_are_as_often_as_chance_says():
@@ -157,10 +153,3 @@ def test_long_numbers_are_those_of_python():
         assert answer[-1] == "1"
     for prompt, answer in drawn(task("compute_sqrt"), list(range(1, 200)) * 2):
         assert isqrt(int("".join(prompt), 2)) == int("".join(answer), 2)
-
-
-def test_the_bits_of_parity_check_are_uniform():
-    problem = task("parity", uniform="bits")
-    kinds = {(words, (str(words.count("1") % 2),)): 1 / 16 for words in product("01", repeat=4)}
-    assert_drawn_from(drawn(problem, [4] * 4000), kinds)
-    assert problem.chance(4) == most_likely(kinds)

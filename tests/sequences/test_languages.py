@@ -1,4 +1,4 @@
-"""Formal languages: their strings and next-symbol sets, against what defines each language."""
+"""Formal languages: their strings and next-symbol sets, against what defines each language, and by hand."""
 
 import re
 from itertools import pairwise, product
@@ -35,8 +35,7 @@ TOMITA = {
     6: lambda text: (text.count("0") - text.count("1")) % 3 == 0,
     7: lambda text: bool(re.fullmatch("0*1*0*1*", text)),
 }
-CASES = [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
-CASES.append(({"name": "aa_star"}, lambda text: len(text) % 2 == 0))
+# What a language is called, and the strings that it has.
 PATTERNS = {
     "aaaa_star": "(aaaa)*",
     "abab_star": "(abab)*",
@@ -44,15 +43,14 @@ PATTERNS = {
     "ab_star_d_bc_star": "[ab]*d[bc]*",
     "012_star_0_2_star": "[012]*02*",
 }
-CASES += [
-    ({"name": "pattern", "language": name}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
-    for name, pattern in PATTERNS.items()
-]
 NESTED = {1: "(ab)*", 2: "(a(ab)*b)*", 3: "(a(a(ab)*b)*b)*"}
-CASES += [
-    ({"name": "bounded_dyck", "depth": depth}, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text)))
-    for depth, pattern in NESTED.items()
+REGULAR = [
+    *(({"name": "pattern", "language": name}, pattern) for name, pattern in PATTERNS.items()),
+    *(({"name": "bounded_dyck", "depth": depth}, pattern) for depth, pattern in NESTED.items()),
+    ({"name": "aa_star"}, "(aa)*"),
 ]
+CASES = [(member, lambda text, pattern=pattern: bool(re.fullmatch(pattern, text))) for member, pattern in REGULAR]
+CASES += [({"name": "tomita", "number": number}, inside) for number, inside in TOMITA.items()]
 CASES += [({"name": "dyck", "kinds": kinds}, shuffled) for kinds in (1, 2)]
 CASES += [
     ({"name": "anbn", "letters": 2}, lambda text: text in ("ab", "aabb", "aaabbb")),
@@ -73,7 +71,7 @@ def test_strings_are_those_of_the_language_and_sets_are_what_may_follow(member, 
         number = max(600, 20 * len(strings))  # so that one that is never drawn is a fault: e^-20
         lengths = torch.full((number,), length)
         batch = language.batch(lengths, language.width(length), torch.Generator().manual_seed(0))
-        texts = ["".join(language.written(token) for token in row[1:].tolist()) for row in batch.tokens]
+        texts = texts_of(language, batch)
         assert set(texts) == strings
         assert_uniform(texts, strings)
         for text, place in product(strings, range(length + 1)):
@@ -91,3 +89,49 @@ def test_chance_is_that_of_a_constant_set(member, inside):
         batch = language.batch(torch.full((2000,), length), language.width(length), torch.Generator().manual_seed(0))
         constant = (batch.targets == batch.targets[:, :1]).all(-1).all(-1).double().mean().item()
         assert abs(constant - language.chance(length)) < 0.06
+
+
+def texts_of(language, batch) -> list[str]:
+    rows = zip(batch.tokens.tolist(), batch.sizes.tolist(), strict=True)
+    return ["".join(map(language.written, row[1:size])) for row, size in rows]
+
+
+def sets_of(language, batch, row: int) -> list[str]:
+    said = batch.targets[row][batch.scored[row]]
+    return ["".join(language.written(token)[:4] for token in each.nonzero()[:, 0].tolist()) for each in said]
+
+
+def test_long_brackets_and_mixed_lengths_are_nested():
+    for kinds in (1, 2, 3):
+        language = PROBLEMS.build({"name": "dyck", "kinds": kinds})
+        lengths = torch.tensor(language.lengths(1, 120))
+        batch = language.batch(lengths, 121, torch.Generator().manual_seed(0))
+        texts = texts_of(language, batch)
+        assert list(map(len, texts)) == lengths.tolist()
+        assert all(map(shuffled, texts))
+
+
+def test_what_may_follow_brackets_by_hand():
+    language = PROBLEMS.build({"name": "dyck", "kinds": 2})
+    batch = language.batch(torch.full((500,), 4), 5, torch.Generator().manual_seed(0))
+    row = texts_of(language, batch).index("([)]")
+    assert sets_of(language, batch, row) == ["([<end", "()[", "()[]", "([]", "([<end"]
+
+
+@pytest.mark.parametrize(
+    ("letters", "text", "sets"),
+    [
+        (2, "ab", ["a", "ab", "<end"]),
+        (2, "aabb", ["a", "ab", "ab", "b", "<end"]),
+        (3, "aabbcc", ["a", "ab", "ab", "b", "c", "c", "<end"]),
+        (4, "abcd", ["a", "ab", "c", "d", "<end"]),
+    ],
+)
+def test_as_many_of_each_letter_by_hand(letters, text, sets):
+    language = PROBLEMS.build({"name": "anbn", "letters": letters})
+    longer = 3 * letters
+    batch = language.batch(torch.tensor([longer, len(text)]), longer + 1, torch.Generator().manual_seed(0))
+    assert texts_of(language, batch) == ["".join(letter * 3 for letter in "abcd"[:letters]), text]
+    assert sets_of(language, batch, 1) == sets
+    assert language.lengths(1, 9) == [letters * n for n in range(1, 9 // letters + 1)]
+    assert language.chance(letters) == 0

@@ -71,11 +71,6 @@ def test_the_number_of_ones_is_uniform_and_so_are_their_places(name, length, num
     assert abs(sum(first) / len(first) - 1 / length) < 5 * (0.25 / len(first)) ** 0.5
 
 
-def test_half_of_the_numbers_are_sorted():
-    answers = Counter(answer for _, answer in drawn(task("sorted_or_not"), [3] * MANY))
-    assert abs(answers["1",] - MANY / 2) < 5 * (MANY / 4) ** 0.5
-
-
 @pytest.mark.parametrize("name", ANSWERS)
 def test_chance_is_the_best_constant_answer(name):
     problem = task(name)

@@ -4,6 +4,7 @@ from support.configs import config
 from support.small import small
 from synthlab.errors import InputError
 from synthlab.storage.checkpoints import check_step, is_weights, step_of, steps_to_keep, weights_name
+from synthlab.storage.store import Store
 
 LONG = ("protocol.steps=100", "protocol.record_every=10")
 TUNED = ("task=hidden_markov", "extension=pi", "alignment.windows=2", "alignment.alpha=0.1")
@@ -54,6 +55,12 @@ def test_points_of_the_first_of_two_trainings_are_refused():
         steps_to_keep([2], small(*TUNED, "finetune.steps=6"))
     with pytest.raises(InputError, match=r"that is tested: 4$"):
         steps_to_keep([2], small("task=hidden_markov", "extension=yarn"))
+
+
+def test_what_can_be_kept_is_weights(tmp_path):
+    line = "save=wieghts: unknown, did you mean weights.; choose from weights, checkpoints, or give a list of steps"
+    with pytest.raises(InputError, match=f"^{line}$"):
+        Store(tmp_path, "wieghts")
 
 
 def test_files_are_named_by_their_step():

@@ -3,12 +3,12 @@
 import errno
 import os
 import secrets
-import threading
 from pathlib import Path
 
 import pytest
 
 import synthlab
+from support.processes import at_once
 from support.quick import QUICK
 from synthlab.errors import InputError, StoreError
 from synthlab.storage.files import Folder, files_at, write_whole
@@ -47,23 +47,13 @@ def test_a_file_is_created_once(files):
     assert files.names("leases") == ["x.0"]
 
 
-# That of object stores is in test_object_store.py; fsspec's memory and files do it in two steps.
-def test_of_many_who_create_a_file_at_once_one_succeeds(tmp_path):
-    files = Folder(tmp_path)
-    won, start = [], threading.Barrier(8)
-
-    def create(number):
-        start.wait()
-        if files.create("leases/x.0", str(number).encode()):
-            won.append(number)
-
-    threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(won) == 1
-    assert files.read("leases/x.0") == str(won[0]).encode()
+@pytest.mark.parametrize("where", ["tmp_path", pytest.param("s3", marks=pytest.mark.slow)])  # others do it in two steps
+def test_of_many_who_create_a_file_at_once_one_succeeds(where, request):
+    files = files_at(str(request.getfixturevalue(where)))
+    contents = [str(number).encode() for number in range(8)]
+    won = at_once([lambda data=data: files.create("leases/x.0", data) for data in contents])
+    assert won.count(True) == 1
+    assert files.read("leases/x.0") == contents[won.index(True)]
     assert files.names("leases") == ["x.0"]
 
 
@@ -86,6 +76,7 @@ def test_a_group_is_complete_or_not_there(files):
     assert files.groups("runs", "status.json") == ["x"]
     files.write_group("runs/x", dict.fromkeys(GROUP, b"other"))  # stays as it is
     assert {name: files.read(f"runs/x/{name}") for name in files.names("runs/x")} == GROUP
+    assert not [name for name in files.names("runs") if name.startswith(".partial")]
     files.move("runs/x", "damaged/x-1")
     assert not files.holds_group("runs/x", "status.json")
     assert files.groups("damaged", "status.json") == ["x-1"]
@@ -191,9 +182,7 @@ def test_what_a_library_of_an_object_store_raises_is_an_oserror(monkeypatch):
 
 def test_memory_serves_one_process():
     address = f"memory://{secrets.token_hex(4)}"
-    with pytest.raises(
-        InputError, match=f"results={address}: is seen by no other process; give a folder, or workers=1"
-    ):
+    with pytest.raises(InputError, match=f"results={address}: is seen by no other process; give a folder, or workers"):
         synthlab.run(**QUICK, seeds=2, results=address, workers=2, progress=False)
     assert len(synthlab.run(**QUICK, seeds=2, results=address, progress=False)) == 2
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from support.processes import wait_for
 from synthlab.storage import leases
 from synthlab.storage.files import files_at
 from synthlab.storage.leases import FOLDER, HEARTBEATS, Holder, Leases, release_all
@@ -57,15 +58,6 @@ def test_a_dead_holders_lease_is_taken_over(taken):
         assert held.identities == [RUN]
         assert taken.find_latest()[RUN] == (1, True)
     assert taken.find_latest() == {}
-
-
-def test_a_dead_lease_is_tidied_away_with_those_before_it(taken):
-    dead(taken)
-    dead(taken, number=1)
-    assert taken.find_latest()[RUN] == (1, False)
-    taken.tidy([RUN])
-    assert taken.find_latest() == {}
-    assert not [name for name in taken.files.names(FOLDER) if name.startswith(RUN)]
 
 
 def test_a_sleeping_holder_on_this_machine_keeps_its_leases(tmp_path):
@@ -118,20 +110,10 @@ def test_a_holder_tells_how_far_it_is(taken, monkeypatch):
     with taken.hold([RUN, OTHER]) as held:
         held.share = 0.5
         # Whoever reads a sign while it is being renewed may find it empty, and counts nothing: so each is waited for.
-        assert waited_for(lambda: taken.share({RUN, OTHER}) == 1.0)
-        assert waited_for(lambda: taken.share({RUN}) == 0.5)
+        wait_for(lambda: taken.share({RUN, OTHER}) == 1.0)
+        wait_for(lambda: taken.share({RUN}) == 0.5)
         assert taken.share({"2" * 16}) == 0.0
     assert taken.share({RUN, OTHER}) == 0.0
-
-
-def waited_for(condition, seconds=20):
-    """Whether a condition comes true within so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def test_workers_that_were_told_to_stop_hold_nothing_more(taken):
@@ -144,9 +126,12 @@ def test_workers_that_were_told_to_stop_hold_nothing_more(taken):
 
 def test_leases_of_recorded_runs_are_tidied_away_and_no_others(taken):
     dead(taken)
-    dead(taken, OTHER)
+    for number in (0, 1):  # taken over, and dead again
+        dead(taken, OTHER, number)
+    assert taken.find_latest()[OTHER] == (1, False)
     taken.tidy({OTHER})
     assert set(taken.find_latest()) == {RUN}
+    assert not [name for name in taken.files.names(FOLDER) if name.startswith(OTHER)]
     assert taken.share({RUN}) == 0.0  # what the dead had done does not count
     with taken.hold([RUN]):
         taken.tidy({RUN})

@@ -1,10 +1,9 @@
 """A store in an object store that speaks S3, as moto serves it: what docs/stores.md and docs/sweeps.md promise."""
 
-import threading
-
 import pandas as pd
 import pytest
 
+from support.processes import at_once
 from support.records import record
 from synthlab.errors import StoreError
 from synthlab.storage.files import files_at
@@ -19,22 +18,6 @@ def damage(store: Store, identity: str) -> None:
     data = bytearray(store.files.read(path))
     data[-3] ^= 1
     store.files.write(path, bytes(data))
-
-
-def at_once(calls: list) -> list:
-    """What ``calls`` return, each called in a thread of its own at the same time."""
-    start, results = threading.Barrier(len(calls)), [None] * len(calls)
-
-    def work(number):
-        start.wait()
-        results[number] = calls[number]()
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
 
 
 def test_a_bucket_that_is_not_there_is_refused_and_not_made(s3):
@@ -52,13 +35,6 @@ def test_of_two_who_write_a_record_the_first_stays(s3):
     pd.testing.assert_frame_equal(store.read(first.config.id).metrics, first.metrics)
     at_once([lambda: Store(s3).write(record(1))] * 4)
     pd.testing.assert_frame_equal(store.read(record(1).config.id).metrics, record(1).metrics)
-
-
-def test_of_many_who_create_a_file_at_once_one_succeeds(s3):
-    contents = [str(number).encode() for number in range(8)]
-    won = at_once([lambda data=data: files_at(s3).create("leases/x.0", data) for data in contents])
-    assert won.count(True) == 1
-    assert files_at(s3).read("leases/x.0") == contents[won.index(True)]
 
 
 def test_a_file_whose_answer_was_lost_is_still_its_creators(s3, s3_server):

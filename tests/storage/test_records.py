@@ -25,8 +25,9 @@ def same(a: Record, b: Record) -> bool:
     return frames and (a.config, a.diverged_at, a.environment) == (b.config, b.diverged_at, b.environment)
 
 
-def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path):
-    store, kept = Store(tmp_path), record()
+@pytest.mark.parametrize("make", [record, unmeasured])
+def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path, make):
+    store, kept = Store(tmp_path), make()
     store.write(kept)
     assert same(store.read(kept.config.id), kept)
     assert list(store.ids()) == [kept.config.id]
@@ -46,25 +47,14 @@ def test_outputs_come_back_where_there_are_any(tmp_path):
         store.read(kept.config.id)
 
 
-def test_what_is_not_a_number_was_measured_and_comes_back(tmp_path):
-    store, kept = Store(tmp_path), unmeasured()
-    store.write(kept)
-    found = store.read(kept.config.id)
-    assert same(found, kept)
-    assert found.outputs.equals(kept.outputs)
+def test_what_is_not_a_number_was_measured(tmp_path):
+    kept = unmeasured()
+    Store(tmp_path).write(kept)
+    assert Store(tmp_path).read(kept.config.id).outputs.equals(kept.outputs)
     table = load_records(tmp_path)
     assert np.isnan(table["mse"][1])
     assert table["mse"][2] == -np.inf
     assert table["horizon"][0] == 1  # length 1 alone is known to be near
-
-
-def test_a_second_write_leaves_the_first_and_no_litter(tmp_path):
-    store, kept = Store(tmp_path), record()
-    store.write(kept)
-    before = (store.runs / kept.config.id / "status.json").read_bytes()
-    store.write(Record(kept.config, kept.metrics, kept.training, environment={"torch": "another"}))
-    assert (store.runs / kept.config.id / "status.json").read_bytes() == before
-    assert [path.name for path in store.runs.iterdir()] == [kept.config.id]
 
 
 def test_a_half_written_record_is_none(tmp_path):
@@ -95,7 +85,6 @@ def test_any_damage_is_noticed_and_named(tmp_path_factory, name, data):
         final_weights(store.read(kept.config.id))
     assert str(store.runs / kept.config.id) in str(caught.value)
     assert len(caught.value.lines) == 1
-    assert "\n" not in caught.value.lines[0]
     shutil.rmtree(store.root)
 
 
@@ -113,6 +102,7 @@ def replace_by(path: Path, make: Callable[[Path], None]) -> None:
 
 
 HOSTILE = {
+    "no file": lambda run: [path.unlink() for path in run.iterdir()],
     "a status without end": lambda run: (run / "status.json").write_bytes(b"[" * 100_000),
     "a config without end": lambda run: forge(run, "config.json", b"[" * 100_000),
     "a deep config": lambda run: forge(run, "config.json", b'{"kind":' * 200 + b"1" + b"}" * 200),

@@ -1,9 +1,7 @@
 """Hydra's answers, kept: the tests compose the same configs again and again, for 0.15 s each."""
 
 import copy
-from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 
@@ -13,14 +11,10 @@ from synthlab.config import composition
 def keep_what_is_composed() -> None:
     """Have ``composition.compose`` answer from memory what it was asked before, unless folders of a user's own are
     searched, whose files come and go. To be called before anything imports that function."""
-    composition.compose = _remembering(composition.compose)
-
-
-def _remembering(compose: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    kept: dict[Any, dict[str, Any]] = {}
+    compose, kept = composition.compose, {}
 
     @wraps(compose)
-    def remembered(overrides: list[str], name: str = "config") -> dict[str, Any]:
+    def remembered(overrides: list[str], name: str = "config") -> dict:
         asked = (*overrides, name)
         if _searches_elsewhere() or any(given.startswith("hydra.searchpath=") for given in overrides):
             return compose(overrides, name)
@@ -28,7 +22,7 @@ def _remembering(compose: Callable[..., dict[str, Any]]) -> Callable[..., dict[s
             kept[asked] = compose(overrides, name)
         return copy.deepcopy(kept[asked])
 
-    return remembered
+    composition.compose = remembered
 
 
 def _searches_elsewhere() -> bool:

@@ -3,8 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-import torch
-
 
 def worlds(keys: int, values: int) -> Iterator[tuple[int, ...]]:
     """All assignments of values to keys."""
@@ -59,13 +57,3 @@ def enumerated(sizes: dict, length: int) -> dict[tuple[int, ...], float]:
         for key in range(keys):
             grow((), key, whole * questions / keys, world)
     return {window: probability for window, probability in found.items() if probability > 0}
-
-
-def frequent(drawn: torch.Tensor, expected: dict[tuple[int, ...], float]) -> None:
-    """Each window's count is the expected one within 5 standard errors, and no other window was drawn."""
-    windows, counts = drawn.unique(dim=0, return_counts=True)
-    found = dict(zip(map(tuple, windows.tolist()), counts.tolist(), strict=True))
-    assert set(found) <= set(expected)
-    for window, probability in expected.items():
-        mean = probability * len(drawn)
-        assert abs(found.get(window, 0) - mean) <= 5 * mean**0.5 + 1, window

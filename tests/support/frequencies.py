@@ -1,9 +1,15 @@
-"""Drawn values against their exact distribution."""
+"""Draws, and their values against an exact distribution."""
 
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
+
+import torch
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
 
 
 def assert_drawn_from(drawn: Iterable[Any], exact: Mapping[Any, float]) -> None:

@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+
 from synthlab.language.languages.source import Language
 from synthlab.models.encodings.plain import NoPE
 from synthlab.models.encodings.rope import RoPE
@@ -27,6 +29,9 @@ def _nonsense(kind):
 
 def _unsound(base):
     class Unsound(base):
+        def __init__(self, broken: str, kind: str):
+            self.broken, self.kind = broken, kind
+
         def __getattribute__(self, name):
             mine = object.__getattribute__(self, "__dict__")
             if name != mine.get("broken"):
@@ -37,19 +42,12 @@ def _unsound(base):
     return Unsound
 
 
-class UnsoundTask(_unsound(Length)):
-    def __init__(self, broken: str, kind: str):
-        self.broken, self.kind = broken, kind
+UnsoundTask, UnsoundSampler = _unsound(Length), _unsound(Contiguous)
 
 
 class UnsoundProblem(_unsound(PROBLEMS["reverse"])):
     def __init__(self, broken: str, kind: str):
         super().__init__(symbols=3)
-        self.broken, self.kind = broken, kind
-
-
-class UnsoundSampler(_unsound(Contiguous)):
-    def __init__(self, broken: str, kind: str):
         self.broken, self.kind = broken, kind
 
 
@@ -68,10 +66,5 @@ class UnsoundExtension(_unsound(RoPE)):
 class UnsoundLanguage(_unsound(Language)):
     vocabulary = 4
 
-    def __init__(self, broken: str, kind: str):
-        self.broken, self.kind = broken, kind
-
     def draw(self, batch, length, generator, held_out=False):
-        import torch
-
         return torch.randint(4, (batch, length), generator=generator)

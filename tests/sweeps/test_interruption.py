@@ -6,13 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from support.processes import needs_proc
+from support.processes import needs_proc, wait_for
 from synthlab.storage.leases import Leases
 from synthlab.storage.store import Store
 
@@ -39,15 +38,15 @@ def start(results: Path, what: str = "sweep", *more: str, workers: int = 2) -> s
     )
 
 
+def finish(*given, timeout: float = 120, **how) -> tuple[int, str]:
+    """Start a command and wait for its end: its status, and what it says on the way."""
+    process = start(*given, **how)
+    _, errors = process.communicate(timeout=timeout)
+    return process.returncode, errors
+
+
 def finished(results: Path) -> set[str]:
     return set(Store(results).ids())
-
-
-def wait_for(condition, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def alive_in_session(session: int) -> list[int]:
@@ -86,9 +85,8 @@ def table_of(results: Path) -> pd.DataFrame:
 def undisturbed(tmp_path_factory) -> pd.DataFrame:
     """The table of a sweep that nobody interrupts, in one process: what is trained does not depend on how many."""
     results = tmp_path_factory.mktemp("undisturbed")
-    process = start(results, workers=1)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
+    status, errors = finish(results, workers=1, timeout=300)
+    assert status == 0, errors
     return table_of(results)
 
 
@@ -119,9 +117,8 @@ def test_an_interrupted_command_goes_on_where_it_was(tmp_path, how, what, reques
 
     kept = times(tmp_path)
     assert 3 <= len(kept) < RUNS[what]
-    again = start(tmp_path, what)
-    _, errors = again.communicate(timeout=120)
-    assert again.returncode == 0, errors
+    status, errors = finish(tmp_path, what)
+    assert status == 0, errors
     assert f"{RUNS[what] - len(kept)} done, 0 failed, {len(kept)} skipped, 0 left" in errors  # it did not begin anew
     assert len(finished(tmp_path)) == RUNS[what]
     assert kept.items() <= times(tmp_path).items()
@@ -169,9 +166,8 @@ def small_disk(tmp_path):
 
 @pytest.mark.slow
 def test_a_full_disk_and_a_read_only_one_cost_no_finished_run(small_disk, undisturbed):
-    process = start(small_disk)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 1, errors
+    status, errors = finish(small_disk)
+    assert status == 1, errors
     assert errors.splitlines()[-1] == (
         f"failed: results={small_disk}: cannot be written (No space left on device); finished runs are kept, the same "
         f"command goes on from there"
@@ -180,9 +176,8 @@ def test_a_full_disk_and_a_read_only_one_cost_no_finished_run(small_disk, undist
     assert 1 <= len(kept) < RUNS["sweep"]
 
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    process = start(small_disk)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
+    status, errors = finish(small_disk)
+    assert status == 2
     assert errors.splitlines()[-1].startswith(f"error: results={small_disk}: cannot be written (Read-only file system)")
     collected = subprocess.run(
         [sys.executable, "-m", "synthlab.collect", small_disk, "--out", small_disk.parent / "runs.csv"],
@@ -193,9 +188,8 @@ def test_a_full_disk_and_a_read_only_one_cost_no_finished_run(small_disk, undist
     assert collected.stdout.startswith(f"{len(kept)} runs: ")
 
     subprocess.run(["mount", "-o", "remount,rw,size=10m", small_disk], check=True)
-    process = start(small_disk)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
+    status, errors = finish(small_disk)
+    assert status == 0, errors
     assert kept.items() <= times(small_disk).items()
     pd.testing.assert_frame_equal(table_of(small_disk), undisturbed)
 

@@ -4,7 +4,6 @@ import sys
 import types
 from dataclasses import replace
 from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -144,10 +143,7 @@ def test_the_outcome_is_in_a_few_numbers():
     [
         ({"name": "wandbb"}, "tracker=wandbb: unknown, did you mean wandb?; choose from none, wandb, tensorboard"),
         ({"name": "tensorboard", "foldr": "x", "folder": "x"}, "tracker.foldr=x: unknown key, did you mean folder?;"),
-        (
-            {"name": "wandb", "project": "p", "folder": "x", "mode": "of"},
-            "tracker.mode=of: must be 'online', 'offline'",
-        ),
+        ({"name": "wandb", "project": "p", "folder": "x", "mode": "of"}, "tracker.mode=of: must be 'online', "),
         ({"name": "builtins:dict"}, "tracker=builtins:dict: must be a subclass of synthlab.sweeps.trackers.base.Trac"),
     ],
 )
@@ -159,13 +155,8 @@ def test_what_cannot_be_is_refused_in_one_line(config, line):
 
 
 @pytest.mark.parametrize("name", ["wandb", "tensorboard"])
-@pytest.mark.parametrize("there", ["nothing", "a folder of that name"])
-def test_a_missing_package_is_refused_before_training(name, there, monkeypatch, tmp_path):
-    folder = tmp_path / name
-    folder.mkdir()
-    monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    spec = find_spec(name) if there != "nothing" else None
+@pytest.mark.parametrize("spec", [None, ModuleSpec("a folder of that name", None, is_package=True)])
+def test_a_missing_package_is_refused_before_training(name, spec, monkeypatch):
     monkeypatch.setattr("synthlab.errors.find_spec", lambda package: spec)
     with pytest.raises(InputError) as refused:
         tracker_of({"name": name, **yaml.safe_load((conf_dir() / "tracker" / f"{name}.yaml").read_text())})

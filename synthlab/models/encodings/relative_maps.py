@@ -32,6 +32,7 @@ class RelativeRoPE(RoPE):
 
     Example:
         >>> import torch, synthlab
+        >>> from synthlab.models.encodings.relative_maps import ReRoPE
         >>> encoding = ReRoPE(synthlab.Dims(width=8, heads=2), base=10_000.0, window=2, trained=64, scaled=False)
         >>> encoding.distance(torch.tensor([[[[3]]]]), torch.tensor([[[[0, 1, 2, 3]]]])).tolist()
         [[[[2, 2, 1, 0]]]]
@@ -158,6 +159,7 @@ def multiply_rotated(
 
     Example:
         >>> import torch
+        >>> from synthlab.models.encodings.relative_maps import multiply_rotated
         >>> q, k, far = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([[torch.pi / 2]])
         >>> multiply_rotated(q, k, far, torch.ones(1), lambda q, k: q @ k.mT).tolist()
         [[1.0]]
