@@ -57,6 +57,8 @@ def test_the_bench_measures_everything_it_promises(monkeypatch, capsys, tmp_path
         "start-up",
         "GPU",
         "classroom",
+        "plain PyTorch loop",
+        "every context length",
     ):
         assert any(promised in measure for measure in measures), promised
     for row in report["rows"]:

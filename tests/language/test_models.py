@@ -88,13 +88,13 @@ def test_positions_that_are_drawn_are_those_of_windows_as_long_as_the_context():
     ensemble = build_models([config])
     asked = []
 
-    def watched(tokens):
-        asked.append(tokens.shape[1])
+    def watched(tokens, positions=None, last=None):
+        asked.append((tokens.shape[1], last))
         with torch.no_grad():
-            return ensemble(tokens[None])[0]
+            return ensemble(tokens[None], last=last)[0]
 
     found = by_context(watched, LANGUAGES.build(config.task), config, double_window(config))
-    assert (asked, found["length"].tolist()) == ([8, 16, 32], list(range(1, 33)))
+    assert (asked, found["length"].tolist()) == ([(8, 8), (16, 8), (32, 16)], list(range(1, 33)))
     in_one = by_context(watched, LANGUAGES.build(config.task), config, ensemble.encoding.alike_up_to)
     np.testing.assert_allclose(found, in_one, rtol=1e-5)
 
