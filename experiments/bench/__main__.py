@@ -10,18 +10,19 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from experiments.bench import probes, sequences
+from experiments.bench import plain_loop, probes, sequences
 from experiments.bench.classroom import reaction
 from experiments.bench.commands import time_command
 from experiments.bench.probes import run_in_processes
 from synthlab.cli.arguments import Parser, exit_on_input_error
 from synthlab.errors import require
 from synthlab.output import say
+from synthlab.sequences.construction import build_problem
 
 SMALL: list[str] = []
 LARGE = ["model.width=64", "model.depth=2"]
@@ -53,11 +54,24 @@ class Effort(NamedTuple):
     figure: tuple[str, ...] = FIGURES
     sweep: tuple[str, ...] = ("seed=range(20)", "protocol.steps=5000")
     long: int = 512
+    windows: tuple[tuple[int, int], ...] = ((64, 16), (256, 8))
+    contexts: tuple[str, ...] = ()
 
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
 QUICK = Effort(
-    0.2, 1, 12, 16, 2, ((4, 8), (8, 16)), QUICK_RUN, ("output_alignment/5", "seeds=1"), ("seed=0,1", *QUICK_RUN), 8
+    0.2,
+    1,
+    12,
+    16,
+    2,
+    ((4, 8), (8, 16)),
+    QUICK_RUN,
+    ("output_alignment/5", "seeds=1"),
+    ("seed=0,1", *QUICK_RUN),
+    8,
+    ((8, 2),),
+    ("test_length=70", "evaluation.sequences=2"),
 )
 
 
@@ -192,6 +206,38 @@ def gpu(effort: Effort) -> BenchRow:
     )
 
 
+def tokens(effort: Effort) -> Iterator[BenchRow]:
+    """Language models and sequence tasks against a plain PyTorch loop on as many tokens, padding included."""
+    runs: list[tuple[str, Any, int, int]] = []
+    for window, batch in effort.windows:
+        config = plain_loop.compose_language("task=text", f"train_length={window}", f"protocol.batch={batch}")
+        runs.append((f"language model, windows of {window}, {batch} a step", config, 256, window))
+    for task in ("copy", "sort"):
+        config = sequences.compose_run(f"task={task}")
+        problem = build_problem(config.task)
+        runs.append((task, config, problem.vocabulary, problem.width(config.train_length)))
+    for name, config, vocabulary, window in runs:
+        timing = (config, vocabulary, window, effort.seconds / 4, 2 * effort.rounds)
+        [(plain, lab, ratio)] = run_in_processes(plain_loop.step_seconds, *timing)
+        count = config.protocol.batch * window
+        yield BenchRow(
+            f"training, {name}, against a plain PyTorch loop, one core",
+            f"{ratio:.2f}x",
+            "1.3x" if window < 256 else "1.2x",
+            f"{count / lab:,.0f} against {count / plain:,.0f} tokens/s",
+        )
+    overrides = ["task=text", *effort.contexts]
+    [plain], [alone] = (
+        run_in_processes(plain_loop.testing_seconds, *overrides, *more) for more in ([], ["extension=dynamic_ntk"])
+    )
+    yield BenchRow(
+        "testing a language model at every context length, each in a window of its own",
+        f"{alone:.1f} s",
+        "",
+        f"one core; {plain:.1f} s where one window serves all; {' '.join([*overrides, 'extension=dynamic_ntk'])}",
+    )
+
+
 def answers(effort: Effort) -> Iterator[BenchRow]:
     """Tasks whose answers are tokens: training, drawing beside it, and memory at a long length."""
     [times] = run_in_processes(sequences.every_step_times, effort.seconds / 10)
@@ -215,7 +261,7 @@ def answers(effort: Effort) -> Iterator[BenchRow]:
     yield BenchRow(
         f"peak memory of copy at length {effort.long}",
         f"{cost.memory / 1024:.2f} GiB",
-        "",
+        "1 GiB",
         f"one core; {' '.join(['synthlab', *arguments])}",
     )
 
@@ -248,6 +294,7 @@ def measure_all(effort: Effort) -> Iterator[BenchRow]:
     yield utilization(large, LARGE, "0.5", effort)
     yield utilization(small, SMALL, "0.3", effort)
     yield from figures(effort)
+    yield from tokens(effort)
     yield from answers(effort)
     yield growth(effort)
     yield gpu(effort)

@@ -108,9 +108,12 @@ def combine_losses(
 
 def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B L"]) -> Float[Tensor, "*E"]:
     """Mean cross-entropy, in nats, of each token but the first, given those before it in its window."""
-    shape = tokens[..., 1:].shape
-    losses = F.cross_entropy(logits[..., :-1, :].flatten(0, -2), tokens[..., 1:].flatten(), reduction="none")
-    return losses.view(shape).mean((-2, -1))
+    nothing = -100  # the target after a window's last token; to leave out the logits there would copy all others
+    targets = F.pad(tokens[..., 1:], (0, 1), value=nothing)
+    losses = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none", ignore_index=nothing).view(
+        tokens.shape
+    )
+    return losses.sum((-2, -1)) / targets[..., :-1].shape[-2:].numel()
 
 
 def draw_extra(low: int, high: int, generator: torch.Generator) -> int:

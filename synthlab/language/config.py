@@ -49,8 +49,9 @@ class Evaluation(BaseModel):
 class LanguageConfig(Config):
     """A language model, trained on windows of ``train_length`` tokens and tested on contexts up to ``test_length``."""
 
-    # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config
-    results_version = 4
+    # 3: both windows of a text under one draw of positions, calibrated losses; 4: the kind is part of the config;
+    # 5: fused attention
+    results_version = 5
     family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
     default_task, answer, folder = "text", "the next token", "language"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig

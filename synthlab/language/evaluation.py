@@ -6,7 +6,7 @@ from typing import cast
 
 import pandas as pd
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -20,11 +20,13 @@ from synthlab.rng import stream
 ROWS = 32  # texts in one call, which limits the memory of attention
 Measured = dict[str, float]
 DrawPositions = Callable[[Tensor], Tensor]  # from texts [N, T] to random positions [N, T]
+# From texts [N, T], perhaps their positions, and ``last``: logits after each prefix, or after the last so many alone.
+Answers = Callable[..., Tensor]
 WindowSize = Callable[[int], float]  # from a number of tokens to those of the window in which they are evaluated
 
 
 def by_context(
-    model: Model, language: Language, config: LanguageConfig, window: WindowSize, temperature: float = 1.0
+    model: Answers, language: Language, config: LanguageConfig, window: WindowSize, temperature: float = 1.0
 ) -> pd.DataFrame:
     """The ``METRICS`` after 1 to ``test_length`` tokens, averaged over the test texts.
 
@@ -33,12 +35,15 @@ def by_context(
     text of its own, and random positions have windows that are ``double_window``.
     """
     texts = draw_held_out(language, config, config.test_length + 1)
+    truth = language.predict(texts[:, :-1])
     parts, done = [], 0
     while done < config.test_length:
         end = int(min(window(done + 1), config.test_length))
-        parts.append(_losses(model, language, texts[:, : end + 1], temperature)[done:])
+        known = None if truth is None else truth[:, done:end]
+        parts.append(_losses(model, texts[:, : end + 1], end - done, known, temperature))
         done = end
-    return pd.concat(parts, ignore_index=True)
+    columns = {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
+    return pd.DataFrame({"length": range(1, done + 1), **columns})
 
 
 def double_window(config: LanguageConfig) -> WindowSize:
@@ -46,29 +51,32 @@ def double_window(config: LanguageConfig) -> WindowSize:
     return lambda length: max(2 * (length - 1), config.train_length)
 
 
-def _losses(model: Model, language: Language, texts: Int[Tensor, "N T"], temperature: float) -> pd.DataFrame:
-    """The ``METRICS`` after 1 to T - 1 tokens of ``texts``."""
+def _losses(
+    model: Answers, texts: Int[Tensor, "N T"], last: int, truth: Float[Tensor, "N n V"] | None, temperature: float
+) -> dict[str, Float[Tensor, " n"]]:
+    """The ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it. ``truth`` has the
+    Bayes-optimal log-probabilities there, if they are known."""
     totals: dict[str, Tensor] = {}
-    for rows in texts.split(ROWS):
-        logits, target = model(rows[:, :-1]), rows[:, 1:]
+    for start in range(0, len(texts), ROWS):
+        rows = texts[start : start + ROWS]
+        logits, target = model(rows[:, :-1], last=last), rows[:, -last:]
         losses = {
             "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
             "calibrated": F.cross_entropy(logits.mT / temperature, target, reduction="none").double(),
             "accuracy": (logits.argmax(-1) == target).double(),
         }
-        log_p = language.predict(rows[:, :-1])
-        if log_p is not None:
+        if truth is not None:
+            log_p = truth[start : start + ROWS]
             ratio = (log_p - logits.double().log_softmax(-1)).masked_fill(log_p.isneginf(), 0)
             losses |= {
                 "perfect": -log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1),
                 "excess": (log_p.exp() * ratio).sum(-1),
             }
         totals = {name: totals.get(name, 0) + values.sum(0) for name, values in losses.items()}
-    columns = {name: (total / len(texts)).numpy() for name, total in totals.items()}
-    return pd.DataFrame({"length": range(1, texts.shape[1]), **columns})
+    return {name: total / len(texts) for name, total in totals.items()}
 
 
-def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
+def temperature_within(model: Answers, language: Language, config: LanguageConfig) -> float:
     """The best temperature for contexts up to the training length. It is fitted on held-out texts that are not test
     texts."""
     texts = draw_held_out(language, config, config.train_length + 1, "calibration")
@@ -103,7 +111,7 @@ def suffixes(
     return values
 
 
-def score_facts(model: Model, language: Language, config: LanguageConfig) -> Measured:
+def score_facts(model: Answers, language: Language, config: LanguageConfig) -> Measured:
     """Top-1 accuracy and cross-entropy of the answer to each kind of question, for facts at each of the depths in
     texts of each of the lengths. Those of ``recall`` are called ``accuracy`` and ``answer_loss``, those of another kind
     by its name, and with ``_loss``. Empty for languages without facts."""
@@ -113,7 +121,7 @@ def score_facts(model: Model, language: Language, config: LanguageConfig) -> Mea
         questions = language.questions(asked.questions, length, depth, stream(config.test_seed, "questions"), kind)
         if questions is None:
             return {}
-        logits = torch.cat([model(rows)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
+        logits = torch.cat([model(rows, last=1)[:, -1] for rows in questions.tokens.split(ROWS)]).double()
         accuracy, loss = ("accuracy", "answer_loss") if kind == "recall" else (kind, f"{kind}_loss")
         values[f"{accuracy}@{length}@{depth:g}"] = (logits.argmax(-1) == questions.answers).double().mean().item()
         values[f"{loss}@{length}@{depth:g}"] = F.cross_entropy(logits, questions.answers).item()

@@ -15,6 +15,7 @@ from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings.base import encoding_of
+from synthlab.models.language_model import LanguageModel
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -70,8 +71,11 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
     def draw(tokens: Tensor) -> Tensor:
         return random_positions(encoding, tokens, places)
 
-    def model(tokens: Tensor, positions: Tensor | None = None) -> Tensor:
-        return member(tokens, draw(tokens) if draws and positions is None else positions)
+    def model(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
+        where = draw(tokens) if draws and positions is None else positions
+        if isinstance(ensemble, LanguageModel):
+            return member(tokens, where, last=last)
+        return member(tokens, where)[:, -(last or tokens.shape[1]) :]  # a user's model says all that it can
 
     language = LANGUAGES.build(config.task)
     temperature = temperature_within(model, language, config)

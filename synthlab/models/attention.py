@@ -2,25 +2,30 @@
 
 ``Attention.forward`` is softmax attention from top to bottom, over a layout that says which tokens see each other.
 ``Causal`` is the plain layout: whole texts, each token sees those before it. ``packing.Packed`` holds all prefixes of a
-sequence in one row.
+sequence in one row. Long texts of the plain layout go through PyTorch's fused attention, which computes the same and
+keeps no matrix of all pairs.
 
 Tensor letters: E models, B batch, T tokens, Q queries, K keys, D model width, H heads, d head width.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import MLP, LayerNorm, Linear
 
 Norm = Literal["pre", "post", "none"]
 Kind = Literal["softmax", "linear"]
+
+FUSED_FROM = 64  # keys from which on the fused attention is at least as fast (docs/speed.md)
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,7 @@ class Causal:
         bias: What the position encoding adds to the logits, or None.
         relative: The relative positions that the encoding's ``products`` takes, or None.
         cache: Maps keys and values of these tokens to those of the whole text; None if these are the whole text.
+        first_query: Queries are the tokens from this one on, of T.
     """
 
     positions: Int[Tensor, "#E #B T"]
@@ -40,8 +46,7 @@ class Causal:
     bias: Float[Tensor, "#E #B H Q K"] | None
     relative: Float[Tensor, "#E #B 1 Q K"] | None
     cache: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
-
-    first_query = 0  # queries are the tokens from this one on
+    first_query: int = 0
 
     @classmethod
     def build(cls, encoding: Encoding, positions: Int[Tensor, "#E #B K"], mask: Bool[Tensor, "*rows T K"]) -> "Causal":
@@ -50,6 +55,20 @@ class Causal:
         query = own.unsqueeze(-1)
         key = positions.unsqueeze(-2).expand(*own.shape, -1)
         return cls(own, mask, encoding.bias(query, key), encoding.relative(query, key))
+
+    def only_last(self, count: int) -> "Causal":
+        """Return the same texts with their last ``count`` tokens as the only queries."""
+        bias, relative = (None if each is None else each[..., -count:, :] for each in (self.bias, self.relative))
+        first = self.positions.shape[-1] - count
+        return replace(self, mask=self.mask[..., -count:, :], bias=bias, relative=relative, first_query=first)
+
+    def by_head(self, values: Float[Tensor, "E B T H d"]) -> Float[Tensor, "E B H T d"]:
+        """Arrange queries, keys or values by heads."""
+        return values.transpose(2, 3)
+
+    def by_token(self, heads: Float[Tensor, "E B H Q d"]) -> Float[Tensor, "E B Q D"]:
+        """Join the heads of each query."""
+        return heads.transpose(2, 3).flatten(-2)
 
     def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H K d"]) -> Float[Tensor, "E B H Q K"]:
         """Multiply each query by its keys."""
@@ -62,6 +81,20 @@ class Causal:
     def count_keys(self) -> Int[Tensor, "*rows Q 1"]:
         """Count the keys that each query sees."""
         return self.mask.sum(-1, keepdim=True)
+
+    @cached_property
+    def added(self) -> Float[Tensor, "*rows Q K"]:
+        """What is added to logits: the bias, and minus infinity where the mask is False."""
+        dtype = torch.get_default_dtype() if self.bias is None else self.bias.dtype
+        masked = torch.zeros_like(self.mask, dtype=dtype).masked_fill_(~self.mask, -math.inf)
+        return masked if self.bias is None else masked + self.bias
+
+    def can_fuse(self, encoding: Encoding) -> bool:
+        """Whether the fused attention serves these texts, as it does where logits are inner products to which a
+        constant is added, and is worth its start."""
+        constant = self.bias is None or not self.bias.requires_grad
+        plain = type(encoding).products is Encoding.products
+        return constant and plain and self.mask.shape[-1] >= FUSED_FROM
 
 
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
@@ -83,12 +116,15 @@ class Attention(nn.Module):
         """Return the attention output of each query."""
         q, k, v = self.project(h, layout)  # E B Q H d, E B T H d, E B T H d
         q, k = self.rotate(q, k, layout, encoding)
-        q, k, v = (each.transpose(2, 3) for each in (q, k, v))  # E B H Q d, E B H T d, E B H T d
+        q, k, v = (layout.by_head(each) for each in (q, k, v))  # E B H Q d, E B H T d, E B H T d
         if layout.cache is not None:
             k, v = layout.cache(k, v)  # E B H K d
-        logits = self.mask(self.score(q, k, layout, encoding), layout.mask)  # E B H Q K
-        heads = layout.mix(self.normalize(logits), v)  # E B H Q d
-        return self.output(heads.transpose(2, 3).flatten(-2))
+        if self.kind == "softmax" and layout.can_fuse(encoding):
+            heads = attend_fused(q, k, v, layout.added)  # E B H Q d
+        else:
+            logits = self.mask(self.score(q, k, layout, encoding), layout.mask)  # E B H Q K
+            heads = layout.mix(self.normalize(logits), v)  # E B H Q d
+        return self.output(layout.by_token(heads))
 
     def project(
         self, h: Float[Tensor, "E B T D"], layout: Causal
@@ -133,6 +169,19 @@ class Attention(nn.Module):
     def normalize(self, logits: Float[Tensor, "*N Q K"]) -> Float[Tensor, "*N Q K"]:
         """Turn logits into attention weights: by softmax, unless attention is linear."""
         return logits.softmax(-1) if self.kind == "softmax" else logits
+
+
+def attend_fused(
+    q: Float[Tensor, "E B H Q d"],
+    k: Float[Tensor, "E B H K d"],
+    v: Float[Tensor, "E B H K d"],
+    added: Float[Tensor, "*rows Q K"],
+) -> Float[Tensor, "E B H Q d"]:
+    """Softmax attention in one call: of each query the values, weighted by softmax(q . k / sqrt(d) + ``added``)."""
+    if added.dim() > 2:
+        added = added.expand(*q.shape[:2], -1, -1, -1).flatten(0, 1)
+    heads = F.scaled_dot_product_attention(*(each.flatten(0, 1) for each in (q, k, v)), attn_mask=added.to(q.dtype))
+    return heads.unflatten(0, q.shape[:2])
 
 
 class Block(nn.Module):

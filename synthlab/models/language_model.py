@@ -10,6 +10,7 @@ from synthlab.config.registry import Registry
 from synthlab.models.attention import Causal, causal_mask
 from synthlab.models.encodings.base import Encoding
 from synthlab.models.layers import Linear
+from synthlab.models.ragged import Ragged
 from synthlab.models.transformer import Decoder
 
 
@@ -27,16 +28,31 @@ class LanguageModel(Decoder):
         x: Int[Tensor, "E B T"],
         positions: Int[Tensor, "#E #B T"] | None = None,
         mask: Bool[Tensor, "H T T"] | None = None,
-    ) -> Float[Tensor, "E B T V"]:
-        """Logits of the next token after each prefix of ``x``. ``positions`` are 0..T - 1 unless given; ``mask`` says
-        which keys the queries of each head see, unless they see all before them."""
+        last: int | None = None,
+        sizes: Int[Tensor, "1 B"] | None = None,
+    ) -> Float[Tensor, "E B n V"]:
+        """Return logits of the next token after each prefix of ``x``.
+
+        Args:
+            x: Texts.
+            positions: The position of each token; None for 0..T - 1.
+            mask: Which keys the queries of each head see; None for all before them.
+            last: Only after the last n = ``last`` tokens; None for all.
+            sizes: Of an ensemble of one, the tokens of each text; padding behind them costs no time, and has logits 0.
+        """
         if positions is None:
             positions = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
+        if sizes is not None:
+            ragged = Ragged.of(self.encoding, positions, sizes)
+            return ragged.spread(self.logits(ragged.flatten(x), [ragged] * len(self.blocks)))
         seen = causal_mask(x.shape[-1], x.device) if mask is None else mask
-        return self.logits(x, [Causal.build(self.encoding, positions, seen)] * len(self.blocks))
+        layout = Causal.build(self.encoding, positions, seen)
+        ending = layout if last is None else layout.only_last(last)
+        return self.logits(x, [layout] * (len(self.blocks) - 1) + [ending])
 
-    def logits(self, x: Int[Tensor, "E B T"], layouts: Sequence[Causal]) -> Float[Tensor, "E B T V"]:
-        """Return logits of the next token after each of ``x``; ``layouts`` says what they attend to in each block."""
+    def logits(self, x: Int[Tensor, "E B T"], layouts: Sequence[Causal]) -> Float[Tensor, "E B Q V"]:
+        """Return logits of the next token after each query of ``x``; ``layouts`` says what they attend to in each
+        block."""
         h = self.embed(x, layouts[0].positions)
         for block, layout in zip(self.blocks, layouts, strict=True):
             h = block(h, layout, self.encoding)

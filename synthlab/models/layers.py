@@ -7,7 +7,7 @@ operation mixes models: each computes what it would compute alone, for most shap
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -83,13 +83,15 @@ class MLP(nn.Sequential):
 
 class Member:
     """One model of an ensemble, called as a model of its own: on x [B, L] and positions [B, P], on any device. It
-    returns a number for each place of x, or logits over the vocabulary."""
+    returns a number for each place of x, or logits over the vocabulary. What ``more`` holds goes to the ensemble."""
 
     def __init__(self, ensemble: nn.Module, index: int):
         self.ensemble, self.encoding = ensemble, cast("Encoding", ensemble.encoding)
         self.parameters = {name: values[index : index + 1] for name, values in ensemble.named_parameters()}
 
-    def __call__(self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None) -> Float[Tensor, "B L *V"]:
+    def __call__(
+        self, x: Int[Tensor, "B L"], positions: Int[Tensor, "B P"] | None = None, **more: Any
+    ) -> Float[Tensor, "B n *V"]:
         device = next(iter(self.parameters.values())).device
         inputs = (x[None].to(device), None if positions is None else positions[None].to(device))
-        return torch.func.functional_call(self.ensemble, self.parameters, inputs)[0].to(x.device)
+        return torch.func.functional_call(self.ensemble, self.parameters, inputs, more)[0].to(x.device)

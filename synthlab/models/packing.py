@@ -10,7 +10,7 @@ of its own, the query's token: K = P + 1. An EOS needs that column; BOS and symb
 own column is masked.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -27,19 +27,10 @@ ENDS = 2  # tokens of a sequence beside its symbols: BOS and EOS
 
 @dataclass(frozen=True)
 class Packed(Causal):
-    """The packed layout: the last of the K columns is the query's own token.
+    """The packed layout: the last of the K columns is the query's own token."""
 
-    Attributes:
-        first_query: 0, or P in the last layer, where only the EOS tokens are read.
-    """
-
-    first_query: int = 0
-
-    def only_readouts(self) -> "Packed":
-        """Return the same rows with the EOS tokens as the only queries."""
-        first = self.mask.shape[-1] - 1
-        bias, relative = (None if each is None else each[..., first:, :] for each in (self.bias, self.relative))
-        return replace(self, mask=self.mask[first:], bias=bias, relative=relative, first_query=first)
+    def can_fuse(self, encoding: Encoding) -> bool:
+        return False  # of the last column each query has its own
 
     def products(self, q: Float[Tensor, "E B H Q d"], k: Float[Tensor, "E B H T d"]) -> Float[Tensor, "E B H Q K"]:
         prefix = self.mask.shape[-1] - 1

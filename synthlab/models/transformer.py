@@ -100,5 +100,5 @@ class Transformer(Decoder):
             layout = lay_out(length, places, self.encoding)
             for block in blocks[:-1]:
                 h = block(h, layout, self.encoding)  # E B T D
-            h = blocks[-1](h, layout.only_readouts(), self.encoding)  # E B L D
+            h = blocks[-1](h, layout.only_last(length), self.encoding)  # E B L D
         return self.head(self.norm(h)).squeeze(-1)

@@ -41,7 +41,7 @@ class SequencesConfig(Config):
     """A model of a task whose answer is tokens, trained on lengths ``train_from`` to ``train_length`` and tested on
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
-    results_version = 3
+    results_version = 4  # 4: nothing is computed for padding; fused attention
     family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
     default_task, answer, folder = "majority", "a sequence", "sequences"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig

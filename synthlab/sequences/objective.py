@@ -8,11 +8,13 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of
+from synthlab.models.language_model import LanguageModel
 from synthlab.positions.samplers import SAMPLERS, Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.problem import Batch, integers
+from synthlab.training.ensembles import ensemble_size
 
 # Examples are drawn for several steps at once, up to so many tokens: most of the cost of drawing is in the calls.
 STEPS, TOKENS = 32, 2**18
@@ -51,11 +53,17 @@ class Examples:
 
 
 class AnswerLoss:
-    """The losses [E] of an ensemble on the next batch: model e is trained on examples of ``configs[e]``."""
+    """The losses [E] of an ensemble on the next batch: model e is trained on examples of ``configs[e]``.
+
+    Runs of a shape that always trains alone compute nothing for padding (``models.ragged``). Ensembles do: their models
+    have texts of different lengths, and small models gain more by sharing calls.
+    """
 
     def __init__(self, model: nn.Module, configs: Sequence[SequencesConfig], device: torch.device | str = "cpu"):
         self.model, self.device = model, device
         self.problem = build_problem(configs[0].task)
+        # Which runs it is follows from their shape, not from what trains beside them: numbers are rounded otherwise.
+        self.leaves_out_padding = isinstance(model, LanguageModel) and ensemble_size(configs[0]) == 1
         self.batches = [iter(Examples(config)) for config in configs]
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
         self.places = [stream(config.data_seed, "positions") for config in configs]
@@ -64,7 +72,8 @@ class AnswerLoss:
         batches = [next(each) for each in self.batches]
         positions = self._positions(batches)
         batch = Batch(*(torch.stack(parts).to(self.device) for parts in zip(*batches, strict=True)))
-        losses = self.problem.losses(self.model(batch.tokens, positions), batch)
+        logits = self.model(batch.tokens, positions, **({"sizes": batch.sizes} if self.leaves_out_padding else {}))
+        losses = self.problem.losses(logits, batch)
         return (losses * batch.scored).sum((1, 2)) / batch.scored.sum((1, 2))
 
     def _positions(self, batches: Sequence[Batch]) -> Int[Tensor, "E B T"] | None:

@@ -15,7 +15,10 @@ from experiments.bench import probes
 from experiments.bench.baselines import CausalBaseline
 from synthlab.regression.construction import build_models
 
-PROMISED = ("training", "testing", "drawing", "figures", "peak memory", "sweep", "start-up", "GPU", "classroom")
+PROMISED = (
+    *("training", "testing", "drawing", "figures", "peak memory", "sweep", "start-up", "GPU", "classroom"),
+    *("plain PyTorch loop", "every context length"),
+)
 
 
 @pytest.mark.parametrize("overrides", [[], bench.LARGE])

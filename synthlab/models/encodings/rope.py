@@ -34,10 +34,14 @@ class RoPE(Encoding):
         return self.frequencies(width, positions.device)
 
     def rotate(self, v, positions):
-        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)  # one head for all
-        cos, sin = angle.cos().to(v.dtype), angle.sin().to(v.dtype)
-        even, odd = v[..., 0::2], v[..., 1::2]
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+        # A pair of dimensions is a complex number, which the rotation multiplies. One for each head: the product then
+        # runs over whole vectors.
+        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)
+        angle = angle.expand(*angle.shape[:-2], v.shape[-2], -1)
+        wide = torch.promote_types(v.dtype, torch.float32)  # there are no complex numbers of less precision
+        rotation = torch.complex(angle.cos().to(wide), angle.sin().to(wide))
+        pairs = torch.view_as_complex(v.to(wide).unflatten(-1, (-1, 2)))
+        return torch.view_as_real(pairs * rotation).flatten(-2).to(v.dtype)
 
 
 def geometric(

@@ -1,0 +1,55 @@
+"""The ragged layout: texts of several lengths in one row, without the padding that a rectangle of them would have.
+
+Linear layers, normalization and MLPs work token by token, so they need no rectangle: they see the T tokens of all texts
+one after the other. Attention works text by text: only there queries, keys and values go to their places in a rectangle
+of R rows and C columns. Padding follows a text and attention is causal, so no token sees any.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from synthlab.models.attention import Causal, causal_mask
+from synthlab.models.encodings.base import Encoding
+from synthlab.models.layers import gather_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ragged(Causal):
+    """R texts of up to C tokens, T in all, of an ensemble of one. ``positions`` are those of the T tokens.
+
+    Attributes:
+        is_token: False for padding of the rectangle.
+        place: The place of each token in the rectangle, read row by row.
+    """
+
+    is_token: Bool[Tensor, "R C"]
+    place: Int[Tensor, " T"]
+
+    @classmethod
+    def of(cls, encoding: Encoding, positions: Int[Tensor, "#E #R C"], sizes: Int[Tensor, "1 R"]) -> "Ragged":
+        """Lay out texts of ``sizes`` tokens, given the positions of a rectangle's."""
+        rows, width = sizes.shape[1], positions.shape[-1]
+        plain = Causal.build(encoding, positions, causal_mask(width, positions.device))
+        is_token = torch.arange(width, device=positions.device) < sizes[0, :, None]
+        own = positions.expand(1, rows, width)[:, is_token].unsqueeze(0)
+        place = is_token.flatten().nonzero().squeeze(1)
+        return cls(own, plain.mask, plain.bias, plain.relative, is_token=is_token, place=place)
+
+    def flatten(self, x: Int[Tensor, "1 R C"]) -> Int[Tensor, "1 1 T"]:
+        """Leave out the padding of texts."""
+        return x[:, self.is_token].unsqueeze(0)
+
+    def spread(self, values: Float[Tensor, "1 1 T *F"]) -> Float[Tensor, "1 R C *F"]:
+        """Put what belongs to each token at its place in the rectangle, with zeros for padding."""
+        features = values.shape[3:]
+        rectangle = values.new_zeros(self.is_token.numel(), *features).index_copy(0, self.place, values[0, 0])
+        return rectangle.view(1, *self.is_token.shape, *features)
+
+    def by_head(self, values: Float[Tensor, "1 1 T H d"]) -> Float[Tensor, "1 R H C d"]:
+        return super().by_head(self.spread(values))
+
+    def by_token(self, heads: Float[Tensor, "1 R H C d"]) -> Float[Tensor, "1 1 T D"]:
+        return gather_rows(super().by_token(heads).flatten(1, 2), self.place.view(1, 1, -1))
