@@ -26,7 +26,7 @@ from synthlab.studies.presentation.report import (
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.study_runs import StudyRuns, train_in_rounds
-from synthlab.studies.verdicts import Verdict
+from synthlab.studies.verdicts import Verdict, judge
 from synthlab.sweeps.runs import UNTRACKED
 from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
@@ -86,7 +86,8 @@ def _write_all(
     for plan in plans:
         evidence = plan.study.evidence(plan, records)
         results = plan.study.results(plan, records, evidence)
-        judged = plan.study.judge(paper.claims, plan.figure, evidence, plan.count_trained(records))
+        grounds = plan.study.grounds(evidence, plan.study.count_trained(plan))
+        judged = judge(paper.claims.values(), plan.figure, grounds)
         pictures.append(_write(paper, plan, results, judged, FigureFolder(root / "figures")))
         verdicts += judged
         lines += results.lines
