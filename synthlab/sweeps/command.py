@@ -45,7 +45,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     with runs.progress():
         if not runs.find_missing():
             pass
-        elif launcher.is_basic:
+        elif launcher.name == "basic":  # Hydra's own, which has no workers
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
         else:
             try:

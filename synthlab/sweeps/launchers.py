@@ -61,11 +61,6 @@ class Launcher:
             self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
         self.batches = validate(Batches, OmegaConf.to_container(self.config.batches, resolve=True), "batches")
 
-    @property
-    def is_basic(self) -> bool:
-        """Whether it is Hydra's own, which has no workers: then the sweep trains by itself."""
-        return self.name == "basic"
-
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
 
