@@ -1,7 +1,6 @@
 """The papers: each folder of ``experiments/`` with a ``paper.py``, which has a ``PAPER``."""
 
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +9,7 @@ if TYPE_CHECKING:
     from synthlab.studies.study import Paper
 
 
-def load_paper(name: str) -> "Paper":
-    """Import the paper in the folder ``name``."""
-    return import_module(f"experiments.{name}.paper").PAPER
-
-
 def papers() -> dict[str, Callable[[], "Paper"]]:
     """Return what imports each paper, by name."""
     found = sorted(path.parent.name for path in Path(__file__).parent.glob("*/paper.py"))
-    return {name: partial(load_paper, name) for name in found}
+    return {name: lambda name=name: import_module(f"experiments.{name}.paper").PAPER for name in found}

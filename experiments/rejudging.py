@@ -9,6 +9,7 @@ from experiments.committed_verdicts import CLAIMS, RUNS, read_tables
 from synthlab.config.families import conf_dir
 from synthlab.studies.presentation.report import add_statements
 from synthlab.studies.study import Paper
+from synthlab.studies.verdicts import judge
 
 
 def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
@@ -26,7 +27,8 @@ def rejudge(paper: Paper, folder: Path) -> dict[str, pd.DataFrame]:
         evidence = study.reread(runs)
         if evidence is not None:
             trained = {key: len(table.drop_duplicates(_run(table))) for key, table in evidence.items()}
-            found[name] = add_statements(study.judge(paper.claims, study.title.split(":")[0], evidence, trained))
+            grounds = study.grounds(evidence, trained)
+            found[name] = add_statements(judge(paper.claims.values(), study.title.split(":")[0], grounds))
     return found
 
 

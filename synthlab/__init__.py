@@ -48,26 +48,7 @@ _HOMES = {
     "run": "sweeps.from_python",
     "train": "sweeps.train_and_load",
 }
-__all__ = [
-    "Dims",
-    "Encoding",
-    "InputDistribution",
-    "InputError",
-    "Interval",
-    "OutRep",
-    "Prediction",
-    "Record",
-    "Records",
-    "RunsFailed",
-    "Task",
-    "Track",
-    "Tracker",
-    "TrainedModel",
-    "load_model",
-    "load_records",
-    "run",
-    "train",
-]
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

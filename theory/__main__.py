@@ -42,7 +42,6 @@ def task(raw: dict[str, Any], command: str) -> bool:
     require("theory", "sympy", "mpmath", "latex2mathml", what="synthlab theory")
     from synthlab.output import say
     from synthlab.storage.store import Store
-    from synthlab.studies.presentation.figure_files import FigureFolder
     from synthlab.studies.presentation.report import left_out_lines
     from synthlab.sweeps.sweep import count_workers, ensure
     from theory import language, results, trained
@@ -60,7 +59,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
         dict.fromkeys([*plain, *mapped]), settings.trained.model_dump(), lengths, settings.seeds
     )
     store = Store(settings.results)
-    folder = FigureFolder(store.root / "theory")
+    folder = store.root / "theory"
     store.make_writable("theory")
 
     tables = {"ledger": results.ledger()}

@@ -9,7 +9,7 @@ from latex2mathml.converter import convert
 
 from synthlab.analysis.curves import plain_label
 from synthlab.storage.files import write_whole
-from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
+from synthlab.studies.presentation.figure_files import Drawn, save_sheet
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.presentation.report import Picture
 from theory.figures import Bounds, Maps, Optima, OverPaper, Ratio
@@ -19,11 +19,11 @@ from theory.results import agreement_by_case, bound_words, by_shift, closed_form
 Tables = Mapping[str, pd.DataFrame]
 
 
-def write_theory(folder: FigureFolder, tables: Tables, command: str) -> list[Path]:
+def write_theory(folder: Path, tables: Tables, command: str) -> list[Path]:
     """Write the tables, the figures, ``theory.tex`` and ``theory.html`` into ``folder``; returns all files."""
     written = []
     for name, table in tables.items():
-        path = folder.path / f"{name}.csv"
+        path = folder / f"{name}.csv"
         write_whole(path, table.to_csv(index=False))
         written.append(path)
     pictures = [
@@ -31,11 +31,11 @@ def write_theory(folder: FigureFolder, tables: Tables, command: str) -> list[Pat
             name,
             title,
             [panel.title for panel in panels.values()],
-            [*folder.save_sheet(name, title, panels), folder.path / f"{table}.csv"],
+            [*save_sheet(folder, name, title, panels), folder / f"{table}.csv"],
         )
         for name, (title, table, panels) in _sheets(tables).items()
     ]
-    tex, page = folder.path / "theory.tex", folder.path / "theory.html"
+    tex, page = folder / "theory.tex", folder / "theory.html"
     forms = {task: {name: latex(form) for name, form in each.items()} for task, each in closed_forms().items()}
     derivations = {proposition.title: proposition.derivation() for proposition in propositions()}
     known = {

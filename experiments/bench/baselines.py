@@ -52,29 +52,29 @@ def make_padded_step(config: RunConfig) -> Callable[[], None]:
 
 
 class CausalBaseline(nn.Module):
-    """One model of a stack without position encoding, as a plain causal Transformer on [BOS, x, EOS]: the readout of
-    whole rows, all of one length."""
+    """The first model of a stack without position encoding, as a plain causal Transformer on [BOS, x, EOS]: the readout
+    of whole rows, all of one length."""
 
-    def __init__(self, stack: Transformer, index: int = 0):
+    def __init__(self, stack: Transformer):
         super().__init__()
         self.heads = stack.blocks[0].attention.heads
-        self.tokens = nn.Parameter(stack.token_embeddings[index].detach().clone())
+        self.tokens = nn.Parameter(stack.token_embeddings[0].detach().clone())
         blocks = nn.ModuleList(
             nn.ModuleDict(
                 {
-                    "norm1": _norm(block.pre1, index),
-                    "queries": _linear(block.attention.queries, index),
-                    "keys_values": _linear(block.attention.keys_values, index),
-                    "output": _linear(block.attention.output, index),
-                    "norm2": _norm(block.pre2, index),
-                    **dict(zip(("up", "down"), _mlp(block.mlp, index), strict=True)),
+                    "norm1": _norm(block.pre1),
+                    "queries": _linear(block.attention.queries),
+                    "keys_values": _linear(block.attention.keys_values),
+                    "output": _linear(block.attention.output),
+                    "norm2": _norm(block.pre2),
+                    **dict(zip(("up", "down"), _mlp(block.mlp), strict=True)),
                 }
             )
             for block in stack.blocks
         )
         self.blocks = cast(Iterable[nn.ModuleDict], blocks)  # PyTorch does not say of what a ModuleList consists
-        self.norm = _norm(stack.norm, index)
-        self.up, self.down = _mlp(stack.head, index)
+        self.norm = _norm(stack.norm)
+        self.up, self.down = _mlp(stack.head)
 
     def forward(self, x: Int[Tensor, "B L"]) -> Float[Tensor, " B"]:
         h = self.tokens[F.pad(F.pad(x, (1, 0), value=BOS), (0, 1), value=EOS)]
@@ -88,20 +88,20 @@ class CausalBaseline(nn.Module):
         return self.down(F.gelu(self.up(self.norm(h[:, -1])))).squeeze(-1)
 
 
-def _linear(layer: Linear, index: int) -> nn.Linear:
-    weight, bias = layer.weight[index].T, layer.bias[index, 0]
+def _linear(layer: Linear) -> nn.Linear:
+    weight, bias = layer.weight[0].T, layer.bias[0, 0]
     copy = nn.Linear(weight.shape[1], weight.shape[0])
     copy.load_state_dict({"weight": weight, "bias": bias})
     return copy
 
 
-def _mlp(layers: nn.Module, index: int) -> tuple[nn.Linear, nn.Linear]:
+def _mlp(layers: nn.Module) -> tuple[nn.Linear, nn.Linear]:
     up, _, down = cast(Iterable[Linear], layers)
-    return _linear(up, index), _linear(down, index)
+    return _linear(up), _linear(down)
 
 
-def _norm(layer: nn.Module, index: int) -> nn.LayerNorm:
+def _norm(layer: nn.Module) -> nn.LayerNorm:
     layer = cast(LayerNorm, layer)
     copy = nn.LayerNorm(layer.scale.shape[-1])
-    copy.load_state_dict({"weight": layer.scale[index, 0], "bias": layer.shift[index, 0]})
+    copy.load_state_dict({"weight": layer.scale[0, 0], "bias": layer.shift[0, 0]})
     return copy

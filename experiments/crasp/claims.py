@@ -126,8 +126,8 @@ claim(
     why=WHY_NOT,
 )
 def without_positions(runs: pd.DataFrame) -> list[Check]:
-    judge = fails if runs["task"].isin(WITHOUT).all() else generalizes
-    return judge(runs, "nope")
+    check = fails if runs["task"].isin(WITHOUT).all() else generalizes
+    return check(runs, "nope")
 
 
 claim(

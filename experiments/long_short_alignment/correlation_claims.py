@@ -133,13 +133,13 @@ OUTCOMES = {
 
 
 def _leads(outcome: str) -> Callable[[pd.DataFrame], list[Check]]:
-    """The judge of a claim on ``outcome``."""
+    """Return what checks a claim on ``outcome``."""
 
-    def judge(runs: pd.DataFrame) -> list[Check]:
+    def check(runs: pd.DataFrame) -> list[Check]:
         compared = product(DISTANCES.items(), WITNESSES_OF_MODELS)
         return [check_lead(runs, x, name, outcome + WITHIN, of) for (x, name), of in compared]
 
-    return judge
+    return check
 
 
 for id, (outcome, what) in OUTCOMES.items():

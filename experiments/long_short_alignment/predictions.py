@@ -1,6 +1,7 @@
 """Studies of what predicts a model's loss or error on longer texts: correlations over models, and their power."""
 
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 from typing import Any, cast
 
@@ -38,7 +39,23 @@ from synthlab.studies.presentation.figure_files import Drawn
 HOW = {how.__name__: how for how in (pearson, spearman)}
 
 
-class Correlations(Analysis):
+class OverModels(Analysis):
+    """Correlations over models, as a table: of all and, if the runs say which fit, of those alone; its column ``over``
+    says of which."""
+
+    @abstractmethod
+    def correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """The correlations over the models in ``runs``."""
+
+    def tables(self, runs, records):
+        rows = {"all": runs}
+        if "fit" in runs:
+            rows["fit"] = self.restrict(runs[runs["fit"]])
+        tables = {over: self.correlations(these) for over, these in rows.items()}
+        return {"correlations": pd.concat(tables, names=["over", None]).reset_index("over")}
+
+
+class Correlations(OverModels):
     """What predicts each of ``outcomes`` over all models, the last of ``predictors`` being what the others are held
     against? Over all models, and among those of one setting, which differ in encoding or extension alone. A panel for
     each of ``predictors`` and the first outcome. ``worth`` is the smallest lead over the last predictor that is worth
@@ -75,10 +92,7 @@ class Correlations(Analysis):
             for name in self.predictors
         }
 
-    def tables(self, runs, records):
-        return {"correlations": _tabulate_both(self, runs, self._correlations)}
-
-    def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def correlations(self, runs):
         predictors = [
             name
             for name in dict.fromkeys([*self.predictors, *MISALIGNMENTS])
@@ -87,7 +101,7 @@ class Correlations(Analysis):
         pairs = [(name, outcome) for outcome in self.outcomes for name in predictors if name != outcome]
         parts = []
         for kind in ("", WITHIN):
-            table = correlations(runs, [(x + kind, y + kind) for x, y in pairs], ("settings", "encodings"))
+            table = correlate(runs, [(x + kind, y + kind) for x, y in pairs], ("settings", "encodings"))
             rows = list(table[["predictor", "outcome", "kind", "of"]].itertuples(index=False))
             last, within = self.predictors[-1] + kind, ["setting", "seed"] if kind else []
             leads = [lead(runs, x, last, y, WITNESSES[of], HOW[how]) for x, y, how, of in rows]
@@ -96,7 +110,7 @@ class Correlations(Analysis):
                 power(found, number, self.worth) for found, number in zip(leads, table["number"], strict=True)
             ]
             table[["least_without_one", "greatest_without_one"]] = [
-                range_without_one(runs, x, y, "encoding", HOW[how], within) for x, y, how, _ in rows
+                range_without_one(runs, x, y, HOW[how], within) for x, y, how, _ in rows
             ]
             parts.append(table)
         return pd.concat(parts, ignore_index=True)
@@ -118,7 +132,7 @@ def name_settings(variants: pd.Series) -> pd.Series:
     return variants.str.replace(r", fine-tuned(?=,|$)", "", regex=True).str.partition(", ")[2]
 
 
-class Scalar(Analysis):
+class Scalar(OverModels):
     """The same for numbers: does misalignment predict the error at five times the training length, over all tasks, in
     each, and among the models of one task and map?"""
 
@@ -147,18 +161,15 @@ class Scalar(Analysis):
         rows, columns, labels = runs.assign(series=runs["task"]), ["series", "group", "seed"], SCALAR_QUANTITIES
         return {x: Drawn(labels[x], Scatter(x, y, labels, "trainings"), rows[[*columns, x, y]]) for x, y in self.drawn}
 
-    def tables(self, runs, records):
-        return {"correlations": _tabulate_both(self, runs, self._correlations)}
-
-    def _correlations(self, runs: pd.DataFrame) -> pd.DataFrame:
+    def correlations(self, runs):
         tasks = {"all": runs} | dict(list(runs.groupby("task", sort=False)))
         pairs = (*self.drawn, ("wasserstein", "error_5x"), ("suffix", "error_5x"))
         parts = []
         for rows in tasks.values():
-            table = correlations(rows, pairs, ("trainings", "encodings"))
+            table = correlate(rows, pairs, ("trainings", "encodings"))
             each = list(table[["predictor", "outcome", "kind"]].itertuples(index=False))
             table[["least_without_one", "greatest_without_one"]] = [
-                range_without_one(rows, x, y, "encoding", HOW[how], SAME_TARGETS if x.endswith(WITHIN) else ())
+                range_without_one(rows, x, y, HOW[how], SAME_TARGETS if x.endswith(WITHIN) else ())
                 for x, y, how in each
             ]
             parts.append(table)
@@ -169,19 +180,7 @@ class Scalar(Analysis):
         return [f"{row.task}: {_correlation_line(row)}" for row in rows[rows["kind"] == "spearman"].itertuples()]
 
 
-def _tabulate_both(
-    analysis: Analysis, runs: pd.DataFrame, table: Callable[[pd.DataFrame], pd.DataFrame]
-) -> pd.DataFrame:
-    """``table`` of all ``runs`` and, if they say which fit, of those alone; its column ``over`` says of which."""
-    rows = {"all": runs}
-    if "fit" in runs:
-        rows["fit"] = analysis.restrict(runs[runs["fit"]])
-    return pd.concat({over: table(these) for over, these in rows.items()}, names=["over", None]).reset_index("over")
-
-
-def correlations(
-    rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str] = ("trainings",)
-) -> pd.DataFrame:
+def correlate(rows: pd.DataFrame, pairs: Iterable[tuple[str, str]], witnesses: Sequence[str]) -> pd.DataFrame:
     """Pearson's and Spearman's of each predictor and outcome, with an interval for each of ``witnesses``."""
     return pd.DataFrame(
         {"predictor": x, "outcome": y, "kind": how.__name__}

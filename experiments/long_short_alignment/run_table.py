@@ -153,11 +153,9 @@ def among_targets(runs: pd.DataFrame) -> pd.DataFrame:
     """Rows of ``scalar_table`` with ``wasserstein_within`` and ``error_within``, which have the mean over the models of
     the same task, map and seed subtracted; those models are tested on the same sequences and so have the same
     targets."""
-    means = runs.groupby(SAME_TARGETS)[["wasserstein_scaled", "error_5x"]].transform("mean")
-    return runs.assign(
-        wasserstein_within=runs["wasserstein_scaled"] - means["wasserstein_scaled"],
-        error_within=runs["error_5x"] - means["error_5x"],
-    )
+    columns = {"wasserstein_within": runs["wasserstein_scaled"], "error_within": runs["error_5x"]}
+    by = [runs[name] for name in SAME_TARGETS]
+    return runs.assign(**{name: values - values.groupby(by).transform("mean") for name, values in columns.items()})
 
 
 def _scalar_row(record: Record) -> dict[str, Any]:

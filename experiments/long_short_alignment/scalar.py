@@ -142,18 +142,9 @@ def measure_misalignment(
     return between, scale_by_deviation(between, compared), within, scale_by_deviation(within, ends)
 
 
-def wasserstein(a: Float[Tensor, "..."], b: Float[Tensor, "..."]) -> Float[Tensor, ""]:
-    """The 1-Wasserstein distance between two empirical distributions of as many values: the least mean distance over
-    all ways to pair them, attained where both are sorted. Raises ValueError for unequal numbers, and for none."""
-    if a.shape != b.shape or a.dim() != 1 or not len(a):
-        raise ValueError(f"values of shapes {tuple(a.shape)} and {tuple(b.shape)}: must be as many, and one or more")
-    return (a.sort().values - b.sort().values).abs().mean()
-
-
-def pairwise(z: Float[Tensor, "..."]) -> Float[Tensor, "K K"]:
-    """``wasserstein`` between every two columns of ``z``. Raises ValueError for columns without a value."""
-    if z.dim() != 2 or not len(z):
-        raise ValueError(f"values of shape {tuple(z.shape)}: must be a table, with one row or more")
+def pairwise(z: Float[Tensor, "N K"]) -> Float[Tensor, "K K"]:
+    """The 1-Wasserstein distance between the empirical distributions of every two columns of ``z``: the least mean
+    distance over all ways to pair their values, attained where both are sorted."""
     ordered = z.sort(0).values.mT.contiguous()
     return torch.cdist(ordered, ordered, p=1) / len(z)
 

@@ -9,7 +9,7 @@ from experiments.output_alignment.heads import SEQUENCES, Heads, heads_of
 from synthlab.analysis.curves import seeds_note
 from synthlab.regression.trained import TrainedRegression
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.heat import Table
+from synthlab.studies.presentation.heat import Heat
 from synthlab.training.devices import use_one_thread
 
 Measure = Literal["unexplained", "lost", "lost_next", "alone", "line_error"]
@@ -25,7 +25,7 @@ MEANINGS: dict[Measure, str] = {
 _measured: dict[tuple[str, str], Heads] = {}
 
 
-class Inside(Table):
+class Inside(Heat):
     """What is measured inside each model (``heads``), as a table of ``rows`` and ``columns``, two settings
     of the panel's grid. A model is opened from its record: with ``save=weights`` it is not trained again."""
 

@@ -1,7 +1,7 @@
 """A paper trained again that ranks its encodings over all its tasks."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from collections.abc import Iterable
+from typing import ClassVar, cast
 
 import pandas as pd
 from pydantic import Field
@@ -9,12 +9,10 @@ from pydantic import Field
 from experiments.sequences.published import read_published
 from experiments.sequences.ranks import find_fitted_tasks, ranking, reciprocal_ranks, score_beyond
 from experiments.sequences.reproduction import Reproduction
-from synthlab.errors import InputError
 from synthlab.studies.evidence import Fitting, fitting_of
-from synthlab.studies.grids import Grid
-from synthlab.studies.study import Plan
+from synthlab.studies.verdicts import Grounds
 
-RANKS = "ranks"  # the grid of all runs that are ranked, which are those of the tasks
+RANKS = ""  # the key of what is said of the ranks, which is no name of a task
 
 
 class Ranked(Reproduction):
@@ -26,49 +24,32 @@ class Ranked(Reproduction):
     ranking: list[str] = Field(default_factory=list)
 
     @property
-    def grids(self) -> Mapping[str, Grid]:
-        found = super().grids
-        every = {
-            f"{task} {arm}": grid.fixed | settings
-            for task, grid in found.items()
-            for arm, settings in grid.arms.items()
-            if arm in self.arms
-        }
-        return {**found, RANKS: Grid(arms=every, claims=self.ranking)}
+    def together(self) -> dict[str, list[str]]:
+        return super().together | {"ranking": self.ranking}
 
-    def place(self, field, key):
-        return f"{field}.ranking" if key == RANKS else super().place(field, key)
-
-    def check(self, field):
-        super().check(field)
-        for key, task in self.tasks.items():
-            if task.tune:
-                raise InputError(f"{self.place(field, key)}.tune: tasks whose encodings are ranked are not tuned")
-            if key == RANKS:
-                raise InputError(f"{self.place(field, key)}: must be called otherwise")
+    def count_trained(self, plan):
+        cells = [cell for of_task in plan.cells.values() for cell in of_task if cell.arm in self.arms]
+        return super().count_trained(plan) | {RANKS: sum(cell.seeds for cell in cells)}
 
     def evidence(self, plan, records):
         """As of every reproduction; and of the ranks a row for each task, seed and arm."""
-        found = super().evidence(_drop_ranks(plan), records)
+        found = super().evidence(plan, records)
         return found | {RANKS: self._ranks(found.values())}
 
     def grounds(self, evidence, trained):
         runs = pd.concat([evidence[key] for key in self.tasks])
         of_all = cast(Fitting, fitting_of(runs[runs["arm"].isin(list(self.arms))], trained[RANKS]))
         fitting = of_all._replace(given=self._ranks([of_all.given]))
-        found = super().grounds(evidence, trained)
-        return [each._replace(fitting=fitting) if each.given is evidence[RANKS] else each for each in found]
+        return [*super().grounds(evidence, trained), Grounds(self.ranking, evidence[RANKS], fitting)]
 
     def reread(self, runs):
         tasks = super().reread(runs)
         return tasks | {RANKS: self._ranks(tasks.values())}
 
     def results(self, plan, records, evidence):
-        tasks = {key: evidence[key] for key in self.tasks}
-        found = super().results(_drop_ranks(plan), records, tasks)
-        numbers = read_published(self.numbers)
-        arms = list(self.arms)
-        fitted = find_fitted_tasks(pd.concat(tasks.values()), arms)
+        found = super().results(plan, records, evidence)
+        numbers, arms = read_published(self.numbers), list(self.arms)
+        fitted = find_fitted_tasks(pd.concat([evidence[key] for key in self.tasks]), arms)
         table = ranking(evidence[RANKS], numbers, arms, fitted)
         where = [numbers.ranks.where] if numbers.ranks else []
         return found._replace(
@@ -76,13 +57,8 @@ class Ranked(Reproduction):
             lines=[*found.lines, f"{plan.name}: mean reciprocal rank", *where, *_describe_ranks(table)],
         )
 
-    def _ranks(self, tables: Any) -> pd.DataFrame:
+    def _ranks(self, tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
         return reciprocal_ranks(score_beyond(pd.concat(tables, ignore_index=True)), list(self.arms))
-
-
-def _drop_ranks(plan: Plan) -> Plan:
-    """Without the grid of ranks, whose runs are those of the tasks."""
-    return plan._replace(cells={key: cells for key, cells in plan.cells.items() if key != RANKS})
 
 
 def _describe_ranks(table: pd.DataFrame) -> list[str]:

@@ -61,8 +61,8 @@ class Reproduction(Study):
     claims: list[str] = Field(default_factory=list)
 
     @property
-    def together(self) -> Sequence[str]:
-        return self.claims
+    def together(self) -> dict[str, list[str]]:
+        return {"claims": self.claims}
 
     @property
     def grids(self) -> Mapping[str, Grid]:
@@ -112,7 +112,7 @@ class Reproduction(Study):
 
     def results(self, plan, records, evidence):
         series = {key: [series_of(cell, records) for cell in cells] for key, cells in plan.cells.items()}
-        runs = join_tables(list(evidence.values()))
+        runs = join_tables([evidence[key] for key in self.tasks])
         every = {(key, one.label): one.records for key in series for one in series[key]}
         tables, lines, numbers = self.tables(runs, every)
         panels = {key: self.panel(plan, key, series[key], evidence[key].empty) for key in self.tasks}

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import pandas as pd
 
 from synthlab.config.base import Config, kind_of
-from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric
 
@@ -64,13 +63,6 @@ def find_lacking(kinds: Iterable[type[Config]], name: str) -> list[str]:
     return (
         [kind for kind, own in names.items() if name not in own] if any(name in own for own in names.values()) else []
     )
-
-
-def check_metric(name: str, known: Iterable[str]) -> None:
-    """Raise InputError unless ``known`` has ``name``."""
-    known = list(known)
-    if name not in known:
-        raise InputError(describe_unknown("metric", name, known))
 
 
 def _names(measures: Measures) -> list[str]:

@@ -49,7 +49,7 @@ def pearson(x: Float[np.ndarray, "*R N"], y: Float[np.ndarray, "*R N"]) -> Float
 
 def spearman(x: Float[np.ndarray, " N"], y: Float[np.ndarray, " N"]) -> Float[np.ndarray, ""]:
     """Spearman's rank correlation, ties sharing their mean rank."""
-    return pearson(_ranks(x), _ranks(y))
+    return pearson(*(pd.Series(values).rank(na_option="bottom").to_numpy() for values in (x, y)))
 
 
 class Intervals(NamedTuple):
@@ -76,20 +76,18 @@ def lead(rows: pd.DataFrame, x: str, other: str, y: str, group: str, how: Statis
     return Correlation(*map(float, difference(_intervals(rows, [x, other], y, group, how))))
 
 
-def range_without_one(
-    rows: pd.DataFrame, x: str, y: str, by: str, how: Statistic = pearson, within: Sequence[str] = ()
-) -> tuple[float, float]:
-    """The least and the greatest correlation when all rows with one value of the column ``by`` are left out: does one
-    of them carry it? ``x`` and ``y`` are then taken less their means over the rows alike in the columns ``within``."""
-    parts = leave_out(rows, [x, y], by, within)
+def range_without_one(rows: pd.DataFrame, x: str, y: str, how: Statistic, within: Sequence[str]) -> tuple[float, float]:
+    """The least and the greatest correlation when all rows of one encoding are left out: does one of them carry it?
+    ``x`` and ``y`` are then taken less their means over the rows alike in the columns ``within``."""
+    parts = leave_out_encodings(rows, [x, y], within)
     found = [float(how(*_columns(part, [x, y]))) for part in parts if len(part)]
     return (min(found), max(found)) if found else (np.nan, np.nan)
 
 
-def leave_out(rows: pd.DataFrame, columns: list[str], by: str, within: Sequence[str] = ()) -> list[pd.DataFrame]:
-    """Return the rows without each value of the column ``by``, with ``columns`` less their means over the rows that are
-    alike in the columns ``within``, if there are any."""
-    parts = [rows[rows[by] != value] for value in rows[by].unique()]
+def leave_out_encodings(rows: pd.DataFrame, columns: list[str], within: Sequence[str]) -> list[pd.DataFrame]:
+    """Return the rows without each encoding, with ``columns`` less their means over the rows that are alike in the
+    columns ``within``, if there are any."""
+    parts = [rows[rows["encoding"] != value] for value in rows["encoding"].unique()]
     if not within:
         return parts
     means = [part.groupby(list(within))[columns].transform("mean") for part in parts]
@@ -110,7 +108,7 @@ def widen_by_leaving_out(
     found = statistic(rows, by)
     if of == "encodings":
         return found
-    every = [found, *(statistic(part, by) for part in leave_out(rows, columns, "encoding", within))]
+    every = [found, *(statistic(part, by) for part in leave_out_encodings(rows, columns, within))]
     low, high = np.min([each.low for each in every]), np.max([each.high for each in every])  # NaN where one is
     return Correlation(found.value, float(low), float(high))
 
@@ -174,9 +172,3 @@ def _intervals(rows: pd.DataFrame, predictors: list[str], outcome: str, group: s
 
 def _columns(rows: pd.DataFrame, columns: list[str]) -> Float[np.ndarray, "columns N"]:
     return rows[columns].to_numpy(dtype=float).T
-
-
-def _ranks(values: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """The mean rank of each value."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[place]

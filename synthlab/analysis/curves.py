@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
-from synthlab.analysis.columns import check_metric, find_lacking, kinds_of, metric_of, primary_of
+from synthlab.analysis.columns import find_lacking, kinds_of, metric_of, primary_of
 from synthlab.analysis.tables import curves
 from synthlab.config.picture_files import check_picture, save_picture
+from synthlab.config.registry import describe_unknown
 from synthlab.errors import InputError
 from synthlab.metrics import Metric
 
@@ -212,7 +213,9 @@ def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[
         raise InputError("records: there is no finished run to draw")
     kinds = kinds_of(table)
     metric = primary_of(kinds) if metric is None else metric
-    check_metric(metric, dict.fromkeys(name for kind in kinds for name in kind.measures().metrics))
+    known = dict.fromkeys(name for kind in kinds for name in kind.measures().metrics)
+    if metric not in known:
+        raise InputError(describe_unknown("metric", metric, known))
     measured = metric_of(kinds, metric)
     drawn = curves(table[~table["kind"].isin(find_lacking(kinds, metric))], metric)
     figure, axes = plt.subplots(figsize=(5.5, 4), layout="constrained")

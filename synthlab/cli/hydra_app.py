@@ -187,16 +187,22 @@ def _warn(message: Warning | str, category: type[Warning], *where: Any, **how: A
         tell(warnings.formatwarning(message, category, *where[:2]).rstrip("\n"))
 
 
+def parse_words(words: list[str]) -> Namespace:
+    """What the words of a command line say, as Hydra reads them."""
+    from hydra._internal.utils import get_args_parser
+
+    parser = get_args_parser()
+    parser.error = lambda message: refuse(message)  # in one line; Hydra's way prints all flags first
+    return parser.parse_intermixed_args(words)
+
+
 def _arrange_arguments() -> Namespace:
     """Put the command line's flags before its overrides, as Hydra wants them, and return what they say.
 
     Where Hydra only prints, it takes no -m.
     """
-    from hydra._internal.utils import get_args_parser
-
-    words, parser = sys.argv[1:], get_args_parser()
-    parser.error = lambda message: refuse(message)  # in one line; Hydra's way prints all flags first
-    args = parser.parse_intermixed_args(words)
+    words = sys.argv[1:]
+    args = parse_words(words)
     for override in args.overrides:
         words.remove(override)
     args.sweeps = args.multirun

@@ -5,25 +5,26 @@ import re
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from synthlab.cli import hydra_app
-from synthlab.cli.arguments import exit_on_input_error, refuse
+from synthlab.cli.arguments import exit_on_input_error
 from synthlab.config.base import BOOKKEEPING
 from synthlab.config.families import conf_dir
 from synthlab.config.registry import did_you_mean
 from synthlab.errors import InputError
 from synthlab.output import say
+from synthlab.studies.overrides import NOT_RUNS
 
 if TYPE_CHECKING:
     from synthlab.studies.study import Paper
 
 NO_SWEEPS = "studies are not swept; vary settings in a file of conf/study/"
 DEFAULT, QUICK = "default", "quick"  # files of every paper: its studies where none is named, and one of minutes
-OF_THE_COMMAND = ("study", "seeds", "first_seed", "replot", "quick", "hydra", *BOOKKEEPING)
+OF_THE_COMMAND = (*NOT_RUNS, "hydra", *BOOKKEEPING)
 Papers = Mapping[str, Callable[[], "Paper"]]
 
 
@@ -34,7 +35,7 @@ def main(papers: Papers) -> None:
     Hydra sees it, for which of them there are depends on the tasks of the study's runs.
     """
     command = shlex.join(["synthlab", "study", *sys.argv[1:]])
-    args = _parse(sys.argv[1:])
+    args = hydra_app.parse_words(sys.argv[1:])
     if len(sys.argv) == 1:
         with exit_on_input_error():
             say(*overview(papers))
@@ -71,14 +72,6 @@ def _complete(word: str, papers: Papers) -> None:
     program, *words = os.environ.get("COMP_LINE", "").split(" ")
     kept = [each for each in words[:-1] if "=" in each or each.startswith("-")]
     os.environ["COMP_LINE"] = " ".join([program, *kept, word])
-
-
-def _parse(words: Sequence[str]) -> Namespace:
-    from hydra._internal.utils import get_args_parser
-
-    parser = get_args_parser()
-    parser.error = lambda message: refuse(message)  # in one line
-    return parser.parse_intermixed_args(words)
 
 
 def _list_names(args: Namespace) -> list[str]:

@@ -104,13 +104,13 @@ class Composed:
     ``overrides`` are those of ``config``, by key: it keeps its word on them where a setting replaces a group's member.
     """
 
-    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None, name: str = "config"):
+    def __init__(self, config: Mapping[str, Any], overrides: Mapping[str, str] | None = None):
         self.config, self.overrides = dict(config), overrides or {}
-        self.name, self._others = name, dict[str, Composed]()
+        self._others = dict[str, Composed]()
         self._in_file = cache(_read_member)
         family = next((each for each, file in families().items() if file["kind"] == config.get("kind")), None)
-        of = [f"{FAMILY}={family}"] if family and name == "config" else []
-        self._compose = cache(lambda *given: compose([*of, *given], name))
+        of = [f"{FAMILY}={family}"] if family else []
+        self._compose = cache(lambda *given: compose([*of, *given]))
 
     def with_settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The config with ``settings`` (by dotted key) as if they had been given as overrides too.
@@ -149,7 +149,7 @@ class Composed:
         """The same for runs of another family, made of the same overrides."""
         if family not in self._others:
             overrides = [*self.overrides.values(), f"task={task}"]
-            self._others[family] = Composed(compose(overrides, self.name), self.overrides, self.name)
+            self._others[family] = Composed(compose(overrides), self.overrides)
         return self._others[family]
 
     def _member(self, group: str, name: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from traceback import walk_tb
 
 from synthlab.config.families import refuse_other_family
 from synthlab.config.registry import describe_unknown, describe_unknown_key
@@ -59,13 +60,11 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     if text.startswith("Could not delete from config."):
         key = text.split("'")[1]
         return f"{_echo(key, overrides)}: cannot be taken away; {text.removeprefix('Could not delete from config. ')}"
-    if text.startswith("Sweep parameters '"):
+    if text.startswith(("Sweep parameters '", "Ambiguous value for argument '")):
         return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
     if text.startswith("BasicSweeper does not support"):
         given = next((given for given in overrides if "interval(" in given), "interval()")
         return f"{given}: an interval has no list of values; give them one by one, or range(START,STOP,STEP)"
-    if text.startswith("Ambiguous value for argument '"):
-        return f"{text.split(chr(39))[1]}: more than one value; add -m to sweep over them"
     override = getattr(error, "override", None)
     if str(cause).startswith("Cannot merge DictConfig with"):
         given = text.removeprefix("Error merging override ")
@@ -108,19 +107,14 @@ def _echo(key: str, overrides: list[str]) -> str:
 
 def _is_raised_by_hydra(error: Exception) -> bool:
     """Whether of Hydra and the lab it was Hydra that had control last."""
-    last, trace = "", error.__traceback__
-    while trace is not None:
-        package = trace.tb_frame.f_globals.get("__name__", "").split(".")[0]
-        if package in ("hydra", "omegaconf", "synthlab", "experiments"):
-            last = package
-        trace = trace.tb_next
-    return last in ("hydra", "omegaconf")
+    packages = [frame.f_globals.get("__name__", "").split(".")[0] for frame, _ in walk_tb(error.__traceback__)]
+    named = [package for package in packages if package in ("hydra", "omegaconf", "synthlab", "experiments")]
+    return named[-1:] in (["hydra"], ["omegaconf"])
 
 
 def _find_override(error: Exception) -> str | None:
     """The override that Hydra had in its hands when it raised ``error``; None where that is not known."""
-    trace, found = error.__traceback__, None
-    while trace is not None:
-        found = getattr(trace.tb_frame.f_locals.get("override"), "input_line", found)
-        trace = trace.tb_next
+    found = None
+    for frame, _ in walk_tb(error.__traceback__):
+        found = getattr(frame.f_locals.get("override"), "input_line", found)
     return found

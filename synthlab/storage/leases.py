@@ -68,14 +68,9 @@ class Held:
         self.holder, self.share = holder, 0.0
         self.numbers: dict[str, int] = {}
 
-    @property
-    def identities(self) -> list[str]:
-        """The runs."""
-        return list(self.numbers)
-
     def sign(self) -> bytes:
         """The content of the holder's heartbeat."""
-        about = {"holder": self.holder.__dict__, "runs": self.identities, "share": self.share}
+        about = {"holder": self.holder.__dict__, "runs": list(self.numbers), "share": self.share}
         return json.dumps(about).encode()
 
 

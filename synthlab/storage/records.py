@@ -116,13 +116,11 @@ class Failure:
     environment: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def from_error(
-        cls, config: Config, error: BaseException, environment: Mapping[str, Any] | None = None
-    ) -> "Failure":
+    def from_error(cls, config: Config, error: BaseException, environment: dict[str, Any]) -> "Failure":
         """What there is to say of ``error``, which training ``config`` raised."""
         line = format_error(error).encode(errors="backslashreplace").decode()
         text = "".join(traceback.format_exception(error))
-        return cls(config, line, text, dict(environment or {}))
+        return cls(config, line, text, environment)
 
 
 def flatten(config: Mapping[str, Any]) -> dict[str, Any]:

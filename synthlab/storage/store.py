@@ -148,10 +148,6 @@ class Store:
         """The steps after which weights of this run are to be kept. Raises InputError if they cannot be."""
         return steps_to_keep(self.save, config)
 
-    def find(self, config: Config) -> Record | None:
-        """The record of this run, or None if it has not been made. Raises InputError for a damaged one."""
-        return self.read(config.id) if self.holds(config) else None
-
     def read(self, identity: str) -> Record:
         """The record called ``identity``. Raises an InputError that names it, DamagedRecord, OlderRecord or one that
         says that there is none; and UnknownKind, which names its kind."""

@@ -89,7 +89,7 @@ class Check(NamedTuple):
         if self.untested:
             return 0.0
         if self.estimate:
-            return self.estimate.evidence if self.holds else 0.0
+            return self.estimate.evidence if self.answer == "holds" else 0.0
         return evidence(self.fulfilling, len(self.values))
 
     @property
@@ -117,11 +117,6 @@ class Check(NamedTuple):
             others = [self._scale(factor) for factor in FACTORS.values()]
             return all(other.answer == self.answer and other.thresholds != self.thresholds for other in others)
         return len(self.values) > FIRST
-
-    @property
-    def holds(self) -> bool:
-        """Whether that is the answer."""
-        return self.answer == "holds"
 
     @property
     def thresholds(self) -> tuple[float, ...]:

@@ -12,9 +12,9 @@ from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError
 from synthlab.output import say
 from synthlab.storage.records import Record
-from synthlab.storage.tags import check_tag
+from synthlab.storage.store import Store
 from synthlab.studies.overrides import NOT_RUNS, Overrides
-from synthlab.studies.presentation.figure_files import FigureFolder
+from synthlab.studies.presentation.figure_files import save_panel, save_sheet
 from synthlab.studies.presentation.report import (
     Picture,
     add_statements,
@@ -26,7 +26,7 @@ from synthlab.studies.presentation.report import (
 from synthlab.studies.seeds import Seeds
 from synthlab.studies.study import Paper, Plan, Results
 from synthlab.studies.study_runs import StudyRuns, train_in_rounds
-from synthlab.studies.verdicts import Verdict
+from synthlab.studies.verdicts import Verdict, judge
 from synthlab.sweeps.runs import UNTRACKED
 from synthlab.sweeps.sweep import count_workers
 from synthlab.sweeps.trackers import tracker_of
@@ -62,12 +62,12 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     plans = [study.plan(name, overrides, own.seeds, own.first_seed) for name, study in studies.items()]
     overrides.check_all_taken(config for plan in plans for config in plan.configs)
 
-    tag = check_tag(own.tag)
-    tracker = tracker_of(raw["tracker"], tag) if "tracker" in raw else UNTRACKED
-    runs = StudyRuns(own.results, own.replot, workers, device, tracker, own.save, tag)
-    root = runs.store.root / paper.name  # refused for an object store, where only records can lie
+    store = Store(own.results, None if own.replot else own.save, own.tag)
+    tracker = tracker_of(raw["tracker"], store.tag) if "tracker" in raw else UNTRACKED
+    runs = StudyRuns(store, own.replot, workers, device, tracker)
+    root = store.root / paper.name  # refused for an object store, where only records can lie
     runs.check(config for plan in plans for config in plan.configs)
-    runs.store.make_writable(f"{paper.name}/figures")
+    store.make_writable(f"{paper.name}/figures")
     plans, records, undecided = train_in_rounds(plans, runs, paper.claims)
 
     files, lines = _write_all(paper, plans, records, root, command)
@@ -86,8 +86,9 @@ def _write_all(
     for plan in plans:
         evidence = plan.study.evidence(plan, records)
         results = plan.study.results(plan, records, evidence)
-        judged = plan.study.judge(paper.claims, plan.figure, evidence, plan.count_trained(records))
-        pictures.append(_write(paper, plan, results, judged, FigureFolder(root / "figures")))
+        grounds = plan.study.grounds(evidence, plan.study.count_trained(plan))
+        judged = judge(paper.claims.values(), plan.figure, grounds)
+        pictures.append(_write(paper, plan, results, judged, root / "figures"))
         verdicts += judged
         lines += results.lines
     files = [*(file for picture in pictures for file in picture.files), root / "claims.csv", root / "report.html"]
@@ -97,15 +98,15 @@ def _write_all(
     return files, [*lines, *verdict_lines(verdicts)]
 
 
-def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: FigureFolder) -> Picture:
+def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdict], folder: Path) -> Picture:
     """The files of one study."""
     tables = {**results.tables, **({"claims": add_statements(verdicts)} if verdicts else {})}
     with _catch_write_errors():
-        files = folder.save_sheet(plan.name, plan.study.title, results.panels)
+        files = save_sheet(folder, plan.name, plan.study.title, results.panels)
         for key, panel in results.panels.items():
-            files += folder.save_panel(paper.panel_file(plan.name, key), panel)
+            files += save_panel(folder, paper.panel_file(plan.name, key), panel)
         for key, table in tables.items():
-            files.append(folder.path / f"{paper.table_file(plan.name, key)}.csv")
+            files.append(folder / f"{paper.table_file(plan.name, key)}.csv")
             table.to_csv(files[-1], index=False)
     titles = [panel.title for panel in results.panels.values()]
     return Picture(plan.name, plan.study.title, titles, files, results.numbers)

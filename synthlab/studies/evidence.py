@@ -65,10 +65,10 @@ class Evidence:
             raise NoEvidence(f"no finished run of {name}")
         return self.records[name][0].config
 
-    def errors(self, name: str, metric: str = "mse") -> pd.DataFrame:
-        """A row for each seed, a column for each length."""
+    def errors(self, name: str) -> pd.DataFrame:
+        """The mean squared error: a row for each seed, a column for each length."""
         self.config(name)
-        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")[metric] for r in self.records[name]}).T
+        return pd.DataFrame({r.config.seed: r.metrics.set_index("length")["mse"] for r in self.records[name]}).T
 
     def beyond(self, name: str, start: int | None = None) -> pd.DataFrame:
         """``errors`` at the lengths from ``start`` on (by default the first beyond training). Raises NoEvidence where

@@ -1,6 +1,6 @@
 """Grids of arms: how the runs of a study are written down in ``conf/``, and the runs that this stands for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from statistics import median
 from typing import Annotated, Any, NamedTuple
@@ -116,9 +116,7 @@ class Grid(BaseModel):
 
     def check_settings(self, field: str, claims: Mapping[str, Any]) -> None:
         """Raise InputError for a claim that is none of ``claims``, and for settings that do not belong here."""
-        for claim in self.claims:
-            if claim not in claims:
-                raise InputError(describe_unknown(f"{field}.claims", claim, claims))
+        check_claims(f"{field}.claims", self.claims, claims)
         for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
             if key in OF_THE_COMMAND:
                 raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
@@ -174,3 +172,10 @@ class Grid(BaseModel):
 def combinations(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """One value of each setting of a grid, in every way."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def check_claims(field: str, named: Iterable[str], claims: Mapping[str, Any]) -> None:
+    """Raise InputError for a claim that is none of the paper's ``claims``."""
+    for claim in named:
+        if claim not in claims:
+            raise InputError(describe_unknown(field, claim, claims))

@@ -12,16 +12,16 @@ from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel
 
 from synthlab.config.base import MOST_SEEDS, Config
-from synthlab.config.registry import STRICT, describe_unknown, validate
+from synthlab.config.registry import STRICT, validate
 from synthlab.errors import InputError, RunsFailed
 from synthlab.storage.records import Record
 from synthlab.studies.evidence import fitting_of
-from synthlab.studies.grids import Cell, Grid
+from synthlab.studies.grids import Cell, Grid, check_claims
 from synthlab.studies.overrides import Overrides
 from synthlab.studies.presentation.figure_files import Drawn
 from synthlab.studies.presentation.report import About, NumbersTable
 from synthlab.studies.seeds import AUTO, LOOKS, Seeds, count_first
-from synthlab.studies.verdicts import Claim, Grounds, Verdict, judge
+from synthlab.studies.verdicts import Claim, Grounds
 
 
 class Results(NamedTuple):
@@ -58,13 +58,6 @@ class Plan(NamedTuple):
             for key, cells in self.cells.items()
         }
         return self._replace(cells=cells)
-
-    def count_trained(self, records: Mapping[str, Record]) -> dict[str, int]:
-        """Return for each grid how many runs count: those of each cell's best setting, each of them once."""
-        return {
-            key: len({record.config.id for cell in cells for record in cell.find_best(records)[1]})
-            for key, cells in self.cells.items()
-        }
 
     @property
     def figure(self) -> str:
@@ -105,6 +98,10 @@ class Study(BaseModel, ABC):
     def evidence(self, plan: Plan, records: Mapping[str, Record]) -> dict[str, Any]:
         """For each grid, what its claims are judged on; ``records`` are given by identity. Raises InputError."""
 
+    def count_trained(self, plan: Plan) -> dict[str, int]:
+        """Return for each grid how many runs count: those of one setting of each cell."""
+        return {key: sum(cell.seeds for cell in cells) for key, cells in plan.cells.items()}
+
     def grounds(self, evidence: Mapping[str, Any], trained: Mapping[str, int]) -> list[Grounds]:
         """Return what claims are judged on: for each grid its ``evidence``, here a table of runs, with those that fit
         of the number ``trained``."""
@@ -123,15 +120,9 @@ class Study(BaseModel, ABC):
         """What is shown of the runs; ``evidence`` is what the method of that name returned. Raises InputError."""
 
     @property
-    def together(self) -> Sequence[str]:
-        """Claims that are judged on all grids together, by id. They get no further seeds."""
-        return ()
-
-    def judge(
-        self, claims: Mapping[str, Claim[Any]], figure: str, evidence: Mapping[str, Any], trained: Mapping[str, int]
-    ) -> list[Verdict]:
-        """Return the verdicts on the ``claims`` that its grids are evidence for; ``figure`` is what they call it."""
-        return judge(claims.values(), figure, self.grounds(evidence, trained))
+    def together(self) -> Mapping[str, Sequence[str]]:
+        """Claims that are judged on all grids together, by the field that names them. They get no further seeds."""
+        return {}
 
     def place(self, field: str, key: str) -> str:
         """Where a grid stands in the config."""
@@ -190,9 +181,8 @@ class Paper:
         for name, study in studies.items():
             field = f"study.{name}"
             check_text(field, name, study.title)
-            for claim in study.together:
-                if claim not in self.claims:
-                    raise InputError(describe_unknown(f"{field}.claims", claim, self.claims))
+            for key, claims in study.together.items():
+                check_claims(f"{field}.{key}", claims, self.claims)
             for key, grid in study.grids.items():
                 grid.check_settings(study.place(field, key), self.claims)
             study.check(field)

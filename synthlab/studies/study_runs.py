@@ -18,32 +18,24 @@ from synthlab.sweeps.trackers import Followed
 class StudyRuns(NamedTuple):
     """Where runs are recorded, and how those are trained that are not; with ``replot`` none is."""
 
-    results: str
+    store: Store
     replot: bool
     workers: int
     device: str
     tracker: Followed
-    save: Any
-    tag: str | None = None
-
-    @property
-    def store(self) -> Store:
-        """Where all records lie."""
-        return Store(self.results, None if self.replot else self.save, self.tag)
 
     def check(self, configs: Iterable[Config]) -> None:
         """Raise InputError for runs that are missing where none is to be trained, and for weights that are to be kept
         and cannot be."""
-        every, store = list(configs), self.store
+        every = list(configs)
         if self.replot:
-            require_recorded(every, store)
+            require_recorded(every, self.store)
         for config in every:
-            store.steps(config)
+            self.store.steps(config)
 
     def find_missing(self, configs: Iterable[Config]) -> list[Config]:
         """Those that are to be trained."""
-        store = self.store
-        return [config for config in configs if not store.holds(config)]
+        return [config for config in configs if not self.store.holds(config)]
 
     def announce(self, why: str, number: int, seconds: float = 0.0) -> None:
         """Say on standard error what a round is for, how many runs it trains, and how long that takes where they take
@@ -54,10 +46,9 @@ class StudyRuns(NamedTuple):
 
     def ensure(self, configs: Iterable[Config]) -> dict[str, Record]:
         """The records of all, by identity. Where none is to be trained, raises InputError for a damaged one."""
-        store = self.store
         if self.replot:
-            return {config.id: store.read(config.id) for config in configs}
-        found = ensure(list(configs), store, self.workers, device=self.device, tracker=self.tracker)
+            return {config.id: self.store.read(config.id) for config in configs}
+        found = ensure(list(configs), self.store, self.workers, device=self.device, tracker=self.tracker)
         return {record.config.id: record for record in found}
 
 

@@ -54,7 +54,7 @@ class Claim(Generic[Given]):
     why: str  # the thresholds are what they are
     about: Mapping[str, str]  # the member of each group that the runs must have
     series: Sequence[str]  # that must be among them
-    judge: Callable[[Given], list[Check]]
+    check: Callable[[Given], list[Check]]
     paper: str = ""  # where it belongs to one, as ``Paper`` says
 
     @property
@@ -69,11 +69,11 @@ class Claims(dict[str, Claim[Given]]):
     def claim(
         self, id: str, *, where: str, statement: str, quantity: str, why: str, series: Sequence[str] = (), **about: str
     ) -> Callable[[Callable[[Given], list[Check]]], Callable[[Given], list[Check]]]:
-        """Register a function as the judge of the claim called ``id``; the others are ``Claim``'s."""
+        """Register the function that checks the claim called ``id``; the others are ``Claim``'s."""
 
-        def register(judge: Callable[[Given], list[Check]]) -> Callable[[Given], list[Check]]:
-            self[id] = Claim(id, where, statement, quantity, why, about, series, judge)
-            return judge
+        def register(check: Callable[[Given], list[Check]]) -> Callable[[Given], list[Check]]:
+            self[id] = Claim(id, where, statement, quantity, why, about, series, check)
+            return check
 
         return register
 
@@ -180,7 +180,7 @@ def _verdict(claim: Claim[Given], figure: str, given: Sequence[Given]) -> Verdic
         try:
             if isinstance(each, Evidence):
                 each.check_is_about(claim.about, claim.series)
-            checks += claim.judge(each)
+            checks += claim.check(each)
         except NoEvidence as error:
             missing.append(str(error))
     return Verdict(claim, figure, checks, missing)

@@ -45,7 +45,7 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     with runs.progress():
         if not runs.find_missing():
             pass
-        elif launcher.is_basic:
+        elif launcher.name == "basic":  # Hydra's own, which has no workers
             runs.train(workers if device == "cpu" else 1, device, tracker=tracker)
         else:
             try:
@@ -60,7 +60,8 @@ def sweep(overrides: list[str], config: "DictConfig", context: "HydraContext", c
     files, problems = _write_tables(folder, outcome, found, began, shlex.join(command))
     say(*([render_rankings(found)] if found else []), f"records: {store.files.path('runs')}", *files)
     failures = _failures(outcome, store, len(runs.asked))
-    troubles = [*_damage(outcome), *problems, *lost, *failures]
+    damaged = [f"warning: {where}: a damaged record, set aside here and trained anew" for where in outcome.damaged]
+    troubles = [*damaged, *problems, *lost, *failures]
     if failures:
         raise RunsFailed(*troubles)
     if troubles:
@@ -101,10 +102,6 @@ def _write_tables(
         return [], [f"warning: {folder}: cannot be written ({error.strerror}); the records are kept"]
     named = f"tables:  {folder / 'ranking.csv'} (a row a combination), {folder / 'runs.csv'} (a row a run)"
     return [named] if outcome.kept else [], []
-
-
-def _damage(outcome: Outcome[Any]) -> list[str]:
-    return [f"warning: {where}: a damaged record, set aside here and trained anew" for where in outcome.damaged]
 
 
 def _failures(outcome: Outcome[Any], store: Store, asked: int) -> list[str]:

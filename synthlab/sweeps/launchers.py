@@ -59,12 +59,7 @@ class Launcher:
             overrides = [f"+{SETTINGS}={self.name}", *typed["hydra"], *typed["task"]]  # what was typed goes last
             name = config.hydra.job.config_name
             self.config = context.config_loader.load_configuration(name, overrides, RunMode.MULTIRUN)
-        self.batches = check_batches(OmegaConf.to_container(self.config.batches, resolve=True))
-
-    @property
-    def is_basic(self) -> bool:
-        """Whether it is Hydra's own, which has no workers: then the sweep trains by itself."""
-        return self.name == "basic"
+        self.batches = validate(Batches, OmegaConf.to_container(self.config.batches, resolve=True), "batches")
 
     def launch(self, sweep: Sweep, folder: Path, device: str, tracker: dict[str, Any]) -> None:
         """Train what is missing of ``sweep`` in jobs, and wait for them. Their files go below ``folder``.
@@ -126,8 +121,3 @@ def split_batches(configs: Sequence[Config], batches: Batches, device: str = "cp
         loads[least] += seconds(ensemble)
         parts[least] += ensemble
     return [part for part in parts if part]
-
-
-def check_batches(given: Any) -> Batches:
-    """The settings of ``batches``. Raises InputError."""
-    return validate(Batches, given, "batches")

@@ -1,6 +1,5 @@
 """The end of a sweep in words: its combinations from best to worst, and what failed."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -101,12 +100,8 @@ def failure_lines(failures: Mapping[str, Failure | None], store: Store, asked: i
             lines.append(f"  {identity}: what is known of it is damaged; retry=failed tries it again")
             continue
         run = flatten(failure.config.model_dump())
-        words = [f"{name}={_show(run[name])}" for name in (*columns, "seed") if name in run]
+        words = [f"{name}={to_text(run[name])}" for name in (*columns, "seed") if name in run]
         lines.append(f"  {identity} {' '.join(words)}: {failure.error}")
     if len(failures) > FAILED:
         lines.append(f"  and {len(failures) - FAILED} more")
     return lines
-
-
-def _show(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

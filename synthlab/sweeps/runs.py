@@ -23,7 +23,7 @@ def train_and_record(
     """Train those runs of an ensemble that no other process trains or has trained, and record them. If the ensemble
     raises an error, each run is trained again alone, and those that raise it alone are recorded as failed."""
     with store.catch_write_errors(), Leases(store.files).hold(config.id for config in configs) as held:
-        leased = [config for config in configs if config.id in held.identities]
+        leased = [config for config in configs if config.id in held.numbers]
         mine = [config for config in leased if not store.holds(config) and not store.has_failed(config)]
         for part in split_inexact(mine, device):
             _train(part, store, device, tracker, held)

@@ -194,7 +194,7 @@ class Sweep(Generic[Kept]):
     def _mend(self, identity: str) -> None:
         """Set a damaged record aside, unless another sweep is at it, or has been."""
         with self.store.catch_write_errors(), self.leases.hold([identity]) as held:
-            if not held.identities or not self.store.holds(self.asked[identity]):
+            if not held.numbers or not self.store.holds(self.asked[identity]):
                 return
             try:
                 self.outcome.kept[identity] = self.keep(self.store.read(identity))

@@ -31,7 +31,7 @@ def store(tmp_path) -> Store:
         for seed in (0, 1):
             store.write(record(seed, encoding=encoding))
     store.write(record(2, diverged_at=3))
-    store.write_failure(Failure.from_error(record(3).config, ValueError("no\n good")))
+    store.write_failure(Failure.from_error(record(3).config, ValueError("no\n good"), {}))
     return store
 
 
@@ -74,7 +74,9 @@ def test_a_process_that_imports_nothing_else_collects_all_kinds_and_names_those_
     plain = run.config.model_dump(exclude={"kind"})
     for config in (run.config, ScalarConfig.from_raw(plain), Elsewhere.from_raw(plain)):
         store.write(replace(run, config=config))
-    store.write_failure(Failure.from_error(Elsewhere.from_raw(plain).with_seeds({"seed": 7}), ValueError("no good")))
+    store.write_failure(
+        Failure.from_error(Elsewhere.from_raw(plain).with_seeds({"seed": 7}), ValueError("no good"), {})
+    )
     command = [sys.executable, "-m", "synthlab.collect", tmp_path / "results", "--out", tmp_path / "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"2 runs: {tmp_path / 'runs.csv'}\n"), done.stderr

@@ -13,7 +13,7 @@ from synthlab.analysis.correlations import (
     difference,
     jackknife,
     lead,
-    leave_out,
+    leave_out_encodings,
     pearson,
     range_without_one,
     spearman,
@@ -115,14 +115,14 @@ def test_few_groups_have_no_interval():
 
 def test_a_correlation_that_one_entry_carries_shows_it():
     rows = pd.DataFrame({"x": [0.0, 1, 0, 1, 9], "y": [0.0, 0, 1, 1, 9], "encoding": ["a", "a", "b", "b", "c"]})
-    least, greatest = range_without_one(rows, "x", "y", "encoding")
+    least, greatest = range_without_one(rows, "x", "y", pearson, ())
     assert least == pytest.approx(0)  # without c the four points are a square
     assert greatest > 0.9
     # Within a and within b nothing varies but as it does there: 1 and -1, and without the one or the other 1 or -1.
     rows = pd.DataFrame({"x": [0.0, 2, 5, 6], "y": [0.0, 1, 9, 7], "encoding": ["c", "d", "c", "d"], "k": list("aabb")})
-    assert np.isnan(range_without_one(rows, "x", "y", "encoding", within=["k"])[0])  # one row a group is its own mean
+    assert np.isnan(range_without_one(rows, "x", "y", pearson, ["k"])[0])  # one row a group is its own mean
     rows = pd.DataFrame({"x": [0.0, 2, 5, 6], "y": [0.0, 1, 9, 7], "encoding": list("aabb"), "k": list("aabb")})
-    assert range_without_one(rows, "x", "y", "encoding", within=["k"]) == pytest.approx((-1, 1))
+    assert range_without_one(rows, "x", "y", pearson, ["k"]) == pytest.approx((-1, 1))
 
 
 CLUSTERS, EACH = 7, 18  # encodings, and trainings of each
@@ -179,13 +179,13 @@ def test_what_one_encoding_carries_is_not_found_whichever_is_left_out():
 
 def test_models_are_compared_with_the_mean_of_those_that_are_left():
     rows = pd.DataFrame({"x": [0.0, 2.0, 7.0, 1.0, 3.0, 5.0], "encoding": list("abcabc"), "k": list("sssttt")})
-    without = {frozenset(part["encoding"]): part["x"].tolist() for part in leave_out(rows, ["x"], "encoding", ["k"])}
+    without = {frozenset(part["encoding"]): part["x"].tolist() for part in leave_out_encodings(rows, ["x"], ["k"])}
     assert without == {
         frozenset("bc"): [-2.5, 2.5, -1, 1],
         frozenset("ac"): [-3.5, 3.5, -2, 2],
         frozenset("ab"): [-1, 1, -1, 1],
     }
-    without_a, *_ = leave_out(rows, ["x"], "encoding")
+    without_a, *_ = leave_out_encodings(rows, ["x"], ())
     assert without_a["x"].tolist() == [2, 7, 3, 5]
 
 

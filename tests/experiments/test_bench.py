@@ -27,10 +27,9 @@ def test_the_plain_causal_model_reads_out_what_the_packed_one_does(overrides):
     stack = build_models([config, config.with_seeds({"seed": 1})])
     x = torch.randint(0, 2, (2, 5, 7), generator=torch.Generator().manual_seed(0))
     packed = stack(x)
-    for index in range(2):
-        for length in (1, 4, 7):
-            plain = CausalBaseline(stack, index)(x[index, :, :length])
-            torch.testing.assert_close(plain, packed[index, :, length - 1], rtol=1e-4, atol=1e-5)
+    for length in (1, 4, 7):
+        plain = CausalBaseline(stack)(x[0, :, :length])
+        torch.testing.assert_close(plain, packed[0, :, length - 1], rtol=1e-4, atol=1e-5)
 
 
 @pytest.fixture

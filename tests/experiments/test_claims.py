@@ -249,7 +249,7 @@ def test_q_does_not_look_for_another_origin():
 )
 def test_a_check_is_answered_by_its_interval(values, bounds, answer):
     check = Check("x", np.array(values, dtype=float), **bounds)
-    assert (check.answer, check.holds) == (answer, answer == "holds")
+    assert check.answer == answer
 
 
 HOLDS, OPEN, FAILS = (Check("x", np.array(values), low=1.0) for values in ([2.0, 3.0], [0.0, 2.0], [0.0]))
@@ -336,4 +336,4 @@ def test_a_ratio_is_over_the_seeds_and_lengths_that_both_have():
     with pytest.raises(NoEvidence, match="a and b have no seed or no length in common"):
         Evidence({"a": a[1:2], "b": b}).ratio("a", "b")
     infinite = made(np.where(LENGTHS == 30, np.inf, SQUARE), **LENGTH)
-    assert not Check("x", Evidence({"a": infinite, "b": a}).ratio("a", "b"), high=1e9).holds
+    assert Check("x", Evidence({"a": infinite, "b": a}).ratio("a", "b"), high=1e9).answer != "holds"

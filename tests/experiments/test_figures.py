@@ -12,7 +12,7 @@ from experiments.output_alignment.paper import PAPER
 from support.figures import FIGURES, studies
 from support.hasty import hastily
 from synthlab.storage.records import Record
-from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
+from synthlab.studies.presentation.figure_files import Drawn, save_sheet
 
 ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
 
@@ -43,13 +43,13 @@ def test_every_figure_composes_runs_two_steps_and_is_drawn_again_from_its_csvs_a
     assert outcome.status == 0, outcome.err
     written = re.findall(r"^  (\S+\.\w+)$", outcome.out, re.MULTILINE)
     assert {path.rsplit(".", 1)[1] for path in written} == {"pdf", "png", "csv", "html"}
-    again, drawn = FigureFolder(tmp_path), tmp_path / "output_alignment" / "figures"
+    drawn = tmp_path / "output_alignment" / "figures"
     for figure, found in studies(PAPER, name).items():
         panels = {
             key: Drawn(panel.title, found.plots.build(panel.plot), pd.read_csv(drawn / f"{figure}{key}.csv"))
             for key, panel in found.panels.items()
         }
-        for path in again.save_sheet(figure, found.title, panels):
+        for path in save_sheet(tmp_path, figure, found.title, panels):
             assert path.read_bytes() == (drawn / path.name).read_bytes()
 
 

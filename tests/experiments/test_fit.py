@@ -67,7 +67,7 @@ def test_a_study_counts_the_runs_that_fit_and_gives_its_numbers_over_them():
 def test_a_study_is_judged_on_the_runs_that_fit_too():
     plan, records = planned()
     evidence = plan.study.evidence(plan, records)[""]
-    assert plan.count_trained(records) == {"": 6}
+    assert plan.study.count_trained(plan) == {"": 6}
     [grounds] = plan.study.grounds({"": evidence}, {"": 6})
     fitting = grounds.fitting
     assert fitting is not None

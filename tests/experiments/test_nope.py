@@ -8,7 +8,6 @@ from experiments.nope.claims import CLAIMS, explain_t5_start, select_near
 from experiments.nope.paper import PAPER, Nope
 from experiments.sequences.checks import NONE_FITS
 from experiments.sequences.published import RANGE, read_published
-from experiments.sequences.ranking_reproduction import RANKS
 from experiments.sequences.ranks import (
     check_above,
     find_fitted_tasks,
@@ -202,13 +201,10 @@ def test_t5_s_bias_is_not_tested_unless_it_begins_as_the_authors_does():
 @pytest.mark.parametrize("name", GRIDS)
 def test_every_grid_composes_with_the_published_ranges(name):
     found = planned(PAPER, name)
-    tasks = [
-        config.id for key, cells in found.cells.items() if key != RANKS for cell in cells for config in cell.configs
-    ]
+    tasks = [config.id for config in found.configs]
     assert len(set(tasks)) == len(tasks)
-    assert {config.id for cell in found.cells[RANKS] for config in cell.configs} <= set(tasks)  # trained once
     for key, cells in found.cells.items():
-        for cell in cells if key != RANKS else []:
+        for cell in cells:
             (config,) = cell.configs
             config = SequencesConfig.from_raw(config.model_dump())
             ends = [last / config.train_length for _, last in config.bins or []]
@@ -216,5 +212,4 @@ def test_every_grid_composes_with_the_published_ranges(name):
             assert config.encoding["name"] == cell.arm.split(",")[0]
             assert config.encoding.get("share", 0.25) == 0.25
             assert (config.model["width"], config.model["depth"]) == (64, 4 if key in ("copy", "reverse") else 2)
-    ranked_arms = {cell.arm.split()[-1] for cell in found.cells[RANKS]}
-    assert ranked_arms == set(ARMS)
+    assert set(found.study.arms) == set(ARMS)

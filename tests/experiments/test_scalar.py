@@ -16,7 +16,6 @@ from experiments.long_short_alignment.scalar import (
     pairwise,
     scale_by_deviation,
     suffix_lengths,
-    wasserstein,
 )
 from support.quick import QUICK
 from synthlab.config.composition import compose, to_overrides
@@ -50,6 +49,10 @@ def found(*overrides: str) -> dict[str, float]:
     """The outputs of an untrained model."""
     run = config(*overrides)
     return scalar.evaluate_model(scalar.build_models([run]), 0, run)[1].to_dict("records")[0]
+
+
+def wasserstein(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return pairwise(torch.stack([a, b], 1))[0, 1]
 
 
 def test_wasserstein_by_hand():

@@ -85,9 +85,9 @@ def test_claims_are_judged_by_tasks_and_by_encodings():
     fitted = table.assign(exact=table["exact"].where(~within, table["arm"].map(dict(zip("abcde", EXACT, strict=True)))))
     assert judged("A2", fitted)[0] == "holds"
     with pytest.raises(NoEvidence, match="no two encodings"):
-        CLAIMS["A1"].judge(ordered([1.0] * 5, ASCENDING))
+        CLAIMS["A1"].check(ordered([1.0] * 5, ASCENDING))
     with pytest.raises(NoEvidence, match="4 encodings are too few to leave each of them out: it takes 5"):
-        CLAIMS["A1"].judge(ordered(EXACT[:4], ASCENDING))
+        CLAIMS["A1"].check(ordered(EXACT[:4], ASCENDING))
 
 
 def test_a_share_that_one_encoding_lowers_or_carries_by_hand():

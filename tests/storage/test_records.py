@@ -31,7 +31,7 @@ def test_a_record_comes_back_as_it_was_to_the_last_bit(tmp_path, make):
     store.write(kept)
     assert same(store.read(kept.config.id), kept)
     assert list(store.ids()) == [kept.config.id]
-    assert store.find(CONFIG.with_seeds({"seed": 7})) is None
+    assert not store.holds(CONFIG.with_seeds({"seed": 7}))
 
 
 def test_outputs_come_back_where_there_are_any(tmp_path):
@@ -61,10 +61,10 @@ def test_a_half_written_record_is_none(tmp_path):
     store, kept = Store(tmp_path), record()
     store.write(kept)
     (store.runs / kept.config.id).rename(store.runs / f".partial-{kept.config.id}-00000000")
-    assert store.find(kept.config) is None
+    assert not store.holds(kept.config)
     assert list(store.ids()) == []
     store.write(kept)  # and does not hinder the next attempt
-    assert store.find(kept.config) is not None
+    assert store.holds(kept.config)
 
 
 @pytest.mark.parametrize("name", ["config.json", "metrics.csv", "training.csv", "weights.safetensors", "status.json"])
@@ -146,7 +146,7 @@ def test_a_record_under_another_runs_name_is_damaged(tmp_path):
     other = kept.config.with_seeds({"seed": 5})
     shutil.copytree(store.runs / kept.config.id, store.runs / other.id)
     with pytest.raises(InputError, match="holds the run"):
-        store.find(other)
+        store.read(other.id)
 
 
 def test_records_of_another_version_and_strange_files_are_passed_over(tmp_path, monkeypatch):

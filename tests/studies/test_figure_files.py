@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
+from synthlab.studies.presentation.figure_files import Drawn, save_panel, save_sheet
 from synthlab.studies.presentation.plots import PLOTS
 
 
@@ -17,7 +17,7 @@ def panel(last: float = 2.0) -> Drawn:
 
 @pytest.mark.slow
 def test_a_picture_that_shows_the_same_is_left_alone_and_any_other_drawn_anew(tmp_path, monkeypatch):
-    folder, drawn = FigureFolder(tmp_path), []
+    drawn = []
     savefig = Figure.savefig
 
     def save(self, path, **how):
@@ -28,8 +28,8 @@ def test_a_picture_that_shows_the_same_is_left_alone_and_any_other_drawn_anew(tm
 
     def names_drawn(one: Drawn) -> list[str]:
         drawn.clear()
-        folder.save_panel("p", one)
-        folder.save_sheet("s", "title", {"a": one})
+        save_panel(tmp_path, "p", one)
+        save_sheet(tmp_path, "s", "title", {"a": one})
         return list(drawn)
 
     assert names_drawn(panel()) == ["p.png", "s.png"]

@@ -8,7 +8,7 @@ from support import records
 from support.records import record
 from synthlab.studies.figures import Panel, draw_data
 from synthlab.studies.presentation.drawing import Series
-from synthlab.studies.presentation.figure_files import Drawn, FigureFolder
+from synthlab.studies.presentation.figure_files import Drawn, save_panel
 from synthlab.studies.presentation.plots import PLOTS
 
 
@@ -144,7 +144,7 @@ def test_a_panel_whose_runs_all_diverged_is_drawn_empty(tmp_path, plot):
     chosen = {"encoding": "nope", "outrep": "log", "train_length": 10}
     series = [Series(chosen, [record(s, diverged_at=1) for s in range(2)])]
     data = PLOTS.build(plot).data(series, "mse").assign(metric="mse", train_length=10, overrides="", left_out="")
-    assert len(FigureFolder(tmp_path).save_panel("x", Drawn("nothing", PLOTS.build(plot), data))) == 3
+    assert len(save_panel(tmp_path, "x", Drawn("nothing", PLOTS.build(plot), data))) == 3
 
 
 def test_what_diverged_is_said_on_the_figure(tmp_path):
@@ -156,5 +156,5 @@ def test_what_diverged_is_said_on_the_figure(tmp_path):
     data = draw_data(panel, PLOTS.build(panel.plot), found, "")
     note = "left out: protocol.lr = 0.1 (1 diverged), protocol.lr = 9.0 (3 diverged)"
     assert note in Drawn("x", PLOTS.build(panel.plot), data).notes
-    [*_, table] = FigureFolder(tmp_path).save_panel("x", Drawn("x", PLOTS.build(panel.plot), data))
+    [*_, table] = save_panel(tmp_path, "x", Drawn("x", PLOTS.build(panel.plot), data))
     assert note in Drawn("x", PLOTS.build(panel.plot), pd.read_csv(table)).notes

@@ -15,17 +15,17 @@ def config(*overrides: str) -> RunConfig:
     return resolve(composed(*to_overrides(QUICK), *overrides))
 
 
-def composed(*overrides: str, name: str = "config") -> dict:
+def composed(*overrides: str) -> dict:
     """What Hydra composes of ``overrides``, in a hundredth of the time where they are plain."""
     try:
-        return _base(name).with_settings(dict(map(_setting, overrides)))
+        return _base().with_settings(dict(map(_setting, overrides)))
     except ValueError:  # not plain, or refused, which Hydra words
-        return compose(list(overrides), name=name)
+        return compose(list(overrides))
 
 
 @cache
-def _base(name: str) -> Composed:
-    return Composed(compose([], name=name), name=name)
+def _base() -> Composed:
+    return Composed(compose([]))
 
 
 def _setting(override: str) -> tuple[str, float | str | None]:

@@ -19,6 +19,6 @@ def hastily(change: Callable[[Config, dict[str, Any]], None]) -> Callable[..., R
             quick["protocol"] |= {"steps": 2, "batch": 2, "record_every": 1}
             change(config, quick)
             store.write(replace(execute(type(config).from_raw(quick)), config=config))
-        return Records(store.find(config) for config in configs)
+        return Records(store.read(config.id) for config in configs)
 
     return ensure

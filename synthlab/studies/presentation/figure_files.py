@@ -65,57 +65,53 @@ class Drawn:
         return [text for text in self.data[column].dropna().unique() if text] if column in self.data else []
 
 
-class FigureFolder:
-    """Where figures lie."""
+def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
+    """A panel as PDF, PNG and CSV; returns the three."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def draw() -> Figure:
+        figure = Figure(figsize=PANEL, layout="constrained")
+        panel.draw(figure.add_subplot())
+        figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
+        return figure
 
-    def save_panel(self, name: str, panel: Drawn) -> list[Path]:
-        """A panel as PDF, PNG and CSV; returns the three."""
+    table = folder / f"{name}.csv"
+    panel.data.to_csv(table, index=False)
+    return [*_save(folder / name, [panel.shown], draw), table]
 
-        def draw() -> Figure:
-            figure = Figure(figsize=PANEL, layout="constrained")
-            panel.draw(figure.add_subplot())
-            figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
-            return figure
 
-        table = self.path / f"{name}.csv"
-        panel.data.to_csv(table, index=False)
-        return [*self._save(name, [panel.shown], draw), table]
+def save_sheet(folder: Path, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
+    """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
+    columns = min(2 if len(panels) <= MANY else 4, len(panels))
+    rows = -(-len(panels) // columns)
 
-    def save_sheet(self, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
-        """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
-        columns = min(2 if len(panels) <= MANY else 4, len(panels))
-        rows = -(-len(panels) // columns)
+    def draw() -> Figure:
+        figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
+        grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for axes, panel in zip(grid, panels.values(), strict=False):
+            panel.draw(axes)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        figure.suptitle(title)
+        notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
+        figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
+        return figure
 
-        def draw() -> Figure:
-            figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
-            grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-            for axes, panel in zip(grid, panels.values(), strict=False):
-                panel.draw(axes)
-            for axes in grid[len(panels) :]:
-                axes.set_axis_off()
-            figure.suptitle(title)
-            notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
-            figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
-            return figure
+    return _save(folder / name, [title, *(panel.shown for panel in panels.values())], draw)
 
-        return self._save(name, [title, *(panel.shown for panel in panels.values())], draw)
 
-    def _save(self, name: str, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
-        """Draw a picture unless it is there. Its PDF, which is written last, says what it shows."""
-        pdf, png = self.path / f"{name}.pdf", self.path / f"{name}.png"
-        digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())
-        if not (png.is_file() and pdf.is_file() and digest.encode() in pdf.read_bytes()):
-            page = BytesIO()
-            with mpl.rc_context(RC):
-                figure = draw()
-                figure.savefig(page, format="pdf", metadata={**NO_MOMENT, "Keywords": digest})
-                figure.set_layout_engine("none")  # the first file's layout serves the other
-                figure.savefig(png, metadata={"Software": None})
-            pdf.write_bytes(page.getvalue())
-        return [pdf, png]
+def _save(path: Path, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
+    """Draw a picture unless it is there. Its PDF, which is written last, says what it shows."""
+    pdf, png = (path.with_name(f"{path.name}.{kind}") for kind in ("pdf", "png"))
+    digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())
+    if not (png.is_file() and pdf.is_file() and digest.encode() in pdf.read_bytes()):
+        page = BytesIO()
+        with mpl.rc_context(RC):
+            figure = draw()
+            figure.savefig(page, format="pdf", metadata={**NO_MOMENT, "Keywords": digest})
+            figure.set_layout_engine("none")  # the first file's layout serves the other
+            figure.savefig(png, metadata={"Software": None})
+        pdf.write_bytes(page.getvalue())
+    return [pdf, png]
 
 
 def _digest(content: bytes) -> str:

@@ -5,11 +5,11 @@ below. Colours are the page's classes of answers; marks and words tell the answe
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Template
@@ -63,57 +63,18 @@ class Axis(NamedTuple):
         return [tick for tick in every if self.start <= tick <= self.end]
 
 
-class Label(NamedTuple):
-    """A number of an axis, and where it stands."""
-
-    x: float
-    text: str
-
-
-class ForestRow(NamedTuple):
-    """A check as it is drawn; all ``x`` are places. ``median`` and ``interval`` are None where they are no numbers."""
-
-    words: list[str]
-    y: float
-    height: float
-    answer: Answer
-    style: str
-    wanted: tuple[float, float]
-    seeds: list[float]
-    median: float | None
-    interval: tuple[float, float] | None
-
-    @property
-    def middle(self) -> float:
-        """The height of its marks."""
-        return self.y + self.height / 2
-
-
-class ForestPanel(NamedTuple):
-    """The checks of one quantity and threshold, and their axis. ``others`` are half and twice the thresholds."""
-
-    title: str
-    y: float
-    top: float
-    bottom: float
-    rows: list[ForestRow]
-    ticks: list[Label]
-    thresholds: list[float]
-    named: list[Label]
-    others: list[float]
-
-    @property
-    def end(self) -> float:
-        """Where the next panel may begin."""
-        return self.bottom + SCALE + GAP
-
-
 def forest(verdict: Verdict) -> str:
     """The plot of a verdict's checks, an ``svg`` element for an HTML page. Empty where there are none."""
     if not verdict.checks:
         return ""
-    panels, right = list(_panels(verdict.checks)), LEFT + WIDTH
-    sizes = {"left": LEFT, "right": right, "width": right + ANSWER, "height": panels[-1].end, "line": LINE}
+    groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}  # in the order in which their first checks are made
+    for check in verdict.checks:
+        groups.setdefault((_quantity(check)[1], check.thresholds), []).append(check)
+    panels, end, right = [], 0.0, LEFT + WIDTH
+    for (title, _), group in groups.items():
+        panels.append(_panel(title, group, end))
+        end = panels[-1]["bottom"] + SCALE + GAP
+    sizes = {"left": LEFT, "right": right, "width": right + ANSWER, "height": end, "line": LINE}
     return _picture().render(claim=verdict.claim.name, panels=panels, **sizes)
 
 
@@ -122,69 +83,62 @@ def _picture() -> Template:
     return template("synthlab.studies.presentation", "forest.svg.j2", markup=True)
 
 
-def _panels(checks: Iterable[Check]) -> Iterator[ForestPanel]:
-    """From top to bottom, in the order in which their first checks are made."""
-    groups: dict[tuple[str, tuple[float, ...]], list[Check]] = {}
-    for check in checks:
-        groups.setdefault((_quantity(check)[1], check.thresholds), []).append(check)
-    y = 0.0
-    for (title, _), group in groups.items():
-        yield (panel := _panel(title, group, y))
-        y = panel.end
-
-
 def _quantity(check: Check) -> tuple[str, str]:
     """Of what, and what is measured, from ``NoPE: largest error``; nothing where a check's words have no colon."""
     what, _, quantity = check.what.partition(": ")
     return what, quantity
 
 
-def _panel(title: str, checks: Sequence[Check], y: float) -> ForestPanel:
+def _panel(title: str, checks: Sequence[Check], y: float) -> dict[str, Any]:
+    """What the picture has of the checks of one quantity and threshold, from ``y`` on. ``others`` are half and twice
+    the thresholds."""
     scaled = [check.at(factor) for check in checks if check.scales for factor in FACTORS.values()]
     others = sorted({bound for check in scaled for bound in check.thresholds})
     thresholds = checks[0].thresholds
     values = [float(value) for check in checks for value in check.values]
     axis = Axis.from_numbers([*values, *thresholds, *others])
-    top = y + (TITLE if title else 0) + LINE
-    rows, bottom = [], top
+    top = bottom = y + (TITLE if title else 0) + LINE
+    rows = []
     for check in checks:
         rows.append(_row(check, axis, bottom))
-        bottom += rows[-1].height
+        bottom += rows[-1]["height"]
     ends = {end for end in (-math.inf, math.inf) if end in values}
-    ticks = [Label(axis.place(tick), f"{tick:g}") for tick in chain(axis.ticks(), ends)]
     places = [axis.place(bound) for bound in thresholds]
-    return ForestPanel(
-        title,
-        y,
-        top,
-        bottom,
-        rows,
-        ticks,
-        places,
-        _label_thresholds(places, thresholds),
-        [axis.place(b) for b in others],
-    )
+    return {
+        "title": title,
+        "y": y,
+        "top": top,
+        "bottom": bottom,
+        "rows": rows,
+        "ticks": [(axis.place(tick), f"{tick:g}") for tick in chain(axis.ticks(), ends)],
+        "thresholds": places,
+        "named": _label_thresholds(places, thresholds),
+        "others": [axis.place(bound) for bound in others],
+    }
 
 
-def _label_thresholds(places: Sequence[float], thresholds: Sequence[float]) -> list[Label]:
-    """The thresholds' numbers; two that would overlap in one label."""
+def _label_thresholds(places: Sequence[float], thresholds: Sequence[float]) -> list[tuple[float, str]]:
+    """The thresholds' numbers and where they stand; two that would overlap in one label."""
     if len(places) == 2 and places[1] - places[0] < CLOSE:
         low, high = thresholds
-        return [Label(sum(places) / 2, f"{low:g} to {high:g}")]
-    return [Label(place, f"{bound:g}") for place, bound in zip(places, thresholds, strict=True)]
+        return [(sum(places) / 2, f"{low:g} to {high:g}")]
+    return [(place, f"{bound:g}") for place, bound in zip(places, thresholds, strict=True)]
 
 
-def _row(check: Check, axis: Axis, y: float) -> ForestRow:
+def _row(check: Check, axis: Axis, y: float) -> dict[str, Any]:
+    """What the picture has of a check, from ``y`` on; ``median`` and ``interval`` are None where they are no number."""
     words = wrap(_quantity(check)[0], LETTERS) or [""]
+    height = LINE * len(words) + ROW
     low, high, _ = check.interval
-    return ForestRow(
-        words=words,
-        y=y,
-        height=LINE * len(words) + ROW,
-        answer=check.answer,
-        style=CLASSES[check.answer],
-        wanted=(axis.place(check.low), axis.place(check.high)),
-        seeds=[axis.place(float(value)) for value in check.values if not np.isnan(value)],
-        median=None if np.isnan(check.median) else axis.place(check.median),
-        interval=None if np.isnan(low) else (axis.place(low), axis.place(high)),
-    )
+    return {
+        "words": words,
+        "y": y,
+        "height": height,
+        "middle": y + height / 2,
+        "answer": check.answer,
+        "style": CLASSES[check.answer],
+        "wanted": (axis.place(check.low), axis.place(check.high)),
+        "seeds": [axis.place(float(value)) for value in check.values if not np.isnan(value)],
+        "median": None if np.isnan(check.median) else axis.place(check.median),
+        "interval": None if np.isnan(low) else (axis.place(low), axis.place(high)),
+    }

@@ -1,4 +1,4 @@
-"""Plots that are tables: numbers on colours."""
+"""A plot that is a table: numbers on colours."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,28 +9,37 @@ import pandas as pd
 from synthlab.analysis.curves import STYLES, seeds_note
 from synthlab.analysis.tables import aggregate_seeds, make_table
 from synthlab.errors import InputError
+from synthlab.storage.records import Record
 from synthlab.studies.presentation.drawing import Plot
 
 
-class Table(Plot):
-    """A number as a table of ``rows`` and ``columns``, two settings of the panel's grid."""
+class Heat(Plot):
+    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
 
-    value = ""  # the column of ``numbers`` that is shown
+    measures = value = "horizon"  # ``value`` is the column of ``numbers`` that is shown
 
     def __init__(self, rows: str, columns: str):
         self.rows, self.columns = rows, columns
 
-    def numbers(self, records: Sequence[Any]) -> pd.DataFrame:
+    def numbers(self, records: Sequence[Record]) -> pd.DataFrame:
         """A row or more for each run, with its ``id`` and the column ``value``; NaN where it has none."""
         return make_table(records)
 
     def find_greatest(self, drawn: pd.DataFrame) -> float:
         """The number with the lightest colour; 0 has the darkest."""
-        raise NotImplementedError
+        return float(drawn["test_length"].max())
 
     def text(self, value: float, drawn: pd.DataFrame) -> str:
         """A number as it is written."""
-        raise NotImplementedError
+        longest = drawn["test_length"].max()
+        return f"{longest}+" if value == longest else f"{value:g}"
+
+    def note(self, drawn):
+        longest = drawn["test_length"].max()
+        return (
+            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
+            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
+        )
 
     def check(self, chosen, test_length):
         for series in chosen:
@@ -66,26 +75,6 @@ class Table(Plot):
             axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
         axes.tick_params(length=0)
         axes.invert_yaxis()
-
-
-class Heat(Table):
-    """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
-
-    measures = value = "horizon"
-
-    def find_greatest(self, drawn):
-        return float(drawn["test_length"].max())
-
-    def text(self, value, drawn):
-        longest = drawn["test_length"].max()
-        return f"{longest}+" if value == longest else f"{value:g}"
-
-    def note(self, drawn):
-        longest = drawn["test_length"].max()
-        return (
-            f"horizon: length up to which the relative error stays under 5 % ({longest}+: to the longest tested); "
-            f"{seeds_note(drawn)}; trained on lengths up to {drawn['train_length'].max()}"
-        )
 
 
 def _name(member: Any) -> str:
