@@ -102,19 +102,20 @@ def expand(overrides: Iterable[str]) -> list[str]:
     given = list(overrides)
     values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
     own = {key for key, value in values.items() if key.isidentifier() and CLASS.fullmatch(value) and _is_group(key)}
+    first = next(iter(families()))
+    family = family_of(values["task"].split(",")[0].strip()) if "task" in values else first
     found: list[str] = []
     for index, each in enumerate(given):
         key = each.partition("=")[0]
         if key in own:
             if any(later.partition("=")[0] == key for later in given[index + 1 :]):
                 continue  # the last one holds, as on any command line
-            found += [f"~{key}", f"+{key}.name={values[key]}"]
+            of_the_member = families().get(values.get(FAMILY, family), {}).get(key, {})
+            found += [f"~{key}", *(f"~{key}.{each}" for each in of_the_member), f"+{key}.name={values[key]}"]
         else:
             found.append(f"+{each}" if key.split(".")[0] in own else each)
-    if "task" in values and FAMILY not in values:
-        family = family_of(values["task"].split(",")[0].strip())
-        if family != next(iter(families())):
-            found.append(f"{FAMILY}={family}")
+    if FAMILY not in values and family != first:
+        found.append(f"{FAMILY}={family}")
     return found
 
 

@@ -67,17 +67,18 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     members["task"] = {**members["task"], **_complete_arguments(members["task"]["name"], language)}
     config = config.model_copy(update=dict.fromkeys(["extension", *LATER]) | members)
     _check_alignment(config)
-    _check_positions(config)
-    _check_encodings(config)
-    for field in ("pattern", "lora"):
+    for field in ("extension", "pattern", "lora"):
         if field in members and config.model["name"] != "transformer":
             needs = f"needs model=transformer, not {config.model['name']}"
             raise InputError(f"{field}={members[field]['name']}: {needs}")
-    _check_pattern(config)
     ensemble = build_models([config])
-    check_encoding(config, ensemble)
+    encodings = {"encoding": check_encoding(config, ensemble)}
     if config.extension is not None:
+        encodings["extension"] = build_encoding(config, "extension")
         build_extension([config])
+    _check_positions(config, encodings)
+    _check_encodings(config, encodings)
+    _check_pattern(config)
     _check_adapters(config, ensemble)
     _check_texts(config, language)
     return config
@@ -130,17 +131,15 @@ def _check_alignment(config: LanguageConfig) -> None:
             ) from error
 
 
-def _check_encodings(config: LanguageConfig) -> None:
+def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
     """Refuse texts beyond an encoding's positions, and extensions that cannot replace the encoding."""
     recall_lengths = [round(multiple * config.train_length) for multiple in config.evaluation.lengths]
     longest = max(config.test_length, config.train_length, config.finetune.length or 0, *recall_lengths)
     # Both windows of a text share one draw of random positions, for all tokens that they cover.
     length, offset = config.train_length, config.offsets(config.train_length)[1]
     covered = length + max(length - min_context(length, 0.5), offset * (config.alignment.windows - 1))
-    for field in ("encoding", "extension"):
-        if getattr(config, field) is None:
-            continue
-        name, encoding = getattr(config, field)["name"], build_encoding(config, field)
+    for field, encoding in encodings.items():
+        name = getattr(config, field)["name"]
         positions = encoding.longest()
         needed = max(longest, covered) if encoding.draws_positions else longest
         if positions < needed:
@@ -157,34 +156,32 @@ def _check_encodings(config: LanguageConfig) -> None:
             f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
             f"extension=rope for none"
         )
-    _check_weights(config)
+    if config.extension is not None and config.finetune.steps:
+        _check_weights(config, config.extension, encodings["extension"])
 
 
-def _check_weights(config: LanguageConfig) -> None:
+def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encoding: Encoding) -> None:
     """Refuse a second training that would leave the weights of an extension as they are."""
-    if config.extension is None or not config.finetune.steps:
-        return
-    encoding, window = build_encoding(config, "extension"), _window(config)
+    window = _window(config)
     reach = window if config.positions is None else SAMPLERS.build(config.positions).reach(window)
     # Within the length of the first training, such an extension is plain RoPE, whatever its weights.
     if not isinstance(encoding, LengthRoPE) or not any(weights.numel() for weights in encoding.parameters()):
         return
     alike = encoding.alike_up_to(1)
     if alike == math.inf:
-        raise InputError(f"extension.factor={config.extension['factor']}: must be 2 or more in a second training")
+        raise InputError(f"extension.factor={extension['factor']}: must be 2 or more in a second training")
     if reach <= alike:
         raise InputError(
-            f"extension={config.extension['name']}: has weights that are trained beyond {alike} tokens alone; choose "
+            f"extension={extension['name']}: has weights that are trained beyond {alike} tokens alone; choose "
             f"positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
 
-def _check_positions(config: LanguageConfig) -> None:
+def _check_positions(config: LanguageConfig, encodings: Mapping[str, Encoding]) -> None:
     """Refuse a sampler beside an encoding that draws positions itself, and one that goes beyond its positions."""
     if config.positions is None:
         return
-    field = "encoding" if config.extension is None else "extension"
-    encoding, name = build_encoding(config, field), config.positions["name"]
+    (field, encoding), name = list(encodings.items())[-1], config.positions["name"]
     if encoding.draws_positions:
         raise InputError(f"positions={name}: {field}={getattr(config, field)['name']} draws positions itself")
     sampler = check_sampler(config.positions, _window(config))

@@ -15,7 +15,7 @@ from synthlab.language.objective import WindowLoss, random_positions
 from synthlab.language.pretraining import pretrain
 from synthlab.language.trained import TrainedLanguage
 from synthlab.models.encodings.base import encoding_of
-from synthlab.models.language_model import LanguageModel
+from synthlab.models.language_model import takes_shortcuts
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -73,7 +73,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: LanguageConfig) -> t
 
     def model(tokens: Tensor, positions: Tensor | None = None, last: int | None = None) -> Tensor:
         where = draw(tokens) if draws and positions is None else positions
-        if isinstance(ensemble, LanguageModel):
+        if takes_shortcuts(ensemble):
             return member(tokens, where, last=last)
         return member(tokens, where)[:, -(last or tokens.shape[1]) :]  # a user's model says all that it can
 

@@ -59,6 +59,11 @@ class LanguageModel(Decoder):
         return self.head(self.norm(h))
 
 
+def takes_shortcuts(model: nn.Module) -> bool:
+    """Whether a model is called with ``last`` and ``sizes``; one of the user's need not know them."""
+    return isinstance(model, LanguageModel) and type(model).forward is LanguageModel.forward
+
+
 def continue_text(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> Causal:
     """Lay out the ``new`` last tokens of texts. They attend to the tokens up to themselves, without padding; padding
     attends to itself as well, since attention to nothing is undefined.

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of
-from synthlab.models.language_model import LanguageModel
+from synthlab.models.language_model import takes_shortcuts
 from synthlab.positions.samplers import SAMPLERS, Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
@@ -63,7 +63,7 @@ class AnswerLoss:
         self.model, self.device = model, device
         self.problem = build_problem(configs[0].task)
         # Which runs it is follows from their shape, not from what trains beside them: numbers are rounded otherwise.
-        self.leaves_out_padding = isinstance(model, LanguageModel) and ensemble_size(configs[0]) == 1
+        self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0]) == 1
         self.batches = [iter(Examples(config)) for config in configs]
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
         self.places = [stream(config.data_seed, "positions") for config in configs]

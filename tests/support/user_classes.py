@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from synthlab.models.encodings.base import Dims, Encoding
-from synthlab.models.layers import ensemble_parameter
+from synthlab.models.layers import ensemble_parameter, gather_rows, init_normal
 from synthlab.regression.tasks import Length, Task
 from synthlab.sweeps.trackers.base import Track, Tracker
 
@@ -90,3 +90,16 @@ class Deadly(Length):
         if len(x) > TRIED and not own:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().targets(x)
+
+
+class Bigram(torch.nn.Module):
+    """A language model without width or layers: logits of the next token from the last one alone."""
+
+    def __init__(self, make_encoding, generators, vocabulary, /, scale: float):
+        super().__init__()
+        self.encoding = make_encoding(Dims(4, 1, len(generators)))
+        self.table = ensemble_parameter(len(generators), vocabulary, vocabulary)
+        init_normal(self.table, scale, generators)
+
+    def forward(self, x, positions=None):
+        return gather_rows(self.table, x)
