@@ -239,20 +239,14 @@ def tokens(effort: Effort) -> Iterator[BenchRow]:
 
 
 def answers(effort: Effort) -> Iterator[BenchRow]:
-    """Tasks whose answers are tokens: training, drawing beside it, and memory at a long length."""
-    [times] = run_in_processes(sequences.every_step_times, effort.seconds / 10)
-    slowest, training = max(times, key=lambda name: times[name].share), times["sort"]
+    """Sequence tasks: drawing beside training, and memory at a long length."""
+    [shares] = run_in_processes(sequences.every_drawing_share, effort.seconds / 10)
+    slowest = max(shares, key=lambda name: shares[name])
     yield BenchRow(
-        "tasks whose answers are tokens: training on sort, width 64, 2 layers, one core",
-        f"{training.tokens / training.step:,.0f} tokens/s",
-        "",
-        f"{1 / training.step:.0f} steps a second of {training.tokens:,} tokens, padding included",
-    )
-    yield BenchRow(
-        f"drawing their examples against training on them, the slowest of {len(times)} tasks",
-        f"{times[slowest].share:.2f}",
+        f"drawing examples of sequence tasks against training on them, the slowest of {len(shares)}",
+        f"{shares[slowest]:.2f}",
         "at most 1",
-        f"{slowest}; median {median(each.share for each in times.values()):.3f}",
+        f"{slowest}; median {median(shares.values()):.3f}",
     )
     lengths = [f"train_length={effort.long}", f"test_length={effort.long}"]
     steps = ["protocol.steps=5", "protocol.record_every=5", "evaluation.sequences=1"]

@@ -1,31 +1,34 @@
-"""Tasks whose answers are tokens: the time to draw their examples, and that to train on them."""
+"""Sequence tasks: the time to draw their examples against that to train on them."""
 
-from itertools import islice
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
+from experiments.bench.plain_loop import make_lab_step
 from experiments.bench.probes import repeat_seeds, seconds_a_call
 from synthlab.config.composition import compose
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.construction import build_models, resolve
-from synthlab.sequences.objective import AnswerLoss, Examples
+from synthlab.sequences.construction import resolve
+from synthlab.sequences.objective import Examples
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.ensembles import ensemble_size
 
 
-class Times(NamedTuple):
-    """Seconds that a step of one model takes on one thread, in a stack of the size that a sweep takes: to draw its
-    examples, and in all; and the tokens of its batch, padding included."""
+def drawing_share(seconds: float, *overrides: str) -> float:
+    """The time to draw the examples of a step, in times that of the rest of the step, on one thread; each is timed for
+    about so many ``seconds``. Runs are as many as an ensemble has."""
+    torch.set_num_threads(1)
+    first = compose_run(*overrides)
+    configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
+    batches, step = iter(examples), make_lab_step(configs)
 
-    drawing: float
-    step: float
-    tokens: int
+    def take(call: Callable[[], Any]) -> float:
+        """Of as many steps as are drawn at once."""
+        return seconds_a_call(lambda: [call() for _ in range(examples.steps)], seconds)
 
-    @property
-    def share(self) -> float:
-        """The time to draw, in times that of the rest of the step."""
-        return self.drawing / (self.step - self.drawing)
+    drawing, whole = len(configs) * take(lambda: next(batches)), take(step)
+    return drawing / (whole - drawing)
 
 
 def compose_run(*overrides: str) -> SequencesConfig:
@@ -33,31 +36,6 @@ def compose_run(*overrides: str) -> SequencesConfig:
     return resolve(compose(list(overrides)))
 
 
-def step_times(seconds: float, *overrides: str) -> Times:
-    """Of a run; each part is timed for about so many ``seconds``."""
-    torch.set_num_threads(1)
-    first = compose_run(*overrides)
-    configs = repeat_seeds(first, ensemble_size(first))
-    examples = Examples(first)
-    batches, model = iter(examples), build_models(configs)
-    objective = AnswerLoss(model, configs)
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-
-    def draw() -> None:
-        for _ in islice(batches, examples.steps):  # as many as are drawn at once
-            pass
-
-    def train() -> None:
-        for _ in range(examples.steps):
-            optimizer.zero_grad()
-            objective().sum().backward()
-            optimizer.step()
-
-    drawing, training = seconds_a_call(draw, seconds), seconds_a_call(train, seconds)
-    step = training / examples.steps / len(configs)
-    return Times(drawing / examples.steps, step, first.protocol.batch * examples.width)
-
-
-def every_step_times(seconds: float) -> dict[str, Times]:
+def every_drawing_share(seconds: float) -> dict[str, float]:
     """Of every task as ``conf/task/`` has it."""
-    return {name: step_times(seconds, f"task={name}") for name in PROBLEMS}
+    return {name: drawing_share(seconds, f"task={name}") for name in PROBLEMS}

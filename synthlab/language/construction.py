@@ -74,8 +74,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     ensemble = build_models([config])
     encodings = {"encoding": check_encoding(config, ensemble)}
     if config.extension is not None:
-        encodings["extension"] = build_encoding(config, "extension")
-        build_extension([config])
+        encodings["extension"] = build_extension([config])
     _check_positions(config, encodings)
     _check_encodings(config, encodings)
     _check_pattern(config)
@@ -236,24 +235,16 @@ def _is_text(given: Tensor, shape: tuple[int, int], vocabulary: int) -> bool:
     return fits and 0 <= int(given.min()) <= int(given.max()) < vocabulary
 
 
-def build_encoding(config: LanguageConfig, field: str) -> Encoding:
-    """Build the ``encoding``, or the ``extension`` that replaces it, of one model, not initialized. Raises
-    InputError."""
-    dims = Dims(config.model["width"], config.model["heads"])
-    try:
-        encoding = ENCODINGS.build(getattr(config, field), dims, field=field)
-    except InputError as error:  # an encoding does not know for what it is made
-        raise InputError(*(line.replace("encoding.", f"{field}.") for line in error.lines)) from None
-    check_answers(field, getattr(config, field)["name"], encoding)
-    return encoding
-
-
 def build_extension(configs: Sequence[LanguageConfig]) -> Encoding:
     """Initialize the extension of runs of one shape, as one ensemble. Raises InputError."""
-    first = configs[0]
+    first, name = configs[0], str((configs[0].extension or {}).get("name"))
     dims = Dims(first.model["width"], first.model["heads"], len(configs))
-    extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
-    with catch_errors("extension", str((first.extension or {}).get("name")), "be part of a model"):
+    try:
+        extension = ENCODINGS.build(first.extension or {}, dims, field="extension")
+    except InputError as error:  # an encoding does not know for what it is made
+        raise InputError(*(line.replace("encoding.", "extension.") for line in error.lines)) from None
+    check_answers("extension", name, extension)
+    with catch_errors("extension", name, "be part of a model"):
         extension.initialise([stream(config.weight_seed, "extension") for config in configs])
     return extension
 

@@ -8,7 +8,7 @@ from support.frequencies import generator
 from support.small import small
 from synthlab.alignment.misalignment import last_logits, misalignment
 from synthlab.alignment.regularizer import aligned_loss
-from synthlab.language.construction import build_encoding, build_models
+from synthlab.language.construction import build_models
 from synthlab.language.evaluation import suffixes
 from synthlab.language.languages import LANGUAGES
 from synthlab.language.objective import WindowLoss, random_positions
@@ -54,7 +54,7 @@ def test_windows_keep_the_positions_of_their_tokens(form):
 
 def test_a_model_that_draws_positions_is_measured_under_one_draw():
     config = small("encoding=randomized", "evaluation.sequences=64")
-    language, encoding = LANGUAGES.build(config.task), build_encoding(config, "encoding")
+    language, encoding = LANGUAGES.build(config.task), build_models([config]).encoding
 
     def decided(tokens, positions=None):
         where = random_positions(encoding, tokens, places) if positions is None else positions

@@ -5,7 +5,7 @@ import torch
 from support.small import small
 from synthlab.finetuning.adapters import AdaptedModel, LoRA
 from synthlab.finetuning.quantization import nearest_normal_float
-from synthlab.language.construction import build_adapters, build_encoding, build_models
+from synthlab.language.construction import build_adapters, build_extension, build_models
 from synthlab.language.family import train_models
 from synthlab.training.execution import execute
 
@@ -54,7 +54,7 @@ def test_embeddings_and_norms_can_be_trained_beside_the_adapters():
 def test_training_begins_at_the_model_itself():
     config = lora()
     ensemble = before(config)
-    ensemble.encoding = build_encoding(config, "extension")
+    ensemble.encoding = build_extension([config])
     adapted = build_adapters(ensemble, [config])
     assert torch.equal(adapted(TOKENS), ensemble(TOKENS))
     whole, part = (execute(each).training["loss"] for each in (small(*LATER), config))

@@ -6,7 +6,7 @@ import torch
 
 from support.small import small
 from synthlab.config.composition import conf_dir
-from synthlab.language.construction import build_encoding, build_models
+from synthlab.language.construction import build_extension, build_models
 from synthlab.language.family import evaluate_model, train_models
 from synthlab.language.objective import WindowLoss
 from synthlab.models.encodings import ENCODINGS
@@ -27,7 +27,7 @@ def depends(*overrides: str) -> torch.Tensor:
     config = small(*SETTINGS, *overrides)
     ensemble = build_models([config])
     if config.extension is not None:
-        ensemble.encoding = build_encoding(config, "extension")
+        ensemble.encoding = build_extension([config])
     objective = WindowLoss(ensemble, [config], TOKENS)
     x = torch.arange(TOKENS).view(1, 1, -1)
     positions, _ = objective._positions(x, [0])
