@@ -65,7 +65,7 @@ def task(raw: dict[str, Any], command: str) -> bool:
     tables = {"ledger": results.ledger()}
     say(*results.ledger_lines(tables["ledger"]), "", *results.closed_form_lines(), "")
     bound_runs = [language.BoundConfig.from_language(text, seed) for seed in range(settings.seeds)]
-    bound_store = Store(f"{settings.results}/{language.BoundConfig.folder}")
+    bound_store = Store(f"{settings.results}/theorem1")
     tables["theorem1"] = language.bounds(ensure(bound_runs, bound_store))
     wanted = [case for case in runs if case in plain or (case.outrep, case.shift) in trained.TRAINED_MAPS[case.bos]]
     configs = [config for case in wanted for config in runs[case]]

@@ -129,7 +129,6 @@ class BoundConfig(Config):
     family_module = measures_module = "theory.language"
     SEEDS = ("seed",)
     default_task = answer = ""  # its language is no task
-    folder = "theorem1"
     kind: Literal["theorem1"] = "theorem1"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     language: LanguageSettings
     model: Member

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -20,8 +20,11 @@ from experiments.bench.classroom import reaction
 from experiments.bench.commands import time_command
 from experiments.bench.probes import run_in_processes
 from synthlab.cli.arguments import Parser, exit_on_input_error
+from synthlab.config.base import resolve
+from synthlab.config.composition import compose
 from synthlab.errors import require
 from synthlab.output import say
+from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
 
 SMALL: list[str] = []
@@ -210,10 +213,10 @@ def tokens(effort: Effort) -> Iterator[BenchRow]:
     """Language models and sequence tasks against a plain PyTorch loop on as many tokens, padding included."""
     runs: list[tuple[str, Any, int, int]] = []
     for window, batch in effort.windows:
-        config = plain_loop.compose_language("task=text", f"train_length={window}", f"protocol.batch={batch}")
+        config = resolve(compose(["task=text", f"train_length={window}", f"protocol.batch={batch}"]))
         runs.append((f"language model, windows of {window}, {batch} a step", config, 256, window))
     for task in ("copy", "sort"):
-        config = sequences.compose_run(f"task={task}")
+        config = cast(SequencesConfig, resolve(compose([f"task={task}"])))
         problem = build_problem(config.task)
         runs.append((task, config, problem.vocabulary, problem.width(config.train_length)))
     for name, config, vocabulary, window in runs:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from experiments.bench.probes import seconds_a_call
+from synthlab.config.base import resolve
 from synthlab.config.composition import compose
 from synthlab.language.config import LanguageConfig
-from synthlab.language.construction import build_extension, resolve
+from synthlab.language.construction import build_extension
 from synthlab.language.family import evaluate_model
 from synthlab.training.execution import initialize
 
@@ -70,11 +71,6 @@ def make_plain_step(config: Any, vocabulary: int, tokens: int) -> Callable[[], N
     return step
 
 
-def compose_language(*overrides: str) -> LanguageConfig:
-    """The language run that overrides describe."""
-    return resolve(compose(list(overrides)))
-
-
 def make_lab_step(configs: Sequence[Any]) -> Callable[[], None]:
     """A training step of the lab's models of runs of one shape, data included."""
     model = initialize(configs)
@@ -102,7 +98,7 @@ def step_seconds(config: Any, vocabulary: int, tokens: int, seconds: float, roun
 def testing_seconds(*overrides: str) -> float:
     """Of testing a language model, not trained, on one thread."""
     torch.set_num_threads(1)
-    config = compose_language(*overrides)
+    config = cast(LanguageConfig, resolve(compose(list(overrides))))
     model = initialize([config])
     if config.extension is not None:
         model.encoding = build_extension([config])

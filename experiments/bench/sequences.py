@@ -1,15 +1,15 @@
 """Sequence tasks: the time to draw their examples against that to train on them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from experiments.bench.plain_loop import make_lab_step
 from experiments.bench.probes import repeat_seeds, seconds_a_call
+from synthlab.config.base import resolve
 from synthlab.config.composition import compose
 from synthlab.sequences.config import SequencesConfig
-from synthlab.sequences.construction import resolve
 from synthlab.sequences.objective import Examples
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.ensembles import ensemble_size
@@ -19,7 +19,7 @@ def drawing_share(seconds: float, *overrides: str) -> float:
     """The time to draw the examples of a step, in times that of the rest of the step, on one thread; each is timed for
     about so many ``seconds``. Runs are as many as an ensemble has."""
     torch.set_num_threads(1)
-    first = compose_run(*overrides)
+    first = cast(SequencesConfig, resolve(compose(list(overrides))))
     configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
     batches, step = iter(examples), make_lab_step(configs)
 
@@ -29,11 +29,6 @@ def drawing_share(seconds: float, *overrides: str) -> float:
 
     drawing, whole = len(configs) * take(lambda: next(batches)), take(step)
     return drawing / (whole - drawing)
-
-
-def compose_run(*overrides: str) -> SequencesConfig:
-    """The run that overrides describe."""
-    return resolve(compose(list(overrides)))
 
 
 def every_drawing_share(seconds: float) -> dict[str, float]:

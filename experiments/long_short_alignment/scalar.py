@@ -75,7 +75,6 @@ class ScalarConfig(RunConfig):
     # follow the seed
     results_version = 5
     family_module = "experiments.long_short_alignment.scalar"
-    folder = "scalar"
     kind: Literal["scalar"] = "scalar"  # pyright: ignore[reportIncompatibleVariableOverride]  # another kind of run
 
     @classmethod

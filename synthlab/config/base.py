@@ -96,7 +96,6 @@ class Config(BaseModel, ABC):
     answer: ClassVar[str]  # what its tasks answer with, for people
     family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one
     measures_module: ClassVar[str]  # the module that has their ``MEASURES``
-    folder: ClassVar[str] = "."  # where earlier versions kept the records, below the folder of all results
     SEEDS: ClassVar[tuple[str, ...]] = ("seed", "weight_seed", "data_seed", "test_seed")  # null follows the first
     kind: str
     if TYPE_CHECKING:  # what every kind has, in the order that suits it

@@ -1,16 +1,7 @@
-"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone.
+"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
 
-A picture that is there already and shows the same is left alone: drawing takes most of the time of a command that has
-nothing to train.
-"""
-
-import hashlib
-import json
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from io import BytesIO
 from pathlib import Path
 from textwrap import wrap
 
@@ -19,8 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from synthlab import metrics
-from synthlab.analysis import curves
 from synthlab.analysis.curves import RC
 from synthlab.studies.presentation.drawing import Drawing
 
@@ -55,75 +44,44 @@ class Drawn:
         left_out = [f"left out: {names}" for names in self._texts("left_out")]
         return [self.plot.note(self.data), *best, *left_out, *self._texts("overrides")]
 
-    @property
-    def shown(self) -> str:
-        """All that a picture of it depends on."""
-        settings = [type(self.plot).__qualname__, repr(vars(self.plot)), _code(type(self.plot))]
-        return json.dumps([self.title, *settings, self.notes, self.data.to_csv(index=False)])
-
     def _texts(self, column: str) -> list[str]:
         return [text for text in self.data[column].dropna().unique() if text] if column in self.data else []
 
 
+@mpl.rc_context(RC)
 def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
     """A panel as PDF, PNG and CSV; returns the three."""
-
-    def draw() -> Figure:
-        figure = Figure(figsize=PANEL, layout="constrained")
-        panel.draw(figure.add_subplot())
-        figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
-        return figure
-
+    figure = Figure(figsize=PANEL, layout="constrained")
+    panel.draw(figure.add_subplot())
+    figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
     table = folder / f"{name}.csv"
     panel.data.to_csv(table, index=False)
-    return [*_save(folder / name, [panel.shown], draw), table]
+    return [*_save(folder / name, figure), table]
 
 
+@mpl.rc_context(RC)
 def save_sheet(folder: Path, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
     """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
     columns = min(2 if len(panels) <= MANY else 4, len(panels))
     rows = -(-len(panels) // columns)
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
-        grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-        for axes, panel in zip(grid, panels.values(), strict=False):
-            panel.draw(axes)
-        for axes in grid[len(panels) :]:
-            axes.set_axis_off()
-        figure.suptitle(title)
-        notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
-        figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
-        return figure
-
-    return _save(folder / name, [title, *(panel.shown for panel in panels.values())], draw)
+    figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes, panel in zip(grid, panels.values(), strict=False):
+        panel.draw(axes)
+    for axes in grid[len(panels) :]:
+        axes.set_axis_off()
+    figure.suptitle(title)
+    notes = dict.fromkeys(note for panel in panels.values() for note in panel.notes)
+    figure.supxlabel(_lines(notes, 70 * columns), fontsize="small", color="0.35")
+    return _save(folder / name, figure)
 
 
-def _save(path: Path, shown: list[str], draw: Callable[[], Figure]) -> list[Path]:
-    """Draw a picture unless it is there. Its PDF, which is written last, says what it shows."""
+def _save(path: Path, figure: Figure) -> list[Path]:
     pdf, png = (path.with_name(f"{path.name}.{kind}") for kind in ("pdf", "png"))
-    digest = _digest(json.dumps([mpl.__version__, repr(RC), *shown]).encode())
-    if not (png.is_file() and pdf.is_file() and digest.encode() in pdf.read_bytes()):
-        page = BytesIO()
-        with mpl.rc_context(RC):
-            figure = draw()
-            figure.savefig(page, format="pdf", metadata={**NO_MOMENT, "Keywords": digest})
-            figure.set_layout_engine("none")  # the first file's layout serves the other
-            figure.savefig(png, metadata={"Software": None})
-        pdf.write_bytes(page.getvalue())
+    figure.savefig(pdf, metadata=NO_MOMENT)
+    figure.set_layout_engine("none")  # the first file's layout serves the other
+    figure.savefig(png, metadata={"Software": None})
     return [pdf, png]
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-@cache
-def _code(plot: type[Drawing]) -> str:
-    """A digest of the modules that draw."""
-    modules = {each.__module__ for each in plot.__mro__} | {curves.__name__, metrics.__name__, __name__}
-    files = sorted(file for name in modules if (file := getattr(sys.modules[name], "__file__", None)))
-    return _digest(b"".join(Path(file).read_bytes() for file in files))
 
 
 def _lines(notes: Iterable[str], width: int) -> str:
