@@ -6,6 +6,7 @@ of H(p1, p2), whose ``log_softmax`` runs over the batch, whose slices begin one 
 are empty), and which averages losses of calls without labels.
 """
 
+import math
 from typing import Literal, NamedTuple
 
 import torch
@@ -109,11 +110,10 @@ def combine_losses(
 def next_token_loss(logits: Float[Tensor, "*E B L V"], tokens: Int[Tensor, "*E B L"]) -> Float[Tensor, "*E"]:
     """Mean cross-entropy, in nats, of each token but the first, given those before it in its window."""
     nothing = -100  # the target after a window's last token; to leave out the logits there would copy all others
-    targets = F.pad(tokens[..., 1:], (0, 1), value=nothing)
-    losses = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none", ignore_index=nothing).view(
-        tokens.shape
-    )
-    return losses.sum((-2, -1)) / targets[..., :-1].shape[-2:].numel()
+    targets = F.pad(tokens[..., 1:].long(), (0, 1), value=nothing)
+    flat, length = logits.flatten(0, -2), tokens.shape[-1]
+    losses = F.cross_entropy(flat, targets.flatten(), reduction="none", ignore_index=nothing).view(tokens.shape)
+    return losses.mean((-2, -1)) * (length / (length - 1) if length > 1 else math.nan)
 
 
 def draw_extra(low: int, high: int, generator: torch.Generator) -> int:

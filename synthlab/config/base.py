@@ -92,6 +92,7 @@ class Config(BaseModel, ABC):
     model_config = STRICT
     # To be raised when the same config would give other numbers: older records are then trained anew.
     results_version: ClassVar[int]
+    fuses: ClassVar[bool] = False  # attention to long texts keeps no matrix for each head (``models.attention``)
     default_task: ClassVar[str]  # the file of conf/task/ that a run of this kind has unless another is named
     answer: ClassVar[str]  # what its tasks answer with, for people
     family_module: ClassVar[str]  # the module that is the ``Family`` of such runs, by name, since it imports this one

@@ -53,7 +53,7 @@ class LanguageConfig(Config):
     # 5: fused attention
     results_version = 5
     family_module, measures_module = "synthlab.language.family", "synthlab.language.measures"
-    default_task, answer = "text", "the next token"
+    fuses, default_task, answer = True, "text", "the next token"
     kind: Literal["language"] = "language"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
     encoding: Member

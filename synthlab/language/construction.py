@@ -200,8 +200,12 @@ def _check_pattern(config: LanguageConfig) -> None:
         return
     heads, window, pattern = config.model["heads"], _window(config), PATTERNS.build(config.pattern)
     told, shape, make = f"mask({heads}, {window})", (heads, window, window), partial(pattern.mask, heads, window)
-    must = f"a tensor of truth values of shape {shape}"
-    ask_member("pattern", config.pattern["name"], told, make, lambda m: (m.dtype, m.shape) == (torch.bool, shape), must)
+    must = f"a tensor of truth values of shape {shape}, with a key that each query sees"
+
+    def fits(mask: Tensor) -> bool:
+        return (mask.dtype, mask.shape) == (torch.bool, shape) and bool(mask.any(-1).all())
+
+    ask_member("pattern", config.pattern["name"], told, make, fits, must)
 
 
 def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:

@@ -34,16 +34,18 @@ def by_context(
     the encoding depends on its length: then ``Encoding.alike_up_to`` gives those in which each context is encoded as a
     text of its own, and random positions have windows that are ``double_window``.
     """
-    texts = draw_held_out(language, config, config.test_length + 1)
-    truth = language.predict(texts[:, :-1])
-    parts, done = [], 0
-    while done < config.test_length:
-        end = int(min(window(done + 1), config.test_length))
-        known = None if truth is None else truth[:, done:end]
-        parts.append(_losses(model, texts[:, : end + 1], end - done, known, temperature))
-        done = end
-    columns = {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
-    return pd.DataFrame({"length": range(1, done + 1), **columns})
+    totals: dict[str, Tensor] = {}
+    for texts in draw_held_out(language, config, config.test_length + 1).split(ROWS):
+        truth, parts, done = language.predict(texts[:, :-1]), [], 0
+        while done < config.test_length:
+            end = int(min(window(done + 1), config.test_length))
+            known = None if truth is None else truth[:, done:end]
+            parts.append(_losses(model, texts[:, : end + 1], end - done, known, temperature))
+            done = end
+        for name in parts[0]:
+            totals[name] = totals.get(name, 0) + torch.cat([part[name] for part in parts])
+    columns = {name: (total / config.evaluation.sequences).numpy() for name, total in totals.items()}
+    return pd.DataFrame({"length": range(1, config.test_length + 1), **columns})
 
 
 def double_window(config: LanguageConfig) -> WindowSize:
@@ -54,26 +56,21 @@ def double_window(config: LanguageConfig) -> WindowSize:
 def _losses(
     model: Answers, texts: Int[Tensor, "N T"], last: int, truth: Float[Tensor, "N n V"] | None, temperature: float
 ) -> dict[str, Float[Tensor, " n"]]:
-    """The ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it. ``truth`` has the
-    Bayes-optimal log-probabilities there, if they are known."""
-    totals: dict[str, Tensor] = {}
-    for start in range(0, len(texts), ROWS):
-        rows = texts[start : start + ROWS]
-        logits, target = model(rows[:, :-1], last=last), rows[:, -last:]
-        losses = {
-            "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
-            "calibrated": F.cross_entropy(logits.mT / temperature, target, reduction="none").double(),
-            "accuracy": (logits.argmax(-1) == target).double(),
+    """The ``METRICS`` at the last n tokens of ``texts``, each predicted from those before it, summed over texts.
+    ``truth`` has the Bayes-optimal log-probabilities there, if they are known."""
+    logits, target = model(texts[:, :-1], last=last), texts[:, -last:]
+    losses = {
+        "loss": F.cross_entropy(logits.mT, target, reduction="none").double(),
+        "calibrated": F.cross_entropy(logits.mT / temperature, target, reduction="none").double(),
+        "accuracy": (logits.argmax(-1) == target).double(),
+    }
+    if truth is not None:
+        ratio = (truth - logits.double().log_softmax(-1)).masked_fill(truth.isneginf(), 0)
+        losses |= {
+            "perfect": -truth.gather(-1, target.unsqueeze(-1)).squeeze(-1),
+            "excess": (truth.exp() * ratio).sum(-1),
         }
-        if truth is not None:
-            log_p = truth[start : start + ROWS]
-            ratio = (log_p - logits.double().log_softmax(-1)).masked_fill(log_p.isneginf(), 0)
-            losses |= {
-                "perfect": -log_p.gather(-1, target.unsqueeze(-1)).squeeze(-1),
-                "excess": (log_p.exp() * ratio).sum(-1),
-            }
-        totals = {name: totals.get(name, 0) + values.sum(0) for name, values in losses.items()}
-    return {name: total / len(texts) for name, total in totals.items()}
+    return {name: values.sum(0) for name, values in losses.items()}
 
 
 def temperature_within(model: Answers, language: Language, config: LanguageConfig) -> float:

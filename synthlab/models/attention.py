@@ -3,7 +3,7 @@
 ``Attention.forward`` is softmax attention from top to bottom, over a layout that says which tokens see each other.
 ``Causal`` is the plain layout: whole texts, each token sees those before it. ``packing.Packed`` holds all prefixes of a
 sequence in one row. Long texts of the plain layout go through PyTorch's fused attention, which computes the same and
-keeps no matrix of all pairs.
+keeps no logits for each text and head.
 
 Tensor letters: E models, B batch, T tokens, Q queries, K keys, D model width, H heads, d head width.
 """
@@ -85,8 +85,7 @@ class Causal:
     @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
         """What is added to logits: the bias, and minus infinity where the mask is False."""
-        dtype = torch.get_default_dtype() if self.bias is None else self.bias.dtype
-        masked = torch.zeros_like(self.mask, dtype=dtype).masked_fill_(~self.mask, -math.inf)
+        masked = torch.zeros_like(self.mask, dtype=torch.get_default_dtype()).masked_fill_(~self.mask, -math.inf)
         return masked if self.bias is None else masked + self.bias
 
     def can_fuse(self, encoding: Encoding) -> bool:

@@ -29,7 +29,6 @@ class LanguageModel(Decoder):
         positions: Int[Tensor, "#E #B T"] | None = None,
         mask: Bool[Tensor, "H T T"] | None = None,
         last: int | None = None,
-        sizes: Int[Tensor, "1 B"] | None = None,
     ) -> Float[Tensor, "E B n V"]:
         """Return logits of the next token after each prefix of ``x``.
 
@@ -38,17 +37,20 @@ class LanguageModel(Decoder):
             positions: The position of each token; None for 0..T - 1.
             mask: Which keys the queries of each head see; None for all before them.
             last: Only after the last n = ``last`` tokens; None for all.
-            sizes: Of an ensemble of one, the tokens of each text; padding behind them costs no time, and has logits 0.
         """
-        if positions is None:
-            positions = torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
-        if sizes is not None:
-            ragged = Ragged.of(self.encoding, positions, sizes)
-            return ragged.spread(self.logits(ragged.flatten(x), [ragged] * len(self.blocks)))
+        positions = count_up(x) if positions is None else positions
         seen = causal_mask(x.shape[-1], x.device) if mask is None else mask
         layout = Causal.build(self.encoding, positions, seen)
         ending = layout if last is None else layout.only_last(last)
         return self.logits(x, [layout] * (len(self.blocks) - 1) + [ending])
+
+    def without_padding(
+        self, x: Int[Tensor, "1 B T"], positions: Int[Tensor, "#E #B T"] | None, sizes: Int[Tensor, "1 B"]
+    ) -> Float[Tensor, "1 B T V"]:
+        """Return what ``forward`` does for the first ``sizes`` tokens of each text, of an ensemble of one. For padding
+        nothing is computed; it has zeros."""
+        layout = Ragged.of(self.encoding, count_up(x) if positions is None else positions, sizes)
+        return layout.spread(self.logits(layout.flatten(x), [layout] * len(self.blocks)))
 
     def logits(self, x: Int[Tensor, "E B T"], layouts: Sequence[Causal]) -> Float[Tensor, "E B Q V"]:
         """Return logits of the next token after each query of ``x``; ``layouts`` says what they attend to in each
@@ -59,9 +61,14 @@ class LanguageModel(Decoder):
         return self.head(self.norm(h))
 
 
+def count_up(x: Int[Tensor, "E B T"]) -> Int[Tensor, "1 1 T"]:
+    """Return the positions 0..T - 1."""
+    return torch.arange(x.shape[-1], device=x.device).view(1, 1, -1)
+
+
 def takes_shortcuts(model: nn.Module) -> bool:
-    """Whether a model is called with ``last`` and ``sizes``; one of the user's need not know them."""
-    return isinstance(model, LanguageModel) and type(model).forward is LanguageModel.forward
+    """Whether a model computes ``last`` logits and texts ``without_padding``: the lab's own does, not a user's."""
+    return type(model) is LanguageModel
 
 
 def continue_text(encoding: Encoding, is_token: Bool[Tensor, "B K"], new: int) -> Causal:

@@ -43,7 +43,7 @@ class SequencesConfig(Config):
 
     results_version = 4  # 4: nothing is computed for padding; fused attention
     family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
-    default_task, answer = "majority", "a sequence"
+    fuses, default_task, answer = True, "majority", "a sequence"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig
     task: Member
     encoding: Member

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from synthlab.models.encodings.base import encoding_of
-from synthlab.models.language_model import takes_shortcuts
+from synthlab.models.language_model import LanguageModel, takes_shortcuts
 from synthlab.positions.samplers import SAMPLERS, Contiguous
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
@@ -63,7 +63,7 @@ class AnswerLoss:
         self.model, self.device = model, device
         self.problem = build_problem(configs[0].task)
         # Which runs it is follows from their shape, not from what trains beside them: numbers are rounded otherwise.
-        self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0]) == 1
+        self.leaves_out_padding = takes_shortcuts(model) and ensemble_size(configs[0], torch.device(device).type) == 1
         self.batches = [iter(Examples(config)) for config in configs]
         self.samplers = [SAMPLERS.build(config.positions) for config in configs]
         self.places = [stream(config.data_seed, "positions") for config in configs]
@@ -72,7 +72,10 @@ class AnswerLoss:
         batches = [next(each) for each in self.batches]
         positions = self._positions(batches)
         batch = Batch(*(torch.stack(parts).to(self.device) for parts in zip(*batches, strict=True)))
-        logits = self.model(batch.tokens, positions, **({"sizes": batch.sizes} if self.leaves_out_padding else {}))
+        if self.leaves_out_padding:
+            logits = cast(LanguageModel, self.model).without_padding(batch.tokens, positions, batch.sizes)
+        else:
+            logits = self.model(batch.tokens, positions)
         losses = self.problem.losses(logits, batch)
         return (losses * batch.scored).sum((1, 2)) / batch.scored.sum((1, 2))
 

@@ -56,18 +56,20 @@ def excess(config: Config, limit: float) -> str | None:
     return _line(fields, max(trained, weights + testing), limit)
 
 
-def check_answerable(config: Config, length: int, kept: int = 1) -> None:
-    """Raises InputError for sequences of ``length`` symbols whose attention, of ``kept`` layers and sequences at once,
-    exceeds this machine's memory."""
-    needed, limit = kept * count_attention_bytes(config, length), find_available()
+def check_answerable(config: Config, length: int, kept: int = 0) -> None:
+    """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory: of one layer
+    and sequence; or of ``kept`` layers and sequences at once, all matrices of which are looked at."""
+    one = count_attention_bytes(config, length, config.fuses and not kept)
+    needed, limit = max(1, kept) * one, find_available()
     if needed > limit:
-        raise InputError(_line(f"sequences: {kept} x {length:,} symbols", needed, limit))
+        raise InputError(_line(f"sequences: {max(1, kept)} x {length:,} symbols", needed, limit))
 
 
-def count_attention_bytes(config: Config, length: int) -> int:
-    """The bytes of the attention logits and weights of a sequence in a layer; 0 for a user's model."""
+def count_attention_bytes(config: Config, length: int, fused: bool) -> int:
+    """The bytes of the attention logits and weights of a sequence in a layer, or of the mask if it is ``fused``; 0 for
+    a user's model."""
     heads = 0 if ":" in config.model["name"] else config.model.get("heads", 1)
-    return NUMBER * 2 * heads * length**2
+    return NUMBER * length**2 * (min(1, heads) if fused else 2 * heads)
 
 
 def need(config: Config) -> Need:
@@ -79,8 +81,9 @@ def need(config: Config) -> Need:
     width, depth, heads = (model.get(key, least) for key, least in (("width", 0), ("depth", 1), ("heads", 1)))
     hidden = round(model.get("mlp_ratio", 0) * width)
     weights = depth * 2 * width * (2 * width + hidden) + config.encoding.get("table", 0) * width
-    kept = symbols * depth * (2 * (width + hidden) + heads * config.train_length)
-    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, count_attention_bytes(config, config.test_length))
+    kept = symbols * depth * (2 * (width + hidden) + (0 if config.fuses else heads * config.train_length))
+    tested = count_attention_bytes(config, config.test_length, config.fuses)
+    return Need(NUMBER * weights, NUMBER * kept + DATA * symbols, tested)
 
 
 def find_available(device: str = "cpu") -> float:

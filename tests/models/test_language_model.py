@@ -26,9 +26,11 @@ def texts(models: int = 1) -> torch.Tensor:
     return torch.randint(VOCABULARY, (models, 3, LENGTH), generator=torch.Generator().manual_seed(0))
 
 
-def logits_and_gradients(model: LanguageModel, *inputs, seen: torch.Tensor | None = None, **more) -> list[torch.Tensor]:
+def logits_and_gradients(
+    model: LanguageModel, *inputs, seen: torch.Tensor | None = None, call: str = "forward"
+) -> list[torch.Tensor]:
     """The logits, and the gradients of a loss of those that ``seen`` marks."""
-    logits = model(*inputs, **more)
+    logits = getattr(model, call)(*inputs)
     logits = logits if seen is None else logits * seen.unsqueeze(-1)
     model.zero_grad()
     logits.square().sum().backward()
@@ -65,6 +67,14 @@ def test_the_last_logits_are_the_last_of_all(name):
         assert_close(model(x, last=count), model(x)[:, :, -count:])
 
 
+def test_a_bias_of_double_precision_is_added_in_the_type_of_the_logits(monkeypatch):
+    monkeypatch.setattr(attention, "FUSED_FROM", LENGTH)
+    model, x = language_model("alibi"), texts()
+    expected, bias = model(x), model.encoding.bias
+    monkeypatch.setattr(model.encoding, "bias", lambda *given: bias(*given).double())
+    assert_close(model(x), expected)
+
+
 @pytest.mark.parametrize("shortest", [attention.FUSED_FROM, LENGTH])
 @pytest.mark.parametrize("name", [name for name in ARGUMENTS if build(name).alike_up_to(1) == float("inf")])
 def test_texts_without_their_padding_have_the_logits_that_they_have_with_it(monkeypatch, name, shortest):
@@ -73,5 +83,6 @@ def test_texts_without_their_padding_have_the_logits_that_they_have_with_it(monk
     is_token = torch.arange(LENGTH) < sizes[..., None]
     for positions in (None, (torch.arange(LENGTH) + torch.arange(3)[:, None])[None]):
         padded = logits_and_gradients(model, x, positions, seen=is_token)
-        for found, expected in zip(logits_and_gradients(model, x, positions, sizes=sizes), padded, strict=True):
+        unpadded = logits_and_gradients(model, x, positions, sizes, call="without_padding")
+        for found, expected in zip(unpadded, padded, strict=True):
             assert_close(found, expected, rtol=1e-4, atol=1e-5)

@@ -3,7 +3,8 @@
 ``embed`` adds to token embeddings, ``rotate`` rotates queries and keys, ``sharpen`` scales a query's attention logits,
 ``bias`` adds to them. ``relative`` and ``products`` serve encodings whose logits are no inner products of rotated
 vectors. Each hook of the base class does nothing, so NoPE overrides none. Positions count tokens, from 0, and may
-differ between rows.
+differ between rows. ``embed``, ``rotate`` and ``sharpen`` see token by token: a row may hold several texts, one after
+the other.
 
 An encoding serves an ensemble of E models (see ``layers``): a learned parameter has a leading dimension of models.
 Positions, too, have dimensions of models and rows, of size 1 where all share them.

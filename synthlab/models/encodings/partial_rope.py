@@ -23,5 +23,4 @@ class PartialRoPE(Encoding):
         self.rope = RoPE(Dims(self.rotated, 1), base)
 
     def rotate(self, v, positions):
-        turned = v[..., : self.rotated].contiguous()  # side by side, so that the rotation runs over whole vectors
-        return torch.cat((self.rope.rotate(turned, positions), v[..., self.rotated :]), -1)
+        return torch.cat((self.rope.rotate(v[..., : self.rotated], positions), v[..., self.rotated :]), -1)

@@ -40,7 +40,7 @@ class RoPE(Encoding):
         angle = angle.expand(*angle.shape[:-2], v.shape[-2], -1)
         wide = torch.promote_types(v.dtype, torch.float32)  # there are no complex numbers of less precision
         rotation = torch.complex(angle.cos().to(wide), angle.sin().to(wide))
-        pairs = torch.view_as_complex(v.to(wide).unflatten(-1, (-1, 2)))
+        pairs = torch.view_as_complex(v.to(wide).contiguous().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * rotation).flatten(-2).to(v.dtype)
 
 
