@@ -33,7 +33,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from support.quick import QUICK
+from support.configs import QUICK
 
 mpl.use("agg")
 torch.set_num_threads(1)

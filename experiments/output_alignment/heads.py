@@ -34,7 +34,6 @@ class Heads(NamedTuple):
         head: The main head.
         unexplained: What the output leaves unexplained.
         lost: By how much more is unexplained without the main head.
-        lost_next: The same without the head that comes second.
         alone: What is unexplained without every head but the main one.
         line_error: The relative error, at the test length, of a line fitted to 1/w at the training lengths; w is the
             weight that the main head gives BOS at EOS, averaged over sequences. NaN where lengths are tested up to less
@@ -45,7 +44,6 @@ class Heads(NamedTuple):
     head: int
     unexplained: float
     lost: float
-    lost_next: float
     alone: float
     line_error: float
 
@@ -71,7 +69,6 @@ def heads_of(model: TrainedRegression) -> Heads:
         head=main[1],
         unexplained=unexplained,
         lost=_unexplained(model, reporting, [hooks[main]]) - unexplained,
-        lost_next=_unexplained(model, reporting, [hooks[others[0]]]) - unexplained if others else 0.0,
         alone=_unexplained(model, reporting, [hooks[place] for place in others]),
         line_error=line_error(_bos_weights(model, x, main), config.train_length),
     )

@@ -12,12 +12,11 @@ from synthlab.storage.records import Record
 from synthlab.studies.presentation.heat import Heat
 from synthlab.training.devices import use_one_thread
 
-Measure = Literal["unexplained", "lost", "lost_next", "alone", "line_error"]
+Measure = Literal["unexplained", "lost", "alone", "line_error"]
 OF_WHAT = "fraction of the variance of the mapped targets within training that"
 MEANINGS: dict[Measure, str] = {
     "unexplained": f"{OF_WHAT} the output leaves unexplained",
     "lost": f"{OF_WHAT} is lost without the main head",
-    "lost_next": f"{OF_WHAT} is lost without the head that comes second",
     "alone": f"{OF_WHAT} is unexplained with the main head alone",
     "line_error": "relative error, at the longest test length, of a line fitted to 1 / (weight of BOS) within training",
 }

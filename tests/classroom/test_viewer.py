@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from classroom.charts.viewer import Viewer
-from support.configs import config
-from support.quick import QUICK
+from support.configs import QUICK, config
 from synthlab import run
 from synthlab.models.encodings import ENCODINGS
 from synthlab.regression.construction import build_models

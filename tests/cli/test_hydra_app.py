@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.configs import config
-from support.quick import EXPLOSIVE
+from support.configs import EXPLOSIVE, config
 from synthlab.errors import InputError
 
 REFUSED_BY_THE_COMMAND = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.config.composition import to_overrides
 from synthlab.output import say, tell
 

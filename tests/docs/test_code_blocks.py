@@ -25,7 +25,7 @@ from omegaconf import OmegaConf
 
 from experiments.papers import papers
 from experiments.reference import ROOT, pages
-from support.quick import QUICK
+from support.configs import QUICK
 from support.records import opened
 from support.small import small
 from synthlab import run

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from experiments.reference import ROOT
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.config.composition import to_overrides
 
 PAGE = (ROOT / "docs" / "deciding.md").read_text()

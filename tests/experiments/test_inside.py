@@ -5,7 +5,7 @@ import pytest
 
 from experiments.output_alignment import inside
 from experiments.output_alignment.heads import heads_of
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.config.composition import to_overrides
 from synthlab.storage.store import Store
 

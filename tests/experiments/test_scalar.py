@@ -17,7 +17,7 @@ from experiments.long_short_alignment.scalar import (
     scale_by_deviation,
     suffix_lengths,
 )
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.config.composition import compose, to_overrides
 from synthlab.regression.construction import resolve
 from synthlab.rng import stream

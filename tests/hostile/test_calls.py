@@ -27,7 +27,7 @@ import pytest
 import torch
 
 import synthlab
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.errors import InputError, RunsFailed
 
 pytestmark = pytest.mark.slow
@@ -129,7 +129,7 @@ def bigram(tokens: torch.Tensor) -> torch.Tensor:
 
 def harness(_: Any) -> dict[str, Any]:
     pytest.importorskip("lm_eval")
-    from support.tiny_llama import llama
+    from support.language_models import llama
     from synthlab.huggingface.tokenizer import byte_tokenizer
 
     given = {"data": None, "limit": 1, "samples": 1, "seed": 0, "depths": (), "max_length": None, "batch_size": 1}

@@ -22,7 +22,7 @@ import pytest
 import torch
 import yaml
 
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.cli.commands import find_commands
 from synthlab.cli.commands import main as synthlab
 from synthlab.config.composition import to_overrides
@@ -100,7 +100,7 @@ PROGRAMS = programs()
 def folder(tmp_path_factory) -> Path:
     """A model, texts and results for the commands that read such."""
     pytest.importorskip("transformers")
-    from support.tiny_llama import saved
+    from support.language_models import saved
     from synthlab import run
 
     made = tmp_path_factory.mktemp("given")

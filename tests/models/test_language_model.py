@@ -67,14 +67,6 @@ def test_the_last_logits_are_the_last_of_all(name):
         assert_close(model(x, last=count), model(x)[:, :, -count:])
 
 
-def test_a_bias_of_double_precision_is_added_in_the_type_of_the_logits(monkeypatch):
-    monkeypatch.setattr(attention, "FUSED_FROM", LENGTH)
-    model, x = language_model("alibi"), texts()
-    expected, bias = model(x), model.encoding.bias
-    monkeypatch.setattr(model.encoding, "bias", lambda *given: bias(*given).double())
-    assert_close(model(x), expected)
-
-
 @pytest.mark.parametrize("shortest", [attention.FUSED_FROM, LENGTH])
 @pytest.mark.parametrize("name", [name for name in ARGUMENTS if build(name).alike_up_to(1) == float("inf")])
 def test_texts_without_their_padding_have_the_logits_that_they_have_with_it(monkeypatch, name, shortest):

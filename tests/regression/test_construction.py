@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from support.configs import composed
-from support.quick import QUICK
+from support.configs import QUICK, composed
 from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings.base import Encoding

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import synthlab
+from support.configs import QUICK
 from support.processes import at_once
-from support.quick import QUICK
 from synthlab.errors import InputError, StoreError
 from synthlab.storage.files import Folder, files_at, write_whole
 from synthlab.storage.leases import Leases

@@ -3,7 +3,7 @@
 import pytest
 
 import synthlab
-from support.quick import QUICK
+from support.configs import QUICK
 from support.records import record
 from synthlab.analysis.conditions import conditions
 from synthlab.errors import InputError

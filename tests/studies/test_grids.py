@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.long_short_alignment.scalar import ScalarConfig
-from support.quick import QUICK
+from support.configs import QUICK
 from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.studies.grids import Cell, Grid

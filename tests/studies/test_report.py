@@ -6,8 +6,8 @@ import pytest
 
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.paper import ABOUT
+from support.configs import QUICK
 from support.pages import Page
-from support.quick import QUICK
 from support.records import record
 from synthlab.config.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses

@@ -9,6 +9,7 @@ import torch
 from support import wing
 
 VOCABULARY, LENGTH, WIDTH = 28, 16, 64  # 4-bit weights have blocks of 64
+LEAST = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
 KINDS = ("Llama", "Mistral", "Qwen2", "GPTNeoX")
 
 
@@ -77,3 +78,30 @@ def trainer(
 def logged(trained: Any, name: str) -> list[float]:
     """The numbers of that name in the log of a trainer."""
     return [line[name] for line in trained.state.log_history if name in line]
+
+
+def llama(vocabulary: int = 256, seed: int = 0, **config: Any) -> Any:
+    """A random Llama of bytes which takes no time, without tokens that begin or end a text."""
+    given = {"max_position_embeddings": 4096, "bos_token_id": None, "eos_token_id": None, **LEAST, **config}
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return wing.transformers.LlamaForCausalLM(wing.transformers.LlamaConfig(vocab_size=vocabulary, **given)).eval()
+
+
+def saved(folder: Path) -> Path:
+    """Its folder, with the tokenizer of bytes."""
+    llama().save_pretrained(folder)
+    wing.tokenizer.byte_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def answering(model: Any, tokenizer: Any, answer: Any) -> Any:
+    """The model, but it writes what ``answer`` gives for a prompt: so the road from generation to score is seen."""
+
+    def generate(input_ids: Any, max_length: int, **_: Any) -> Any:
+        prompt = tokenizer.decode(input_ids[0])
+        written = tokenizer(answer(prompt), add_special_tokens=False)["input_ids"]
+        return torch.tensor([[*input_ids[0].tolist(), *written][:max_length]])
+
+    model.generate = generate
+    return model

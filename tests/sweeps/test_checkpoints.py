@@ -8,8 +8,7 @@ import torch
 
 import synthlab
 from experiments.long_short_alignment.scalar import ScalarConfig
-from support.configs import config
-from support.quick import EXPLOSIVE, QUICK
+from support.configs import EXPLOSIVE, QUICK, config
 from support.records import final_weights, record, with_weights
 from support.small import small
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 
 import synthlab
-from support.configs import config
+from support.configs import EXPLOSIVE, config
 from support.processes import at_once
-from support.quick import EXPLOSIVE
 from support.records import record
 from synthlab.config.composition import compose_raw
 from synthlab.errors import RunsFailed, StoreError

@@ -5,8 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.configs import config
-from support.quick import EXPLOSIVE
+from support.configs import EXPLOSIVE, config
 from synthlab.config.composition import to_overrides
 from synthlab.errors import InputError
 from synthlab.models.encodings import ENCODINGS

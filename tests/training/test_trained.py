@@ -14,8 +14,7 @@ from safetensors.torch import save
 from torch import nn
 
 import synthlab
-from support.configs import config
-from support.quick import QUICK
+from support.configs import QUICK, config
 from support.records import final_weights, with_weights
 from support.small import small
 from synthlab.errors import InputError

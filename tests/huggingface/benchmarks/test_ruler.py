@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from support.tiny_llama import answering, llama
+from support.language_models import answering, llama
 from synthlab.errors import InputError
 
 pytestmark = pytest.mark.slow
