@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from joblib import Parallel
 
 from support.configs import QUICK
 from synthlab.cli.commands import find_commands
@@ -124,7 +125,9 @@ def call(monkeypatch, capsys, tmp_path):
         accepted.append(True)  # a sweep takes what its runs raise for their failure
         raise Accepted
 
-    for owner, name in [(torch.Tensor, "backward"), (BaseProcess, "start"), (subprocess.Popen, "__init__")]:
+    # Parallel: a thread of joblib's would stumble over a process that does not start.
+    started = [(Parallel, "__call__"), (BaseProcess, "start"), (subprocess.Popen, "__init__")]
+    for owner, name in [(torch.Tensor, "backward"), *started]:
         monkeypatch.setattr(owner, name, accept)
     monkeypatch.setattr(socket.socket, "bind", lambda self, _: accept(self.close()))
     monkeypatch.setattr(webbrowser, "open", accept)
