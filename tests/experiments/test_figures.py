@@ -28,7 +28,7 @@ def hasty(monkeypatch):
         return record
 
     def heads_of(record):
-        return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(len(Heads._fields) - 2))
+        return Heads(0, 0, *np.random.default_rng(int(record.config.id, 16)).random(4))
 
     monkeypatch.setattr("synthlab.studies.study_runs.ensure", hastily(few_sequences))
     monkeypatch.setattr(Record, "model", open_model)
