@@ -17,14 +17,13 @@ from synthlab.training.ensembles import ensemble_size
 
 def drawing_share(seconds: float, *overrides: str) -> float:
     """The time to draw the examples of a step, in times that of the rest of the step, on one thread; each is timed for
-    about so many ``seconds``. Runs are as many as an ensemble has."""
+    about so many ``seconds``, over as many steps as are drawn at once. Runs are as many as an ensemble has."""
     torch.set_num_threads(1)
     first = cast(SequencesConfig, resolve(compose(list(overrides))))
     configs, examples = repeat_seeds(first, ensemble_size(first)), Examples(first)
     batches, step = iter(examples), make_lab_step(configs)
 
     def take(call: Callable[[], Any]) -> float:
-        """Of as many steps as are drawn at once."""
         return seconds_a_call(lambda: [call() for _ in range(examples.steps)], seconds)
 
     drawing, whole = len(configs) * take(lambda: next(batches)), take(step)
