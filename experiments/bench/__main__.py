@@ -63,18 +63,18 @@ class Effort(NamedTuple):
 
 QUICK_RUN = ("protocol.steps=2", "evaluation.sequences=4")
 QUICK = Effort(
-    0.2,
-    1,
-    12,
-    16,
-    2,
-    ((4, 8), (8, 16)),
-    QUICK_RUN,
-    ("output_alignment/5", "seeds=1"),
-    ("seed=0,1", *QUICK_RUN),
-    8,
-    ((8, 2),),
-    ("test_length=70", "evaluation.sequences=2"),
+    seconds=0.2,
+    rounds=1,
+    eval_length=12,
+    eval_sequences=16,
+    steps=2,
+    lengths=((4, 8), (8, 16)),
+    run=QUICK_RUN,
+    figure=("output_alignment/5", "seeds=1"),
+    sweep=("seed=0,1", *QUICK_RUN),
+    long=8,
+    windows=((8, 2),),
+    contexts=("test_length=70", "evaluation.sequences=2"),
 )
 
 

@@ -59,27 +59,27 @@ def make_plain_step(config: Any, vocabulary: int, tokens: int) -> Callable[[], N
     """A training step on random texts, of the model and batch of ``config``."""
     sizes = config.model
     model = PlainModel(vocabulary, sizes["width"], sizes["depth"], sizes["heads"])
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.protocol.lr, fused=True)
 
-    def step() -> None:
+    def loss() -> Tensor:
         text = torch.randint(vocabulary, (config.protocol.batch, tokens + 1))
-        loss = F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+        return F.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
-    return step
+    return _make_step(model, loss, config)
 
 
 def make_lab_step(configs: Sequence[Any]) -> Callable[[], None]:
     """A training step of the lab's models of runs of one shape, data included."""
     model = initialize(configs)
     objective = configs[0].family.make_objective(model, configs)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=configs[0].protocol.lr, fused=True)
+    return _make_step(model, lambda: objective().sum(), configs[0])
+
+
+def _make_step(model: nn.Module, loss: Callable[[], Tensor], config: Any) -> Callable[[], None]:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.protocol.lr, fused=True)
 
     def step() -> None:
         optimizer.zero_grad()
-        objective().sum().backward()
+        loss().backward()
         optimizer.step()
 
     return step

@@ -110,8 +110,9 @@ def expand(overrides: Iterable[str]) -> list[str]:
         if key in own:
             if any(later.partition("=")[0] == key for later in given[index + 1 :]):
                 continue  # the last one holds, as on any command line
-            of_the_member = families().get(values.get(FAMILY, family), {}).get(key, {})
-            found += [f"~{key}", *(f"~{key}.{each}" for each in of_the_member), f"+{key}.name={values[key]}"]
+            # What the family sets of the member that it has; nothing of it is meant for this class.
+            replaced = families().get(values.get(FAMILY, family), {}).get(key, {})
+            found += [f"~{key}", *(f"~{key}.{argument}" for argument in replaced), f"+{key}.name={values[key]}"]
         else:
             found.append(f"+{each}" if key.split(".")[0] in own else each)
     if FAMILY not in values and family != first:

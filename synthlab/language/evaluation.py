@@ -73,7 +73,7 @@ def _losses(
     return {name: values.sum(0) for name, values in losses.items()}
 
 
-def temperature_within(model: Answers, language: Language, config: LanguageConfig) -> float:
+def temperature_within(model: Model, language: Language, config: LanguageConfig) -> float:
     """The best temperature for contexts up to the training length. It is fitted on held-out texts that are not test
     texts."""
     texts = draw_held_out(language, config, config.train_length + 1, "calibration")

@@ -85,7 +85,7 @@ class Causal:
     @cached_property
     def added(self) -> Float[Tensor, "*rows Q K"]:
         """What is added to logits: the bias, and minus infinity where the mask is False."""
-        masked = torch.zeros_like(self.mask, dtype=torch.get_default_dtype()).masked_fill_(~self.mask, -math.inf)
+        masked = mask_as_logits(self.mask, torch.get_default_dtype())
         return masked if self.bias is None else masked + self.bias
 
     def can_fuse(self, encoding: Encoding) -> bool:
@@ -99,6 +99,11 @@ class Causal:
 def causal_mask(length: int, device: torch.device) -> Bool[Tensor, "T T"]:
     """Return the causal mask: True where a token sees another, itself and all before it."""
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def mask_as_logits(mask: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tensor, "..."]:
+    """Return what is added to logits for a mask: 0 where it is True, minus infinity elsewhere."""
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -math.inf)
 
 
 class Attention(nn.Module):
@@ -163,7 +168,7 @@ class Attention(nn.Module):
         """Change logits so that keys outside the mask get no weight."""
         if self.kind == "linear":
             return logits * mask
-        return logits + torch.zeros_like(mask, dtype=logits.dtype).masked_fill_(~mask, -math.inf)
+        return logits + mask_as_logits(mask, logits.dtype)
 
     def normalize(self, logits: Float[Tensor, "*N Q K"]) -> Float[Tensor, "*N Q K"]:
         """Turn logits into attention weights: by softmax, unless attention is linear."""

@@ -6,6 +6,7 @@ of R rows and C columns. Padding follows a text and attention is causal, so no t
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,11 +23,9 @@ class Ragged(Causal):
 
     Attributes:
         is_token: False for padding of the rectangle.
-        place: The place of each token in the rectangle, read row by row.
     """
 
     is_token: Bool[Tensor, "R C"]
-    place: Int[Tensor, " T"]
 
     @classmethod
     def of(cls, encoding: Encoding, positions: Int[Tensor, "#E #R C"], sizes: Int[Tensor, "1 R"]) -> "Ragged":
@@ -34,13 +33,17 @@ class Ragged(Causal):
         rows, width = sizes.shape[1], positions.shape[-1]
         plain = Causal.build(encoding, positions, causal_mask(width, positions.device))
         is_token = torch.arange(width, device=positions.device) < sizes[0, :, None]
-        own = positions.expand(1, rows, width)[:, is_token].unsqueeze(0)
-        place = is_token.flatten().nonzero().squeeze(1)
-        return cls(own, plain.mask, plain.bias, plain.relative, is_token=is_token, place=place)
+        own = positions.expand(1, rows, width)[:, None, is_token]
+        return cls(own, plain.mask, plain.bias, plain.relative, is_token=is_token)
+
+    @cached_property
+    def place(self) -> Int[Tensor, " T"]:
+        """The place of each token in the rectangle, read row by row."""
+        return self.is_token.flatten().nonzero().squeeze(1)
 
     def flatten(self, x: Int[Tensor, "1 R C"]) -> Int[Tensor, "1 1 T"]:
         """Leave out the padding of texts."""
-        return x[:, self.is_token].unsqueeze(0)
+        return x[:, None, self.is_token]
 
     def spread(self, values: Float[Tensor, "1 1 T *F"]) -> Float[Tensor, "1 R C *F"]:
         """Put what belongs to each token at its place in the rectangle, with zeros for padding."""

@@ -59,10 +59,10 @@ def excess(config: Config, limit: float) -> str | None:
 def check_answerable(config: Config, length: int, kept: int = 0) -> None:
     """Raises InputError for sequences of ``length`` symbols whose attention exceeds this machine's memory: of one layer
     and sequence; or of ``kept`` layers and sequences at once, all matrices of which are looked at."""
-    one = count_attention_bytes(config, length, config.fuses and not kept)
-    needed, limit = max(1, kept) * one, find_available()
+    layers, limit = kept or 1, find_available()
+    needed = layers * count_attention_bytes(config, length, config.fuses and not kept)
     if needed > limit:
-        raise InputError(_line(f"sequences: {max(1, kept)} x {length:,} symbols", needed, limit))
+        raise InputError(_line(f"sequences: {layers} x {length:,} symbols", needed, limit))
 
 
 def count_attention_bytes(config: Config, length: int, fused: bool) -> int:

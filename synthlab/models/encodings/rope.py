@@ -34,12 +34,11 @@ class RoPE(Encoding):
         return self.frequencies(width, positions.device)
 
     def rotate(self, v, positions):
-        # A pair of dimensions is a complex number, which the rotation multiplies. One for each head: the product then
-        # runs over whole vectors.
-        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)
-        angle = angle.expand(*angle.shape[:-2], v.shape[-2], -1)
         wide = torch.promote_types(v.dtype, torch.float32)  # there are no complex numbers of less precision
+        angle = angles(positions, self.frequencies_at(positions, v.shape[-1])).unsqueeze(-2)
         rotation = torch.complex(angle.cos().to(wide), angle.sin().to(wide))
+        # For each head its own, side by side, so that the product runs over whole vectors.
+        rotation = rotation.expand(*rotation.shape[:-2], v.shape[-2], -1).contiguous()
         pairs = torch.view_as_complex(v.to(wide).contiguous().unflatten(-1, (-1, 2)))
         return torch.view_as_real(pairs * rotation).flatten(-2).to(v.dtype)
 
