@@ -2,7 +2,8 @@
 
 ``run`` trains models (or reads what is recorded) and returns ``Records``; ``load_records`` reads all as one table.
 ``train`` returns the trained model itself, and ``load_model`` that of a record.
-``Encoding``, ``OutRep``, ``Task``, ``InputDistribution`` and ``Tracker`` are what classes of one's own subclass.
+Classes of one's own subclass ``Encoding``, ``OutRep``, ``LearnedOutRep``, ``Task``, ``InputDistribution`` or
+``Tracker``.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from synthlab.models.encodings.base import Encoding as Encoding
     from synthlab.regression.inputs import InputDistribution as InputDistribution
     from synthlab.regression.outrep import Interval as Interval
+    from synthlab.regression.outrep import LearnedOutRep as LearnedOutRep
     from synthlab.regression.outrep import OutRep as OutRep
     from synthlab.regression.tasks import Task as Task
     from synthlab.storage.records import Record as Record
@@ -34,6 +36,7 @@ _HOMES = {
     "InputDistribution": "regression.inputs",
     "InputError": "errors",
     "Interval": "regression.outrep",
+    "LearnedOutRep": "regression.outrep",
     "OutRep": "regression.outrep",
     "Prediction": "training.trained",
     "Record": "storage.records",

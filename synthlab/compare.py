@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from synthlab.analysis import ROWS
+from synthlab.analysis.columns import STEP
 from synthlab.analysis.comparison import Lengths, Names, check_table, gather_points
 from synthlab.analysis.curves import RC
 from synthlab.analysis.panels import draw_comparison
@@ -41,10 +42,10 @@ def compare(
     A line below the picture says over how many runs and which settings points are pooled, and what was left out.
 
     Args:
-        table: What ``Records.table`` and ``load_records`` return.
+        table: What ``Records.table`` and ``load_records`` return; for training curves, ``Records.curves``.
         metric: A metric of the runs (such as ``mse``, ``exact``, ``loss``), ``horizon``, or any other column of numbers
             that is no setting. None for the primary metric, which all of the runs must share.
-        x: What it is drawn against: ``length``, or a setting such as ``train_length``.
+        x: What it is drawn against: ``length``, a setting such as ``train_length``, or for training curves ``step``.
         by: The settings that make the series, in a list or with commas, empty for none; None for those that differ.
         facet: One or two settings that make the panels.
         length: Where ``x`` is not ``length``, the test lengths to look at; several make a series each. None for the
@@ -112,6 +113,17 @@ def _read(source: str, where: list[str] | None) -> pd.DataFrame:
     return table
 
 
+def _read_curves(source: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The training curves of the finished runs in ``table``, of the folder ``source``."""
+    from synthlab.analysis.tables import make_curve_table
+    from synthlab.storage.store import Store
+
+    if Path(source).suffix in (".csv", ".parquet"):
+        raise InputError(f"x={STEP}: {source} has no training curves; give a folder of results")
+    store = Store(source)
+    return make_curve_table([store.read(id) for id in table.loc[table["status"] == "finished", "id"].unique()])
+
+
 def _check_last_line(source: str) -> None:
     """Raise ValueError for a file that ends within a line, as one does whose copying or writing was cut off."""
     with open(source, "rb") as file:
@@ -138,7 +150,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
     option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
-    option("--x", default="length", metavar="SETTING", help="what it is drawn against: length (default), or a setting")
+    option("--x", default="length", metavar="SETTING", help="drawn against: length (default), a setting, or step")
     option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
     option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")
     option("--length", metavar="LENGTHS", help="test lengths to look at, with commas (default: each run's longest)")
@@ -158,6 +170,8 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
     if os.path.realpath(data) == os.path.realpath(args.source):  # takes links in a loop as they are
         raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
     table = _read(args.source, args.where)
+    if args.x == STEP and STEP not in table:
+        table = _read_curves(args.source, table)
     comparison = gather_points(table, args.metric, args.x, args.by, args.facet, args.length)
     try:
         data.parent.mkdir(parents=True, exist_ok=True)

@@ -67,6 +67,7 @@ class Measures:
             which the criterion holds, 0 if it never does.
         chance: Returns the primary metric of a model that ignores its input, for each row of the metrics; None if it is
             not known.
+        remark: Returns what a printed record adds to its metrics, in one line, or None; of a finished record.
     """
 
     metrics: Mapping[str, Metric]
@@ -75,3 +76,4 @@ class Measures:
     criterion: str | None = None
     horizon: "Callable[[Any, pd.DataFrame], int] | None" = None
     chance: "Callable[[Any, pd.DataFrame], Sequence[float] | None] | None" = None
+    remark: "Callable[[Any], str | None] | None" = None

@@ -18,6 +18,7 @@ STREAMS = (
     "calibration",  # texts on which a temperature is fitted
     "extension",  # initial weights of an extension
     "adapters",  # initial weights of adapters of low rank
+    "outrep",  # initial parameters of a map of the target
 )
 
 

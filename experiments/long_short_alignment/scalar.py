@@ -42,7 +42,7 @@ from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS
 from synthlab.regression import family as regression
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
+from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.regression.family import TASKS, build_models, make_objective, open_model, train_models
 from synthlab.rng import stream
@@ -95,7 +95,8 @@ def evaluate_model(stack: nn.Module, index: int, config: RunConfig) -> tuple[pd.
 
     One evaluation serves both, unless the test lengths end before the training lengths do.
     """
-    (task, inputs, outrep), how, seed = data(config), config.evaluation, config.test_seed
+    (task, inputs, _), outrep = data(config), map_of(stack, index, config)
+    how, seed = config.evaluation, config.test_seed
     model, positions = Member(stack, index), stream(seed, "evaluation_positions")
     x = test_sequences(inputs, how.sequences, config.test_length, seed)
     z = readouts(model, x, positions)

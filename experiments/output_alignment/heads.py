@@ -16,7 +16,7 @@ from torch import Tensor
 from synthlab.errors import InputError
 from synthlab.inspection.interventions import Hook, replace_head
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
+from synthlab.regression.construction import data, map_of
 from synthlab.regression.evaluation import test_sequences
 from synthlab.regression.trained import TrainedRegression
 
@@ -103,7 +103,7 @@ def _bos_weights(model: TrainedRegression, x: Int[Tensor, "N L"], main: Place) -
 def _unexplained(model: TrainedRegression, x: Int[Tensor, "N L"], hooks: Sequence[Hook]) -> float:
     """The fraction of the variance of the mapped targets that outputs leave, under ``hooks``, at training lengths."""
     config = cast(RunConfig, model.record.config)
-    task, _, outrep = data(config)
+    (task, _, _), outrep = data(config), map_of(model.module, 0, config)
     lengths = range(1, config.train_length + 1)
     outputs = torch.stack([model.run_with_hooks(x[:, :k], hooks).output for k in lengths], 1).double()
     targets = outrep.forward(task.targets(x)[:, : config.train_length].double())

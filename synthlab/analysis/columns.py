@@ -9,6 +9,7 @@ from synthlab.errors import InputError
 from synthlab.metrics import Measures, Metric
 
 HORIZON = "horizon"
+STEP, TRAINING_LOSS = "step", "training_loss"  # of tables of training curves
 
 
 def kinds_of(table: pd.DataFrame) -> list[type[Config]]:
@@ -36,6 +37,8 @@ def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
     if name == HORIZON:
         criteria = dict.fromkeys(criterion for kind in kinds if (criterion := kind.measures().criterion))
         return Metric(f"length up to which the {', or the '.join(criteria)}", "higher")
+    if name == TRAINING_LOSS:
+        return Metric("training loss", "lower", "log")
     meanings = {m.metrics[name]: kind for kind in kinds if name in (m := kind.measures()).metrics}
     if len(meanings) > 1:
         each = "; ".join(f"with {kind.answer} for an answer: {metric.meaning}" for metric, kind in meanings.items())

@@ -10,6 +10,8 @@ from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric
 from synthlab.analysis import curves as plots
 from synthlab.analysis.columns import (
     HORIZON,
+    STEP,
+    TRAINING_LOSS,
     find_lacking,
     groups_of_kinds,
     is_setting,
@@ -61,10 +63,11 @@ def gather_points(
         check_table("table", table)
     if table.empty or table["length"].isna().all():
         raise InputError("table: there is no finished run to draw")
-    table = _convert_numbers(table.drop_duplicates(["id", "length"], ignore_index=True))
+    points = ["id", "length", *[STEP] * (STEP in table)]
+    table = _convert_numbers(table.drop_duplicates(points, ignore_index=True))
     finished = table.dropna(subset=["length"]).astype({"length": int})
     kinds = kinds_of(finished)
-    metric = primary_of(kinds) if metric is None else metric
+    metric = (TRAINING_LOSS if x == STEP else primary_of(kinds)) if metric is None else metric
     by, facet = _names(by), _names(facet) or []
     lengths, measured = _check_request(finished, kinds, metric, x, by or [], facet, length), metric_of(kinds, metric)
     others = finished["kind"].isin(find_lacking(kinds, metric))
@@ -111,7 +114,7 @@ def gather_points(
     remarks += [f"pooled over {', '.join(pooled)}"] * bool(pooled)
     remarks += [f"not all points agree in {', '.join(others)}"] * bool(others)
     remarks += [f"tested to length {tested}"] * (metric == HORIZON)
-    at = tested if _is_by_length(finished, kinds, metric) and "length" not in (x, *by, *facet) else ""
+    at = tested if _is_by_length(finished, kinds, metric) and not {"length", STEP} & {x, *by, *facet} else ""
     remarks += ["each run at the longest length it was tested to"] * (" to " in at)
     remarks += [f"left out: {', '.join(left_out)}"] * bool(left_out)
     return Comparison(points, metric, measured, x, by, facet, at, remarks)
@@ -132,7 +135,11 @@ def _check_request(
     ]
     known = {name for kind in kinds for name in kind.measures().metrics}
     measures = [column for column in measures if column in known or finished[column].notna().any()]
-    columns = ["length", *(column for column in map(str, finished) if is_setting(kinds, column))]
+    columns = [
+        "length",
+        *[STEP] * (STEP in finished),
+        *(column for column in map(str, finished) if is_setting(kinds, column)),
+    ]
     fields = [("x", x), *(("by", name) for name in by), *(("facet", name) for name in facet)]
     lines = [] if metric in measures else [describe_unknown("metric", metric, measures)]
     lines += [describe_unknown(field, name, columns) for field, name in fields if name not in columns]

@@ -83,6 +83,9 @@ STYLES = {
     "reciprocal": Style("$1/x$", PURPLE, DOTS, "v"),
     "rlog": Style(r"$1/\log(x+1)$", SKY, LONG, "P"),
     "power": Style("$x^p$", BLACK, DASHES, "X"),
+    "box_cox": Style("learned power (Box-Cox)", BLACK, "-", "*"),
+    "monotone": Style("learned chain of powers", TEAL, DASHDOT, "h"),
+    "chosen": Style("chosen", GREY, DASHES, "p"),
 }
 # For whatever has no style of its own: 7 colours, with other lines and markers each time round.
 OTHERS = [
@@ -101,6 +104,7 @@ OTHERS = [
 SYMBOLS = {
     "train_length": r"$l_\mathrm{train}$",
     "length": "test length",
+    "step": "training step",
     "outrep.p": "exponent $p$",
     "model.width": "width",
     "model.depth": "layers",

@@ -88,6 +88,8 @@ def _render_one(record: Record) -> list[str]:
     if measures.criterion and measures.horizon:
         reached = measures.horizon(config, rows)
         lines.append(f"{_criterion([record])} up to length {reached} (tested to {config.test_length})")
+    if measures.remark and (remark := measures.remark(record)):
+        lines.append(remark)
     return lines
 
 

@@ -51,6 +51,16 @@ class Records(list[Record]):
         """
         return tables.make_table(self)
 
+    def curves(self) -> pd.DataFrame:
+        """The training curves as one tidy table.
+
+        Returns:
+            A row for each finished run and point of its curve, with the columns of ``table`` that describe the run,
+            then ``step``, ``training_loss`` (the mean since the point before) and what a learned map has learned by
+            then, such as ``exponent``.
+        """
+        return tables.make_curve_table(self)
+
     def summary(self) -> pd.DataFrame:
         """A short table for people.
 

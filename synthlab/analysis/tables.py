@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from synthlab.analysis.columns import groups_of_kinds, is_setting, kinds_of
+from synthlab.analysis.columns import TRAINING_LOSS, groups_of_kinds, is_setting, kinds_of
 from synthlab.analysis.conditions import to_text
 from synthlab.config.base import Config
 from synthlab.storage.records import Record
@@ -26,6 +26,21 @@ def make_table(records: Sequence[Record]) -> pd.DataFrame:
     table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
     table["horizon"] = table.pop("horizon")  # to the end
     return table
+
+
+def make_curve_table(records: Sequence[Record]) -> pd.DataFrame:
+    """A row for each finished run and point of its training curve: what ``make_table`` says of the run, the longest
+    test length, ``step``, ``training_loss``, and what has been learned of its map so far."""
+    finished = [record for record in records if record.diverged_at is None]
+    parts = [
+        record.training.rename(columns={"loss": TRAINING_LOSS}).assign(length=record.metrics["length"].max())
+        for record in finished
+    ]
+    if not parts:
+        return pd.DataFrame()
+    runs = pd.DataFrame([run_row(record) for record in finished]).drop(columns="horizon")
+    repeated = runs.loc[runs.index.repeat([len(rows) for rows in parts])].reset_index(drop=True)
+    return pd.concat([repeated, pd.concat(parts, ignore_index=True)], axis="columns")
 
 
 def find_varying(table: pd.DataFrame) -> list[str]:

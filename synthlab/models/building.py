@@ -32,14 +32,21 @@ def build_ensemble(
     make_encoding = partial(ENCODINGS.build, first.encoding)
     with catch_errors("encoding", first.encoding["name"], "be part of a model"):
         ensemble = models.build(first.model, make_encoding, generators, *sizes)
-    for name, parameter in ensemble.named_parameters():
-        if parameter.shape[:1] != (len(configs),):
-            field = "encoding" if name.startswith("encoding.") else "model"
-            raise InputError(
-                f"{field}={getattr(first, field)['name']}: parameter {name.split('.')[-1]} has shape "
-                f"{tuple(parameter.shape)}; must begin with the number of models, as from layers.ensemble_parameter"
-            )
+    encoding = getattr(ensemble, "encoding", None)
+    if isinstance(encoding, nn.Module):
+        check_parameters("encoding", first.encoding["name"], encoding, len(configs))
+    check_parameters("model", first.model["name"], ensemble, len(configs))
     return ensemble
+
+
+def check_parameters(field: str, name: str, module: nn.Module, models: int) -> None:
+    """Raise InputError for a parameter of a member without a leading dimension of ``models``."""
+    for parameter, values in module.named_parameters():
+        if values.shape[:1] != (models,):
+            raise InputError(
+                f"{field}={name}: parameter {parameter.split('.')[-1]} has shape {tuple(values.shape)}; must begin "
+                "with the number of models, as from layers.ensemble_parameter"
+            )
 
 
 def check_encoding(config: Any, model: nn.Module) -> Encoding:

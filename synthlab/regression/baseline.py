@@ -1,12 +1,15 @@
 """The loss of the best constant answer, which a model has without looking at its input."""
 
 import numpy as np
+import torch
 from jaxtyping import Float
+from torch import Tensor
 
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.objective import length_weights
+from synthlab.regression.outrep import Chosen, LearnedOutRep, OutRep
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
 
@@ -16,13 +19,22 @@ SYMBOLS = 2**22  # of all sequences together, so that long ones are fewer
 
 def constant_loss(config: RunConfig) -> float:
     """The lowest training loss of a model that answers all sequences of all lengths alike: the variance of the targets,
-    in representation space. The same for all seeds."""
+    in representation space. The same for all seeds. Of a learned map it is that of the map before training, of a chosen
+    map the least of all candidates."""
     task, inputs, outrep = data(config)
     weights = length_weights(config.length_distribution, config.train_length).double()
-    x = inputs.draw(SEQUENCES, len(weights), stream(0, "training"))
-    targets = outrep.forward(task.targets(x)).double()
+    y = task.targets(inputs.draw(SEQUENCES, len(weights), stream(0, "training"))).double()
+    maps = outrep.maps if isinstance(outrep, Chosen) else [outrep]
+    return min(_variance(each, y, weights) for each in maps)
+
+
+@torch.no_grad()
+def _variance(outrep: OutRep, y: Float[Tensor, "B L"], weights: Float[Tensor, " L"]) -> float:
+    """The variance of the mapped targets, as the loss has it."""
+    targets = outrep.forward(y)
     mean = (targets.mean(0) * weights).sum()
-    return float(((targets - mean).square().mean(0) * weights).sum())
+    scale = float(outrep.loss_scale(y[None], weights[None, None])) if isinstance(outrep, LearnedOutRep) else 1.0
+    return scale * float(((targets - mean).square().mean(0) * weights).sum())
 
 
 def constant_errors(config: RunConfig) -> Float[np.ndarray, " L"]:

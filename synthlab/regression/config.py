@@ -43,5 +43,10 @@ class RunConfig(Config):
 
     @property
     def shape(self) -> str:
+        from synthlab.regression.outrep import OUTREPS, OutRepModule  # which need torch
+
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        return json.dumps([self.model, self.encoding, protocol, self.train_length], sort_keys=True)
+        parts = [self.model, self.encoding, protocol, self.train_length]
+        if issubclass(OUTREPS.find(self.outrep["name"]), OutRepModule):  # one serves the ensemble
+            parts.append(self.outrep)
+        return json.dumps(parts, sort_keys=True)

@@ -7,16 +7,17 @@ from typing import Any
 import torch
 from torch import nn
 
+from synthlab.config.base import MOST_SEEDS
 from synthlab.config.registry import Registry, ask_member, catch_errors, complete_members
 from synthlab.errors import InputError
-from synthlab.models.building import build_ensemble, check_encoding
+from synthlab.models.building import build_ensemble, check_encoding, check_parameters
 from synthlab.models.encodings import ENCODINGS
 from synthlab.models.linear_attention import LinearAttention
 from synthlab.models.packing import ENDS
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
 from synthlab.regression.inputs import INPUTS, InputDistribution
-from synthlab.regression.outrep import OUTREPS, Interval, OutRep
+from synthlab.regression.outrep import OUTREPS, Chosen, Interval, OutRep, OutRepModule
 from synthlab.regression.tasks import TASKS, Task
 from synthlab.rng import stream
 from synthlab.training.memory import check_buildable
@@ -35,29 +36,70 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     members = complete_members(KINDS, {name: getattr(config, name) for name in KINDS})
     if "shift" not in members["outrep"]:
         raise InputError(f"outrep={config.outrep['name']}: its constructor must take a shift")
-    shift = members["outrep"]["shift"]
-    if shift is None:
-        outrep = _check_map(OUTREPS.build(config.outrep), config)
-        smallest, _ = _span(TASKS.build(config.task), config, 1)
-        with catch_errors("outrep", config.outrep["name"], "choose a shift"):
-            shift = float(outrep.default_shift(smallest))
-    members["outrep"]["shift"] = shift + 0.0  # -0.0 is the same shift as 0.0
+    outrep, task = _check_map(build_map([config]), config), TASKS.build(config.task)
+    smallest, largest = _span(task, config, 1)[0], _span(task, config, config.train_length)[1]
+    with catch_errors("outrep", config.outrep["name"], "choose a shift"):
+        members["outrep"] = outrep.complete(members["outrep"], smallest, largest)
     config = config.model_copy(update=members)
     check_buildable(config)
     task, _, outrep = data(config)
     _check(config, task, outrep, build_models([config]))
+    if isinstance(outrep, Chosen):
+        candidate_runs(config)
     return config
 
 
+def candidate_runs(config: RunConfig) -> list[RunConfig]:
+    """Return the run of each candidate: trained on the lengths that are not held out, tested on those that are.
+
+    Its test sequences have a seed far from those of tests, so that these play no part in the choice. Raises InputError
+    where no length is left, and for a candidate that could not be trained.
+    """
+    held_out = max(1, round(config.outrep["held_out"] * config.train_length))
+    shorter = config.train_length - held_out
+    if shorter < 1:
+        raise InputError(
+            f"train_length={config.train_length}: leaves no length to train on where outrep=chosen holds out "
+            f"{held_out}; lower outrep.held_out"
+        )
+    own = {
+        "train_length": shorter,
+        "test_length": config.train_length,
+        "test_seed": MOST_SEEDS - 1 - config.data_seed,
+    }
+    return [resolve(config.model_dump() | own | {"outrep": each}) for each in config.outrep["candidates"]]
+
+
 def data(config: RunConfig) -> tuple[Task, InputDistribution, OutRep]:
-    """Task, input distribution and output map, which decide a run's examples."""
-    return TASKS.build(config.task), INPUTS.build(config.inputs), OUTREPS.build(config.outrep)
+    """Task, input distribution and output map, which decide a run's examples; a map with parameters as it is before
+    training."""
+    return TASKS.build(config.task), INPUTS.build(config.inputs), build_map([config])
+
+
+def build_map(configs: Sequence[RunConfig]) -> OutRep:
+    """The output map of runs that have the same; one with parameters serves all of them."""
+    outrep = OUTREPS.build(configs[0].outrep)
+    if isinstance(outrep, OutRepModule):
+        with catch_errors("outrep", configs[0].outrep["name"], "be initialized"):
+            outrep.initialise([stream(config.weight_seed, "outrep") for config in configs])
+        check_parameters("outrep", configs[0].outrep["name"], outrep, len(configs))
+    return outrep
+
+
+def map_of(ensemble: nn.Module, index: int, config: RunConfig) -> OutRep:
+    """The output map of one model, that of ``config``, as training has left it."""
+    outrep = getattr(ensemble, "outrep", None)
+    return outrep.member(index) if isinstance(outrep, OutRepModule) else OUTREPS.build(config.outrep)
 
 
 def build_models(configs: Sequence[RunConfig]) -> nn.Module:
-    """Initialize the models of runs of one shape, as one ensemble. Raises InputError for models that cannot form an
-    ensemble."""
-    return build_ensemble(MODELS, configs, [stream(config.weight_seed, "initial") for config in configs])
+    """Initialize the models of runs of one shape, as one ensemble, with the output map if that has parameters. Raises
+    InputError for models that cannot form an ensemble."""
+    ensemble = build_ensemble(MODELS, configs, [stream(config.weight_seed, "initial") for config in configs])
+    outrep = build_map(configs)
+    if isinstance(outrep, OutRepModule):
+        ensemble.outrep = outrep
+    return ensemble
 
 
 def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> None:
@@ -78,7 +120,7 @@ def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> N
             f"outrep.shift={shift:g}: takes the targets of task={config.task['name']} to [{low + shift:g}, "
             f"{high + shift:g}], which leaves the domain {domain} of outrep={name}; null chooses a shift that fits"
         )
-    with catch_errors("outrep", name, "map the task's targets"):
+    with catch_errors("outrep", name, "map the task's targets"), torch.no_grad():
         least, most = outrep.forward(torch.tensor([low, high]))
         if low < high and least == most:
             raise InputError(

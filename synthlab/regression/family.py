@@ -7,10 +7,14 @@ from torch import nn
 
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
+from synthlab.regression.choosing import score_candidates
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, data, resolve
+from synthlab.regression.construction import build_models, map_of, resolve
 from synthlab.regression.evaluation import evaluate_lengths
+from synthlab.regression.inputs import INPUTS
+from synthlab.regression.learning import MapTrace, find_learned
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
+from synthlab.regression.outrep import Chosen
 from synthlab.regression.tasks import TASKS
 from synthlab.regression.trained import TrainedRegression
 from synthlab.training.loop import Observer, Training, train_ensemble
@@ -22,33 +26,46 @@ open_model = TrainedRegression
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
     """The weighted squared error of each model of ``ensemble``, on the tasks of ``configs``."""
+    learned = find_learned(ensemble)
     examples = [
         Examples(
-            *data(config),
+            TASKS.build(config.task),
+            INPUTS.build(config.inputs),
+            None if learned else map_of(ensemble, index, config),
             batch=config.protocol.batch,
             weights=length_weights(config.length_distribution, config.train_length),
             seed=config.data_seed,
         )
-        for config in configs
+        for index, config in enumerate(configs)
     ]
-    return PrefixRegression(ensemble, examples, device)
+    return PrefixRegression(ensemble, examples, device, learned)
 
 
 def train_models(
     ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train initialized models of runs of one shape. Returns their training curves."""
+    """Train initialized models of runs of one shape, each with the map that it chooses if the configs say so. Returns
+    their training curves, with what is learned of the map."""
+    outrep = getattr(ensemble, "outrep", None)
+    if isinstance(outrep, Chosen):
+        outrep.scores.data = score_candidates(configs, device).to(outrep.scores)
     objective = make_objective(ensemble, configs, device)
-    return train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
+    trace = MapTrace(find_learned(ensemble), observe)
+    trainings = train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], trace)
+    return [trace.add_to(training, index) for index, training in enumerate(trainings)]
 
 
 def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-    """Every metric at every length for the model ``index``; and, for ``LinearAttention`` only, its output matrix M (2 x
-    2, with BOS 2 x 3), else None."""
+    """Every metric at every length for the model ``index``. And a table: of ``LinearAttention`` its output matrix M (2
+    x 2, with BOS 2 x 3); else of a chosen map the score of each candidate; else None."""
     member, how = Member(ensemble, index), config.evaluation.model_dump()
-    metrics = evaluate_lengths(member, *data(config), config.test_length, **how, seed=config.test_seed)
+    parts = TASKS.build(config.task), INPUTS.build(config.inputs), map_of(ensemble, index, config)
+    metrics = evaluate_lengths(member, *parts, config.test_length, **how, seed=config.test_seed)
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
-    if not isinstance(ensemble, LinearAttention):
-        return table, None
-    outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
-    return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
+    outrep = getattr(ensemble, "outrep", None)
+    if isinstance(ensemble, LinearAttention):
+        outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
+        return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])
+    if isinstance(outrep, Chosen):
+        return table, pd.DataFrame([outrep.scores[index].tolist()], columns=outrep.names)
+    return table, None

@@ -1,7 +1,7 @@
 """What is measured of runs on regression tasks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from synthlab.metrics import Measures, Metric, reach
 
 if TYPE_CHECKING:
     from synthlab.regression.config import RunConfig
+    from synthlab.storage.records import Record
 
 METRICS = {
     "mse": Metric("mean squared error, original scale", "lower", "log", ".3g"),
@@ -43,6 +44,18 @@ def chance(config: "RunConfig", metrics: pd.DataFrame) -> Sequence[float] | None
     return constant_errors(config)[metrics["length"].to_numpy() - 1].tolist()
 
 
+def describe_map(record: "Record") -> str | None:
+    """Return what a run has learned of its map, or which it has chosen; None for a fixed map."""
+    learned = record.training.drop(columns=["step", "loss"])
+    if len(learned.columns):
+        last = learned.iloc[-1]
+        return f"learned map: {', '.join(f'{name} {value:.3g}' for name, value in last.items())}"
+    if record.outputs is not None and cast("RunConfig", record.config).outrep["name"] == "chosen":
+        scores = record.outputs.iloc[0]
+        return f"chosen map: {scores.idxmin()} (relative error at held-out lengths: {scores.min():.2%})"
+    return None
+
+
 MEASURES = Measures(
     METRICS,
     primary="mse",
@@ -50,4 +63,5 @@ MEASURES = Measures(
     criterion="relative error stays under 5 %",
     horizon=lambda config, metrics: horizon(metrics["relative_error"].to_numpy()),
     chance=chance,
+    remark=describe_map,
 )

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.packing import ENDS
 from synthlab.regression.inputs import InputDistribution
-from synthlab.regression.outrep import OutRep
+from synthlab.regression.outrep import LearnedOutRep, OutRep
 from synthlab.regression.tasks import Task
 from synthlab.rng import stream
 
@@ -21,13 +21,14 @@ STEPS, SYMBOLS = 64, 2**18
 
 class Examples:
     """The training examples of one run: a new batch in each step. Each sequence is an example of every length up to
-    ``train_length``, weighted by the distribution of training lengths (paper, appendix A: uniform)."""
+    ``train_length``, weighted by the distribution of training lengths (paper, appendix A: uniform). Without ``outrep``
+    targets stay in the units of the answer."""
 
     def __init__(
         self,
         task: Task,
         inputs: InputDistribution,
-        outrep: OutRep,
+        outrep: OutRep | None,
         batch: int,
         weights: Float[Tensor, " L"],
         seed: int,
@@ -43,7 +44,10 @@ class Examples:
         """The sequences of the next ``steps()`` batches, and the targets of their prefixes in representation space."""
         steps = self.steps()
         x = self.inputs.draw(steps * self.batch, len(self.weights), self.symbols)
-        targets = self.outrep.forward(self.task.targets(x)).to(self.weights.dtype)
+        targets = self.task.targets(x)
+        if self.outrep is not None:
+            targets = self.outrep.forward(targets)
+        targets = targets.to(self.weights.dtype)
         return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
 
     def lengths(self) -> Int[Tensor, " B"]:
@@ -53,25 +57,36 @@ class Examples:
 
 class PrefixRegression:
     """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``. If prefixes cannot share
-    a packed row (``Encoding.packs``), a sequence is an example of one length only."""
+    a packed row (``Encoding.packs``), a sequence is an example of one length only. A map that is learned with the
+    models, ``outrep``, maps the targets in each step."""
 
-    def __init__(self, model: nn.Module, examples: Sequence[Examples], device: torch.device | str = "cpu"):
-        self.model, self.examples, self.device = model, examples, device
+    def __init__(
+        self,
+        model: nn.Module,
+        examples: Sequence[Examples],
+        device: torch.device | str = "cpu",
+        outrep: LearnedOutRep | None = None,
+    ):
+        self.model, self.examples, self.device, self.outrep = model, examples, device, outrep
         self.weights = torch.stack([each.weights for each in examples]).unsqueeze(1).to(device)
         self.batches = self._batches()
 
     def __call__(self) -> Float[Tensor, " E"]:
         x, target = next(self.batches)
         encoding = encoding_of(self.model)
-        if encoding.packs:
-            return weighted_mse(self.model(x), target, self.weights)
-        lengths = torch.stack([each.lengths() for each in self.examples])
-        positions = [
-            encoding.positions(length + ENDS, x.shape[-1] + ENDS, each.places)
-            for length, each in zip(lengths, self.examples, strict=True)
-        ]
-        weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
-        return weighted_mse(self.model(x, torch.stack(cast(list[Tensor], positions)).to(self.device)), target, weights)
+        positions, weights = None, self.weights
+        if not encoding.packs:
+            lengths = torch.stack([each.lengths() for each in self.examples])
+            places = [
+                encoding.positions(length + ENDS, x.shape[-1] + ENDS, each.places)
+                for length, each in zip(lengths, self.examples, strict=True)
+            ]
+            positions = torch.stack(cast(list[Tensor], places)).to(self.device)
+            weights = nn.functional.one_hot(lengths - 1, x.shape[-1]).to(target)
+        output = self.model(x, positions)
+        if self.outrep is None:
+            return weighted_mse(output, target, weights)
+        return weighted_mse(output, self.outrep.forward(target), weights) * self.outrep.loss_scale(target, weights)
 
     def _batches(self):
         while True:

@@ -11,8 +11,9 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
+from synthlab.regression.construction import build_map
 from synthlab.regression.evaluation import rows_in_one_pass, run_in_passes
+from synthlab.regression.outrep import OutRepModule
 from synthlab.rng import stream
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -21,7 +22,7 @@ class TrainedRegression(TrainedModel):
     """A trained model whose answer is a number: the mean, length or sum of a binary sequence."""
 
     def build(self):
-        _, _, self._outrep = data(cast(RunConfig, self.record.config))
+        self._outrep = build_map([cast(RunConfig, self.record.config)])
         return super().build()
 
     def limits(self):
@@ -55,4 +56,6 @@ class TrainedRegression(TrainedModel):
     def _to_prediction(self, output: Float[Tensor, " N"]) -> Prediction:
         """The answers, from outputs in representation space."""
         largest = cast(RunConfig, self.record.config).evaluation.largest
-        return Prediction(self._outrep.inverse(self._outrep.clip(output.double(), largest)), output)
+        learned = self.module.outrep if isinstance(self._outrep, OutRepModule) else None
+        outrep = self._outrep if learned is None else cast(OutRepModule, learned).member(0)
+        return Prediction(outrep.inverse(outrep.clip(output.double(), largest)), output)

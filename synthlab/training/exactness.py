@@ -19,11 +19,11 @@ TRIED, TRIAL_STEPS = 5, 3
 _exact: dict[tuple[str, int], bool] = {}  # the results of this process's trials, by shape and number of models
 
 
-def split_inexact(configs: list[Config], device: str = "cpu") -> list[list[Config]]:
+def split_inexact(configs: Sequence[Config], device: str = "cpu") -> list[list[Config]]:
     """The runs of an ensemble as ensembles to train: the whole if it is exact, or on a GPU, else each run alone."""
     if len(configs) < 2 or (device == "cpu" and not is_exact(configs)):
         return [[config] for config in configs]
-    return [configs]
+    return [list(configs)]
 
 
 def is_exact(configs: Sequence[Config]) -> bool:

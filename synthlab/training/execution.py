@@ -81,7 +81,7 @@ def initialize(configs: Sequence[Config], device: str = "cpu") -> nn.Module:
 
 def curve(training: Training) -> pd.DataFrame:
     """A training curve as a record has it."""
-    return pd.DataFrame({"step": training.steps, "loss": training.losses})
+    return pd.DataFrame({"step": training.steps, "loss": training.losses, **training.learned})
 
 
 def _version() -> str:

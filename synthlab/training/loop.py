@@ -1,7 +1,7 @@
 """The training loop of all families. It knows neither models nor tasks: it minimizes the losses of an objective."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
@@ -22,12 +22,14 @@ class Training(NamedTuple):
     """A training curve: ``losses[i]`` is the mean loss over the steps after ``steps[i - 1]``, up to ``steps[i]``.
 
     ``diverged_at`` is the first step with a loss that is not finite; the curve ends before it. It is the last step if
-    only the parameters are not finite after it. None if training did not diverge.
+    only the parameters are not finite after it. None if training did not diverge. ``learned`` has numbers that a family
+    observes at the same steps, by name.
     """
 
     steps: list[int]
     losses: list[float]
     diverged_at: int | None
+    learned: Mapping[str, list[float]] = {}
 
 
 def train_ensemble(

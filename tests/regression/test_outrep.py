@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -7,18 +8,31 @@ from hypothesis import strategies as st
 
 from support.configs import composed
 from synthlab.errors import InputError
-from synthlab.regression.outrep import OUTREPS, OutRep
+from synthlab.models.layers import ensemble_parameter
+from synthlab.regression.objective import weighted_mse
+from synthlab.regression.outrep import OUTREPS, LearnedOutRep, OutRep, OutRepModule
+from synthlab.regression.outrep.base import REALS
+from synthlab.regression.outrep.learned import grow
 
 MAPS = [
     *(composed(f"outrep={name}", "outrep.shift=0.0")["outrep"] for name in OUTREPS),  # a new map joins by itself
     *({"name": "power", "shift": 0.0, "p": p} for p in (-2.0, 0.3, 1.0)),
+    *({"name": "box_cox", "shift": 0.0, "start": p} for p in (-1.0, 0.0, 1e-5, 0.5)),
+    CHAIN := {"name": "monotone", "shift": 0.0, "start": [1.0, -1.5, 0.0, -0.9], "pieces": 4, "knots": [1, 2, 4, 8]},
 ]
-maps = pytest.mark.parametrize("config", MAPS, ids=lambda c: c["name"] + str(c.get("p", "")))
+maps = pytest.mark.parametrize("config", MAPS, ids=lambda c: c["name"] + str(c.get("p", c.get("start", ""))))
 anywhere = st.floats(-1e6, 1e6)
 
 
 def built(config: dict) -> OutRep:
-    return OUTREPS.build(config)
+    """The map; a learned one of one model, with the exponents ``start``, which may be several."""
+    start = config.get("start")
+    outrep = OUTREPS.build(config | ({"start": 1.0} if isinstance(start, list) else {}))
+    if isinstance(outrep, OutRepModule):
+        outrep.initialise([torch.Generator()])
+    if isinstance(start, list):
+        outrep.exponent.data[:] = torch.tensor(start)
+    return outrep
 
 
 def tensor(*values: float) -> torch.Tensor:
@@ -47,7 +61,8 @@ def test_the_inverse_undoes_the_map_over_its_domain(config, y, shift):
 @given(z=st.floats(1e-1, 10))
 def test_the_map_undoes_its_inverse_over_its_image(config, z):
     outrep = built(config)
-    assert outrep.forward(outrep.inverse(tensor(z))).item() == pytest.approx(z, rel=1e-8)
+    if outrep.image.contains(tensor(z)):
+        assert outrep.forward(outrep.inverse(tensor(z))).item() == pytest.approx(z, rel=1e-8)
 
 
 @maps
@@ -110,3 +125,102 @@ def test_the_power_family_contains_the_named_maps(name, p):
 def test_power_zero_is_refused():
     with pytest.raises(InputError, match=r"outrep\.p=0: must not be 0"):
         built({"name": "power", "shift": 0.0, "p": 0.0})
+
+
+@pytest.mark.parametrize(("p", "at_4"), [(-1.0, 0.75), (0.0, math.log(4)), (0.5, 2.0), (1.0, 3.0)])
+def test_box_cox_by_hand(p, at_4):
+    assert built({"name": "box_cox", "shift": 0.0, "start": p}).forward(tensor(4.0)).item() == pytest.approx(at_4)
+
+
+def test_in_each_piece_a_chain_of_powers_has_the_slope_of_its_exponent():
+    """log(x f'(x)) against log x, by differences; the knots are at 1, 2, 4 and 8."""
+    chain = built(CHAIN)
+    for x, exponent in ((0.3, 1.0), (1.5, 1.0), (3.0, -1.5), (6.0, 0.0), (100.0, -0.9)):
+        near = tensor(x * 0.99, x, x * 1.01)[None]
+        slopes = chain.log_slope(near)[0] + near[0].log()
+        assert ((slopes[2] - slopes[0]) / math.log(1.01 / 0.99)).item() == pytest.approx(exponent, abs=1e-6)
+
+
+def test_a_chain_of_powers_is_smooth_at_its_knots():
+    chain = built(CHAIN)
+    for knot in (2.0, 4.0, 8.0):
+        sides = tensor(knot * (1 - 1e-9), knot * (1 + 1e-9))
+        assert chain.forward(sides).diff().item() == pytest.approx(0, abs=1e-6)
+        assert chain.log_slope(sides[None]).diff().item() == pytest.approx(0, abs=1e-6)
+
+
+@given(x=st.floats(1e-2, 1e3))
+def test_the_slope_of_a_learned_map_is_its_derivative(x):
+    chain = built(CHAIN)
+    by_hand = chain.log_slope(tensor(x)[None]).item()
+    assert LearnedOutRep.log_slope(chain, tensor(x)[None]).item() == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_the_gradient_of_box_cox_is_exact_where_the_exponent_is_zero():
+    m, d = tensor(0.0, 1e-8, 1e-3, -0.5).requires_grad_(), tensor(2.0, -1.0, 1.5, 3.0).requires_grad_()
+    assert torch.autograd.gradcheck(grow, (m, d))
+    (slope,) = torch.autograd.grad(grow(m, d)[0], m)
+    assert slope[0].item() == 2.0  # d^2 / 2
+
+
+class Scaled(LearnedOutRep):
+    """f(x) = a x: a map that only makes targets larger or smaller."""
+
+    domain = image = REALS
+
+    def initialise(self, generators):
+        self.a = ensemble_parameter(len(generators), 1)
+
+    def f(self, x):
+        return self.a * x
+
+    def f_inverse(self, z):
+        return z / self.a
+
+
+def test_a_map_cannot_lower_its_loss_by_making_targets_small():
+    """Two models whose errors are in proportion to their targets have one loss."""
+    scaled, y = Scaled(shift=0.0), torch.tensor([[[1.0, 2.0, 4.0]]] * 2)
+    scaled.initialise([torch.Generator()] * 2)
+    scaled.a.data = torch.tensor([[1.0], [1e-3]])
+    z, weights = scaled.forward(y), torch.tensor([0.5, 0.25, 0.25]).expand(2, 1, 3)
+    losses = weighted_mse(1.1 * z, z, weights) * scaled.loss_scale(y, weights)
+    assert losses[1].item() == pytest.approx(losses[0].item(), rel=1e-5)
+
+
+def test_the_loss_of_a_learned_map_ranks_exponents_as_the_likelihood_does():
+    """Against the profile log-likelihood of Gaussian errors, written out: log(variance) / 2 - mean(log f')."""
+    noise = torch.randn(2000, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    y = (3 + 0.1 * noise).exp()  # log-normal: the most likely exponent is about 0
+    losses, likelihoods = [], []
+    for p in (-1.0, -0.5, 0.0, 0.5, 1.0):
+        outrep, weights = built({"name": "box_cox", "shift": 0.0, "start": p}), torch.ones(1, 1, 1, dtype=y.dtype)
+        z = outrep.forward(y)
+        variance = z.var(correction=0)
+        losses.append((variance * outrep.loss_scale(y[None, :, None], weights)).item())
+        likelihoods.append((-0.5 * variance.log() + (p - 1) * y.log().mean()).item())
+    assert np.argsort(losses).tolist() == np.argsort(likelihoods)[::-1].tolist()
+    assert np.log(losses) == pytest.approx(-2 * np.array(likelihoods))
+    assert np.argmin(losses) == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (CHAIN | {"start": 1.0, "knots": [1, 2, 2, 4]}, "outrep.knots=.*: must be 4 increasing numbers"),
+        (CHAIN | {"start": 1.0, "knots": [1, 2]}, "must be 4 increasing numbers"),
+        ({"name": "chosen", "shift": None, "candidates": ["log", "log"], "held_out": 0.2}, "must be different maps"),
+        (
+            {
+                "name": "chosen",
+                "shift": None,
+                "candidates": ["log", {"name": "box_cox", "start": 1.0}],
+                "held_out": 0.2,
+            },
+            "box_cox start=1.0: must be a map without parameters",
+        ),
+    ],
+)
+def test_maps_that_cannot_be_are_refused(config, message):
+    with pytest.raises(InputError, match=message):
+        built(config)

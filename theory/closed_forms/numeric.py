@@ -45,3 +45,22 @@ def expected_errors(
         natural.append((probability * (answer - y).square()).sum().item())
         represented.append((probability * (z - outrep.forward(y)).square()).sum().item())
     return np.array(natural), np.array(represented)
+
+
+def fit_outputs(task: str, train_length: int, outrep: OutRep, bos: bool) -> np.ndarray:
+    """The outputs M (2 x 2, with BOS 2 x 3) that minimize the expected training loss under ``outrep``, of any rank: a
+    least-squares problem for each last symbol. What ``optima.optimum`` solves exactly, in milliseconds."""
+    rows: list[Tensor] = []
+    for symbol in (0, 1):
+        features, targets, weights = [], [], []
+        for length in range(1, train_length + 1):
+            _, ones, probability = (each[outcomes(length).last == symbol] for each in outcomes(length))
+            counts = torch.stack([length - ones, ones, *[torch.ones_like(ones)] * bos], -1)
+            features.append(counts / counts.sum(-1, keepdim=True))
+            y = torch.tensor([float(TARGETS[task](int(k), length)) for k in ones], dtype=torch.float64)
+            targets.append(outrep.forward(y))
+            weights.append(probability.sqrt())
+        scale = torch.cat(weights)
+        found = torch.linalg.lstsq(torch.cat(features) * scale[:, None], torch.cat(targets)[:, None] * scale[:, None])
+        rows.append(found.solution[:, 0])
+    return torch.stack(rows).numpy()

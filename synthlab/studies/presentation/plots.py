@@ -57,6 +57,28 @@ class TrainingLoss(Plot):
         axes.set_ylabel(self.measures or "")
 
 
+class Learned(Plot):
+    """What a map of the target has learned against step: a line and a band for each number of each series."""
+
+    measures = "learned exponent"
+
+    def data(self, series, metric):
+        parts = [part for one in series for curve in _losses(one) for part in self._numbers(one, curve)]
+        return aggregate_seeds(pd.concat(parts), ["series", "step"], "value") if parts else pd.DataFrame()
+
+    def draw(self, axes, drawn):
+        draw_lines(axes, drawn, "step", every=0.12, scale="linear")
+        axes.set_xlabel("training step")
+        axes.set_ylabel(self.measures or "")
+
+    def _numbers(self, one: Series, curve: pd.DataFrame) -> list[pd.DataFrame]:
+        names = [name for name in curve if name not in ("step", "loss", "series", "id")]
+        label = one.label if len(names) == 1 else f"{one.label}, {{}}"
+        return [
+            one.count_runs(curve[["step", "id"]].assign(series=label.format(name), value=curve[name])) for name in names
+        ]
+
+
 class Against(Plot):
     """Error at the given test ``lengths`` against one setting ``x`` of the panel's grid; a line for each combination of
     the others, and for each length."""
@@ -144,7 +166,7 @@ class Powers(Plot):
         axes.set_ylabel(_metric(drawn).meaning)
 
 
-OF_LINES = {"curves": Curves, "training": TrainingLoss, "against": Against, "powers": Powers}
+OF_LINES = {"curves": Curves, "training": TrainingLoss, "learned": Learned, "against": Against, "powers": Powers}
 PLOTS = Registry("plot", Plot, {**OF_LINES, "heat": Heat, "spread": Spread})
 
 

@@ -1,15 +1,15 @@
-"""OutRep: invertible maps of the target (paper, section 3)."""
+"""The interface of OutRep, an invertible map of the target (paper, section 3)."""
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
-from synthlab.config.registry import Registry
-from synthlab.errors import InputError
+from synthlab.models.layers import Generators
 
 Values = Float[Tensor, "..."]
 
@@ -98,7 +98,7 @@ class OutRep(ABC):
     def clip(self, z: Values, largest: float) -> Values:
         """Clip outputs, in representation space, to those that decode to an answer of at most ``largest``, in the
         original scale: f is monotone, so these form an interval, the image cut off at f(largest + c)."""
-        end = float(self.forward(torch.tensor(largest, dtype=torch.float64)))
+        end = float(self.forward(torch.tensor(largest, dtype=torch.float64)).detach())
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)
 
     def default_shift(self, smallest: float) -> float:
@@ -106,107 +106,37 @@ class OutRep(ABC):
         sum: 1/sqrt(y + 1))."""
         return 0.0 if self.domain.contains(torch.tensor(smallest)) else 1.0 - smallest
 
+    def complete(self, config: Mapping[str, Any], smallest: float, largest: float) -> dict[str, Any]:
+        """Fill in what a config leaves at null.
 
-class Identity(OutRep):
-    """f(x) = x: the target itself."""
+        Args:
+            config: The map's name and the settings that it was made from, by key.
+            smallest: The smallest target in training, in the units of the answer.
+            largest: The largest.
 
-    domain, image = REALS, REALS
-
-    def f(self, x: Values) -> Values:
-        return x
-
-    def f_inverse(self, z: Values) -> Values:
-        return z
-
-
-class Sqrt(OutRep):
-    """f(x) = sqrt(x) (paper, section 3)."""
-
-    domain, image = NON_NEGATIVE, NON_NEGATIVE
-
-    def f(self, x: Values) -> Values:
-        return x.sqrt()
-
-    def f_inverse(self, z: Values) -> Values:
-        return z.square()
+        Returns:
+            The config with numbers in the place of null.
+        """
+        if config["shift"] is not None:
+            return {**config, "shift": config["shift"] + 0.0}  # -0.0 is the same shift as 0.0
+        return {**config, "shift": float(self.default_shift(smallest)) + 0.0}
 
 
-class Log(OutRep):
-    """f(x) = log(x) (paper, section 3)."""
+class OutRepModule(OutRep, nn.Module):
+    """A map that differs between the models of an ensemble, and is part of it: its parameters are kept with theirs.
 
-    domain, image = POSITIVE, REALS
+    ``initialise`` makes the parameters, with a leading dimension of E models
+    (``synthlab.models.layers.ensemble_parameter``).
+    """
 
-    def f(self, x: Values) -> Values:
-        return x.log()
+    def __init__(self, shift: float | None):
+        nn.Module.__init__(self)
+        OutRep.__init__(self, shift)
 
-    def f_inverse(self, z: Values) -> Values:
-        return z.exp()
+    @abstractmethod
+    def initialise(self, generators: Generators) -> None:
+        """Make the parameters, and initialize those of each model from its own generator."""
 
-
-class Rsqrt(OutRep):
-    """f(x) = 1/sqrt(x) (paper, section 3: the best of its maps)."""
-
-    domain, image, increasing = POSITIVE, POSITIVE, False
-
-    def f(self, x: Values) -> Values:
-        return x.rsqrt()
-
-    def f_inverse(self, z: Values) -> Values:
-        return z.square().reciprocal()
-
-
-class Reciprocal(OutRep):
-    """f(x) = 1/x (reviews, answer Q2 to the third reviewer)."""
-
-    domain, image, increasing = POSITIVE, POSITIVE, False
-
-    def f(self, x: Values) -> Values:
-        return x.reciprocal()
-
-    def f_inverse(self, z: Values) -> Values:
-        return z.reciprocal()
-
-
-class Rlog(OutRep):
-    """f(x) = 1/log(x + 1) (reviews, answer Q2 to the third reviewer)."""
-
-    domain, image, increasing = POSITIVE, POSITIVE, False
-
-    def f(self, x: Values) -> Values:
-        return x.log1p().reciprocal()
-
-    def f_inverse(self, z: Values) -> Values:
-        return z.reciprocal().expm1()
-
-
-class Power(OutRep):
-    """f(x) = x^p for any p but 0; sqrt, 1/x and 1/sqrt(x) are members."""
-
-    def __init__(self, shift: float | None, p: float):
-        super().__init__(shift)
-        if p == 0:
-            raise InputError("outrep.p=0: must not be 0, which maps every target to 1")
-        self.p = p
-        self.increasing = p > 0
-        self.domain = self.image = NON_NEGATIVE if p > 0 else POSITIVE
-
-    def f(self, x: Values) -> Values:
-        return x.pow(self.p)
-
-    def f_inverse(self, z: Values) -> Values:
-        return z.pow(1 / self.p)
-
-
-OUTREPS = Registry(
-    "outrep",
-    OutRep,
-    {
-        "identity": Identity,
-        "sqrt": Sqrt,
-        "log": Log,
-        "rsqrt": Rsqrt,
-        "reciprocal": Reciprocal,
-        "rlog": Rlog,
-        "power": Power,
-    },
-)
+    @abstractmethod
+    def member(self, index: int) -> OutRep:
+        """Return the map of one model, as it is now."""

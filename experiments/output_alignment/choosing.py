@@ -1,0 +1,141 @@
+"""Ways to choose a map of the target without longer sequences, held against the best fixed map.
+
+A trial is one task, encoding and training length: every map trained on all training lengths and tested to five times
+the longest, and trained again on shorter ones alone to be scored at those held out. A rule chooses a map for each seed.
+Its regret is the logarithm (base 10, decades) of the error of its choice over that of the best fixed map, under the
+same seed at the longest test length. The best fixed map is the one with the least median over seeds there, which nobody
+knows beforehand.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+
+from synthlab.regression.baseline import constant_loss
+from synthlab.regression.choosing import score
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import data
+from synthlab.regression.outrep import OUTREPS
+from synthlab.rng import stream
+from synthlab.storage.records import Record
+from synthlab.studies.fitting import final_loss
+from theory.closed_forms.numeric import expected_errors, fit_outputs
+
+LEARNED = ("box_cox", "monotone")
+FAR = 5  # training lengths to which maps are tested
+DRAWN = 4096  # training sequences whose mapped targets are looked at
+
+
+class Trial(NamedTuple):
+    """What was measured under one task, encoding and training length: tables with a row for each seed and a column for
+    each map. ``scores`` has such a table for each rule that chooses the map with the least score."""
+
+    task: str
+    encoding: str
+    train_length: int
+    errors: pd.DataFrame
+    scores: Mapping[str, pd.DataFrame]
+
+    @property
+    def name(self) -> str:
+        """What the trial is called."""
+        return f"{self.encoding}, trained to {self.train_length}"
+
+    @property
+    def fixed(self) -> list[str]:
+        """The maps without parameters, from which rules choose."""
+        return [str(name) for name in self.errors if name not in LEARNED]
+
+    @property
+    def best(self) -> str:
+        """The fixed map with the least median error."""
+        return str(self.errors[self.fixed].median().idxmin())
+
+    def choices(self) -> pd.DataFrame:
+        """The map that each rule chooses, a row for each seed; the two learned maps choose themselves."""
+        chosen = {rule: table[self.fixed].idxmin(axis="columns") for rule, table in self.scores.items()}
+        same = {f"always {name}": pd.Series(name, self.errors.index) for name in ("reciprocal", "identity")}
+        learned = {name: pd.Series(name, self.errors.index) for name in LEARNED if name in self.errors}
+        return pd.DataFrame(chosen | same | learned)
+
+    def regrets(self) -> pd.DataFrame:
+        """The regret of each rule in decades, a row for each seed."""
+        errors, best = self.errors, self.best
+        found = {
+            rule: [np.log10(errors.at[seed, name] / errors.at[seed, best]) for seed, name in chosen.items()]
+            for rule, chosen in self.choices().items()
+        }
+        return pd.DataFrame(found, index=errors.index)
+
+
+def trials_of(records: Iterable[Record]) -> list[Trial]:
+    """Return the trials that finished ``records`` make up, of which those of shorter training lengths are scored."""
+    groups: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        config = cast(RunConfig, record.config)
+        groups.setdefault((config.task["name"], config.encoding["name"]), []).append(record)
+    found = []
+    for (task, encoding), group in groups.items():
+        whole = [record for record in group if record.config.test_length >= FAR * record.config.train_length]
+        for length in sorted({record.config.train_length for record in whole}):
+            full = [record for record in whole if record.config.train_length == length]
+            shorter = [record for record in group if record not in whole and record.config.test_length == length]
+            found.append(_trial(task, encoding, length, full, shorter))
+    return found
+
+
+def _trial(task: str, encoding: str, length: int, full: Sequence[Record], shorter: Sequence[Record]) -> Trial:
+    errors = _table((r, float(r.metrics["mse"].iloc[-1])) for r in full)
+    scores = {
+        f"held out: 1 to {k}, scored on {k + 1} to {length}": _table(
+            (record, score(record)) for record in shorter if record.config.train_length == k
+        )
+        for k in sorted({record.config.train_length for record in shorter}, reverse=True)
+    }
+    fixed = [record for record in full if _config(record).outrep["name"] not in LEARNED]
+    scores["least training loss"] = _table((r, final_loss(r.training) / constant_loss(_config(r))) for r in fixed)
+    scores["least shift of targets"] = _table((r, shift_of_targets(_config(r))) for r in fixed)
+    scores["optimum of linear attention"] = _table((r, _theory(_config(r))) for r in fixed)
+    seeds = errors.index.intersection(scores["least training loss"].index)
+    for table in scores.values():
+        seeds = seeds.intersection(table.index)
+    return Trial(task, encoding, length, errors.loc[seeds], {rule: table.loc[seeds] for rule, table in scores.items()})
+
+
+def _table(values: Iterable[tuple[Record, float]]) -> pd.DataFrame:
+    """A row for each seed that all maps have, a column for each map."""
+    found: dict[str, dict[int, float]] = {}
+    for record, value in values:
+        found.setdefault(_config(record).outrep["name"], {})[record.config.seed] = value
+    return pd.DataFrame(found).dropna()
+
+
+def shift_of_targets(config: RunConfig) -> float:
+    """Return how far the mean of the mapped targets moves from the second longest training length to the longest, in
+    standard deviations of the mapped targets over training."""
+    task, inputs, outrep = data(config)
+    targets = outrep.forward(task.targets(inputs.draw(DRAWN, config.train_length, stream(0, "training"))).double())
+    means = targets.mean(0)
+    return float((means[-1] - means[-2]).abs() / targets.std())
+
+
+@cache
+def error_in_theory(outrep: str, shift: float, task: str, train_length: int, test_length: int, largest: float) -> float:
+    """Return the expected squared error at ``test_length`` of the optimum of linear attention with BOS, trained under a
+    map on lengths to ``train_length``."""
+    built = OUTREPS.build({"name": outrep, "shift": shift})
+    outputs = fit_outputs(task, train_length, built, bos=True)
+    return float(expected_errors(outputs, task, built, largest, test_length)[0][-1])
+
+
+def _theory(config: RunConfig) -> float:
+    outrep, task = config.outrep, config.task["name"]
+    lengths = config.train_length, config.test_length
+    return error_in_theory(outrep["name"], outrep["shift"], task, *lengths, config.evaluation.largest)
+
+
+def _config(record: Record) -> RunConfig:
+    return cast(RunConfig, record.config)

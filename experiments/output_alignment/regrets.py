@@ -1,0 +1,64 @@
+"""A plot of the regret of each way to choose a map of the target."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.output_alignment.choosing import trials_of
+from synthlab.analysis.curves import plain_label, style_of
+from synthlab.studies.intervals import median_interval
+from synthlab.studies.presentation.drawing import Plot
+
+NAMES = {"box_cox": "learned power (Box-Cox)", "monotone": "learned chain of powers", "always reciprocal": "always 1/x"}
+NAMES |= {"always identity": "always the plain target"}
+
+
+class Regrets(Plot):
+    """The regret of each rule at five times the training length: a point for each encoding and training length, the
+    median over seeds with its interval; and how often the rule chose the best map."""
+
+    measures = "regret, decades"
+
+    def data(self, series, metric):
+        rows = []
+        for trial in trials_of(record for one in series for record in one.records if record.diverged_at is None):
+            choices = trial.choices()
+            for rule, values in trial.regrets().items():
+                low, high, _ = median_interval(values.to_numpy())
+                rows.append(
+                    {
+                        "series": trial.name,
+                        "rule": NAMES.get(str(rule), _rule(str(rule))),
+                        "median": values.median(),
+                        "low": low,
+                        "high": high,
+                        "seeds": len(values),
+                        "best_map": trial.best,
+                        "share_best": float((choices[rule] == trial.best).mean()),
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    def draw(self, axes, drawn):
+        rules, names = list(dict.fromkeys(drawn["rule"])), list(dict.fromkeys(drawn["series"]))
+        for i, (name, style) in enumerate(style_of(names).items()):
+            rows = drawn[drawn["series"] == name]
+            places = np.array([rules.index(rule) for rule in rows["rule"]]) + (i - (len(names) - 1) / 2) * 0.15
+            axes.hlines(places, rows["low"], rows["high"], color=style.colour, lw=1.2)
+            best = plain_label(rows["best_map"].iloc[0])
+            axes.plot(rows["median"], places, style.marker, color=style.colour, ms=4.5, label=f"{name} (best: {best})")
+        axes.set_yticks(range(len(rules)), rules)
+        axes.set_ylim(len(rules) - 0.4, -0.6)
+        axes.axvline(0, color="0.5", lw=0.8)
+        axes.set_xlabel("regret at five times the training length (decades)")
+        axes.legend(fontsize="small", framealpha=0.9)
+
+    def note(self, drawn):
+        return f"median over {drawn['seeds'].min()} seeds with its interval; 0: the best fixed map in hindsight"
+
+
+def _rule(name: str) -> str:
+    """Held-out lengths as the share that they are, which is the same at all training lengths."""
+    if not name.startswith("held out"):
+        return name
+    first, last = (int(word) for word in name.split("scored on ")[1].split(" to "))
+    return f"held out: the longest {round(100 * (last - first + 1) / last)} %"

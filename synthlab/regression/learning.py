@@ -1,0 +1,32 @@
+"""What is learned of a map of the target, as training goes on."""
+
+from torch import nn
+
+from synthlab.regression.outrep import LearnedOutRep
+from synthlab.training.loop import Observer, Training
+
+
+class MapTrace:
+    """Observes the training of an ensemble: the numbers that its map has learned at each point of the curve."""
+
+    def __init__(self, outrep: LearnedOutRep | None, observe: Observer | None):
+        self.outrep, self.observe = outrep, observe
+        self._points: list[dict[str, list[float]]] = []
+
+    def __call__(self, step: int, losses: list[float]) -> None:
+        if self.outrep is not None:
+            self._points.append({name: values.tolist() for name, values in self.outrep.learned().items()})
+        if self.observe is not None:
+            self.observe(step, losses)
+
+    def add_to(self, training: Training, index: int) -> Training:
+        """Return the training curve of one model with what its map has learned at each point."""
+        points = self._points[: len(training.steps)]
+        names = points[0] if points else {}
+        return training._replace(learned={name: [point[name][index] for point in points] for name in names})
+
+
+def find_learned(ensemble: nn.Module) -> LearnedOutRep | None:
+    """Return the map that is learned with the models of an ensemble, if there is one."""
+    outrep = getattr(ensemble, "outrep", None)
+    return outrep if isinstance(outrep, LearnedOutRep) else None

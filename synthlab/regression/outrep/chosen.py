@@ -1,0 +1,70 @@
+"""A map of the target that each run chooses before it is trained, by its error at held-out training lengths."""
+
+from typing import Annotated, Any
+
+import torch
+from pydantic import Field
+from torch import nn
+
+from synthlab.config.registry import show
+from synthlab.errors import InputError
+from synthlab.regression.outrep.base import REALS, OutRepModule
+
+
+class Chosen(OutRepModule):
+    """The map, of several ``candidates``, that errs least at the longest training lengths.
+
+    A run trains a model for each candidate on its training lengths but the longest, of which it holds out the share
+    ``held_out``. It takes the candidate with the least score, and trains on all of its lengths with that map. The score
+    is the relative error, averaged over the held-out lengths. No longer sequence is drawn.
+
+    A candidate is the name of a map, or its name and settings. ``shift`` is that of candidates without one of their
+    own; null takes each one's default.
+    """
+
+    domain = image = REALS
+
+    def __init__(
+        self,
+        shift: float | None,
+        candidates: Annotated[list[str | dict[str, Any]], Field(min_length=2)],
+        held_out: Annotated[float, Field(gt=0, lt=1)],
+    ):
+        from synthlab.regression.outrep import OUTREPS  # which has this class, too
+
+        super().__init__(0.0)  # candidates have shifts of their own
+        self.held_out = held_out
+        named = [{"name": each} if isinstance(each, str) else each for each in candidates]
+        self.candidates = [{"shift": shift, **each} for each in named]
+        self.maps = [OUTREPS.build(each, field="outrep.candidates") for each in self.candidates]
+        for name, made in zip(self.names, self.maps, strict=True):
+            if isinstance(made, OutRepModule):
+                raise InputError(f"outrep.candidates={name}: must be a map without parameters")
+        if len(set(self.names)) < len(self.names):
+            raise InputError(f"outrep.candidates={show(candidates)}: must be different maps")
+
+    @property
+    def names(self) -> list[str]:
+        """What each candidate is called."""
+        return [
+            " ".join([str(each["name"]), *(f"{k}={v}" for k, v in each.items() if k not in ("name", "shift"))])
+            for each in self.candidates
+        ]
+
+    def complete(self, config, smallest, largest):
+        pairs = zip(self.candidates, self.maps, strict=True)
+        return {**config, "candidates": [made.complete(each, smallest, largest) for each, made in pairs]}
+
+    def initialise(self, generators):
+        """Make room for the score of each candidate, for each model."""
+        self.scores = nn.Parameter(torch.zeros(len(generators), len(self.maps)), requires_grad=False)
+
+    def member(self, index):
+        """Return the map that one model has chosen; before it has, the first candidate."""
+        return self.maps[int(self.scores[index].argmin())]
+
+    def f(self, x):
+        return self.member(0).forward(x)
+
+    def f_inverse(self, z):
+        return self.member(0).inverse(z)

@@ -1,0 +1,91 @@
+"""Maps that belong to a model: learned with it, or chosen for it before it is trained."""
+
+import pytest
+
+import synthlab
+from support.configs import config
+from synthlab.errors import InputError
+from synthlab.regression.construction import candidate_runs
+from synthlab.regression.evaluation import test_sequences as sequences_of_tests
+from synthlab.regression.inputs import INPUTS
+from synthlab.training.execution import execute, execute_together
+
+SHORT = ("task=length", "protocol.steps=20", "protocol.batch=4", "protocol.record_every=5")
+LEARNED = ("box_cox", "monotone")
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_what_is_learned_is_in_the_record_at_each_point_of_the_curve(name):
+    run = config(*SHORT, f"outrep={name}", "outrep.start=0.5")
+    training = execute(run).training
+    names = [column for column in training if column not in ("step", "loss")]
+    assert names == (["exponent"] if name == "box_cox" else [f"exponent_{i}" for i in range(1, 5)])
+    assert training["step"].tolist() == [5, 10, 15, 20]
+    assert ((training[names].iloc[-1] - 0.5).abs() > 1e-3).any()
+
+
+@pytest.mark.parametrize("name", [*LEARNED, "chosen"])
+def test_each_run_of_an_ensemble_has_the_map_that_it_has_alone(name):
+    runs = [config(*SHORT, f"outrep={name}", f"seed={seed}") for seed in range(4)]
+    for together, run in zip(execute_together(runs), runs, strict=True):
+        alone = execute(run)
+        assert together.training.equals(alone.training)
+        assert together.metrics.equals(alone.metrics)
+
+
+@pytest.mark.parametrize("name", [*LEARNED, "chosen"])
+def test_a_model_is_opened_with_its_map(tmp_path, name):
+    settings = {"steps": 20, "batch": 4, "record_every": 5}
+    asked = {"task": "length", "outrep": name, "protocol": settings, "save": "weights"}
+    record = synthlab.run(**asked, results=tmp_path, progress=False)[0]
+    again = synthlab.load_records(tmp_path)["mse"].tolist()
+    assert again == record.metrics["mse"].tolist()
+    model = record.model()
+    drawn = record.config
+    x = sequences_of_tests(INPUTS.build(drawn.inputs), drawn.evaluation.sequences, drawn.test_length, drawn.test_seed)
+    errors = model.predict(x[:, :7]).answer - 7
+    assert errors.square().mean().item() == pytest.approx(record.metrics["mse"][6], rel=1e-5)
+
+
+def test_a_chosen_map_gives_the_numbers_of_a_run_with_that_map():
+    run = config(*SHORT, "outrep=chosen")
+    record = execute(run)
+    assert record.outputs is not None
+    name = record.outputs.iloc[0].idxmin()
+    fixed = execute(config(*SHORT, f"outrep={name}"))
+    assert record.metrics.equals(fixed.metrics)
+    assert record.training.equals(fixed.training)
+
+
+def test_the_choice_looks_at_training_lengths_alone():
+    run = config(*SHORT, "outrep=chosen", "train_length=10")
+    assert {(each.train_length, each.test_length) for each in candidate_runs(run)} == {(8, 10)}
+    far = config(*SHORT, "outrep=chosen", "train_length=10", "test_length=60", "test_seed=5")
+    assert execute(run).outputs.equals(execute(far).outputs)
+
+
+def test_scores_are_those_of_the_candidates_trained_alone():
+    run = config(*SHORT, "outrep=chosen", "outrep.held_out=0.5")
+    expected = [execute(each).metrics["relative_error"][5:10].mean() for each in candidate_runs(run)]
+    assert execute(run).outputs.iloc[0].tolist() == pytest.approx(expected, rel=1e-6)
+
+
+def test_candidates_have_shifts_of_their_own():
+    candidates = config("task=sum", "outrep=chosen").outrep["candidates"]
+    assert {each["name"]: each["shift"] for each in candidates} == {
+        **dict.fromkeys(("identity", "sqrt"), 0.0),
+        **dict.fromkeys(("log", "rlog", "rsqrt", "reciprocal"), 1.0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["train_length=1"], "train_length=1: leaves no length to train on"),
+        (["outrep.candidates=[log,rsqr]"], "outrep.candidates.*rsqr.*rsqrt"),
+        (["task=sum", "outrep.shift=0.0"], "leaves the domain"),
+    ],
+)
+def test_a_choice_that_cannot_be_made_is_refused_before_training(settings, message):
+    with pytest.raises(InputError, match=message):
+        config("task=length", "outrep=chosen", *settings)
