@@ -63,12 +63,13 @@ class Trial(NamedTuple):
 
     def regrets(self) -> pd.DataFrame:
         """The regret of each rule in decades, a row for each seed."""
-        errors, best = self.errors, self.best
+        logs = self.errors.apply(np.log10)
+        places = np.arange(len(logs))
         found = {
-            rule: [np.log10(errors.at[seed, name] / errors.at[seed, best]) for seed, name in chosen.items()]
+            rule: logs.to_numpy()[places, logs.columns.get_indexer(pd.Index(chosen))] - logs[self.best].to_numpy()
             for rule, chosen in self.choices().items()
         }
-        return pd.DataFrame(found, index=errors.index)
+        return pd.DataFrame(found, index=logs.index)
 
 
 def trials_of(records: Iterable[Record]) -> list[Trial]:

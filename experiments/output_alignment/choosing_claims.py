@@ -17,9 +17,7 @@ REGRET = "decades: log10 of the error at five times the training length / that o
 WHY_TWICE = "at most twice the error of the best fixed map is our choice"
 
 
-def _check_trials(
-    evidence: Evidence, measure: Callable[[Trial], tuple[str, np.ndarray]], high: float
-) -> list[Check]:
+def _check_trials(evidence: Evidence, measure: Callable[[Trial], tuple[str, np.ndarray]], high: float) -> list[Check]:
     """A check for each trial that the runs make up."""
     records = [record for runs in evidence.records.values() for record in runs]
     checks = []

@@ -83,7 +83,7 @@ STYLES = {
     "reciprocal": Style("$1/x$", PURPLE, DOTS, "v"),
     "rlog": Style(r"$1/\log(x+1)$", SKY, LONG, "P"),
     "power": Style("$x^p$", BLACK, DASHES, "X"),
-    "box_cox": Style("learned power (Box-Cox)", BLACK, "-", "*"),
+    "box_cox": Style("learned power (Box-Cox)", INDIGO, "-", "*"),
     "monotone": Style("learned chain of powers", TEAL, DASHDOT, "h"),
     "chosen": Style("chosen", GREY, DASHES, "p"),
 }

@@ -31,6 +31,7 @@ def command(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("suffix", [".png", *(pytest.param(one, marks=pytest.mark.slow) for one in (".pdf", ".svg"))])
 def test_the_command_writes_the_picture_and_its_points(command, tmp_path, suffix):
+    figures = plt.get_fignums()
     assert command("--out", f"mine{suffix}") == (0, f"written:\n  mine{suffix}\n  mine.points.csv\n", "")
     assert (tmp_path / f"mine{suffix}").stat().st_size > 1000
     written = pd.read_csv(tmp_path / "mine.points.csv")
@@ -38,7 +39,7 @@ def test_the_command_writes_the_picture_and_its_points(command, tmp_path, suffix
     before = (tmp_path / f"mine{suffix}").read_bytes()
     command("--out", f"mine{suffix}")
     assert (tmp_path / f"mine{suffix}").read_bytes() == before
-    assert not plt.get_fignums()
+    assert plt.get_fignums() == figures
 
 
 def test_the_command_takes_all_that_the_call_takes(command, tmp_path):

@@ -14,7 +14,17 @@ from support.hasty import hastily
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.figure_files import Drawn, save_sheet
 
-ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
+ALONE = (
+    "ablation",
+    "chosen",
+    "learned",
+    "maps",
+    "mechanism",
+    "quick",
+    "readout",
+    "recipe",
+    "training",
+)  # drawn only where asked for by name
 
 
 @pytest.fixture
@@ -64,7 +74,10 @@ def test_default_is_every_figure_of_the_paper_and_all_every_figure_but_those_dra
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("output_alignment/9", "output_alignment/9: unknown study; choose from 1, 3, 4, 5, ablation, all, default"),
+        (
+            "output_alignment/9",
+            "output_alignment/9: unknown study; choose from 1, 3, 4, 5, ablation, all, chosen, default",
+        ),
         ("output_alignment/1 seeds=0", "seeds=0: must be auto, or a whole number from 1 to 10000"),
         (f"output_alignment/1 first_seed={2**63 - 1} seeds=2", f"first_seed={2**63 - 1}: must be at most"),
         ("output_aligment", "output_aligment: unknown paper, did you mean output_alignment?"),

@@ -24,7 +24,7 @@ def figure(panel: object) -> Figure:
 @pytest.mark.parametrize(
     ("panel", "message"),
     [
-        (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, against, powers, heat"),
+        (SUM | {"plot": "pie"}, "plot=pie: unknown; choose from curves, training, learned, against"),
         ({"title": "x", "vray": {}}, "panels.a.vray={}: unknown key, did you mean vary"),
         (SUM | {"claims": ["1z"]}, "panels.a.claims=1z: unknown; choose from 1a, 1b"),
         (SUM | {"title": "$\\nothing$"}, "panels.a.title=$\\nothing$: "),

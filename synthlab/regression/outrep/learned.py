@@ -16,6 +16,7 @@ from synthlab.models.layers import ensemble_parameter
 from synthlab.regression.outrep.base import POSITIVE, Interval, OutRepModule, Values
 
 Positive = Annotated[float, Field(gt=0)]
+Exponent = Annotated[float, Field(ge=-8, le=8)]  # before training; beyond, powers of targets leave single precision
 
 SMALL = 1e-3  # |t| under which (exp(t) - 1) / t is taken as four terms of its series, exact to 1e-14
 
@@ -107,7 +108,7 @@ class Monotone(LearnedOutRep):
     def __init__(
         self,
         shift: float | None,
-        start: float,
+        start: Exponent,
         pieces: Annotated[int, Field(ge=1, le=64)],
         knots: list[Positive] | None,
     ):
@@ -174,7 +175,7 @@ class Monotone(LearnedOutRep):
 class BoxCox(Monotone):
     """f(x) = (x^p - 1) / p, log(x) at p = 0, with the exponent p learned (Box and Cox, 1964)."""
 
-    def __init__(self, shift: float | None, start: float):
+    def __init__(self, shift: float | None, start: Exponent):
         super().__init__(shift, start, pieces=1, knots=[1.0])
 
 
