@@ -50,9 +50,9 @@ def move_to_rows(parameters: Sequence[nn.Parameter], models: int) -> Rows:
 
 
 def is_matrix(parameter: Tensor, models: int) -> bool:
-    """Return whether weight decay is applied to a parameter of ``models`` models: whether each model has a matrix of it,
-    with more than one row. Weights are [E, inputs, outputs] and embeddings [E, tokens, width]; biases, and the scales
-    of norms, are [E, 1, outputs]."""
+    """Return whether weight decay is applied to a parameter of ``models`` models: whether each model has a matrix of
+    it, with more than one row. Weights are [E, inputs, outputs] and embeddings [E, tokens, width]; biases, and the
+    scales of norms, are [E, 1, outputs]."""
     shape = parameter.shape[1:] if parameter.shape[:1] == (models,) else parameter.shape
     return len(shape) > 1 and shape[0] > 1
 
