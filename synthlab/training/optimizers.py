@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -173,7 +173,7 @@ def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) 
     if not (isinstance(made, type) and issubclass(made, torch.optim.Optimizer)):
         raise InputError(f"protocol.optimizer={name}: must be a subclass of torch.optim.Optimizer")
     with catch_errors("protocol.optimizer", name, "be made"):
-        return made(parameters, lr=protocol.lr, **protocol.options)
+        return cast(Any, made)(parameters, lr=protocol.lr, **protocol.options)
 
 
 def check_optimizer(protocol: Protocol, model: nn.Module) -> None:
