@@ -112,7 +112,7 @@ SYMBOLS = {
     "protocol.weight_decay": "weight decay",
     "protocol.clip": "gradient clipping",
     "protocol.schedule": "schedule",
-    "curriculum.start": "curriculum from",
+    "curriculum.start": "curriculum start",
     "model.init_scale": "initial scale",
 }
 
