@@ -113,6 +113,10 @@ SYMBOLS = {
     "protocol.momentum": "momentum",
     "protocol.optimizer": "optimizer",
     "protocol.beta2": r"$\beta_2$",
+    "protocol.weight_decay": "weight decay",
+    "protocol.clip": "gradient clipping",
+    "protocol.schedule": "schedule",
+    "curriculum.start": "curriculum start",
     "model.init_scale": "initial scale",
 }
 

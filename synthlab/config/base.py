@@ -8,9 +8,18 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
-from pydantic import AfterValidator, BaseModel, Field, PositiveFloat, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    PositiveFloat,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+)
 
-from synthlab.config.registry import STRICT, validate
+from synthlab.config.registry import STRICT, did_you_mean, validate
 from synthlab.errors import InputError, UnknownKind, format_error
 
 if TYPE_CHECKING:
@@ -36,10 +45,12 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
 # Bounds beyond any use, so that a slip of the finger is refused and does not exhaust the memory.
 Count = Annotated[int, Field(gt=0, le=10**6)]
 Length = Annotated[int, Field(gt=0, le=20_000)]
+OPTIMIZERS = ("adam", "adamw", "sgd")  # the lab's; another is a class of the user's own
 MOST_SEEDS = 2**63  # from 0 on
 Seed = Annotated[int, Field(ge=0, lt=MOST_SEEDS)]
 Steps = Annotated[int, Field(gt=0, lt=2**63)]
 FractionBelowOne = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 Member = dict[str, Any]  # the name of a registry's member and its arguments; checked by the registry
 
 
@@ -62,12 +73,38 @@ def _refuse_class(name: str) -> str:
     return name
 
 
-class Protocol(BaseModel):
-    """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
+def _check_optimizer(name: str) -> str:
+    """``name``; raises ValueError for an optimizer that is neither the lab's nor written as a class is."""
+    if name not in OPTIMIZERS and ":" not in name:
+        close = did_you_mean(name, OPTIMIZERS)
+        raise ValueError(f"unknown{close}; choose from {', '.join(OPTIMIZERS)}, or give package.module:Class")
+    return name
+
+
+class Settings(BaseModel):
+    """Settings of a run, checked.
+
+    A field with a default is one that earlier records do not have. Where its value is the default, it is left out of
+    what is recorded, and so of the run's identity: such a run is the one that earlier versions recorded.
+    """
 
     model_config = STRICT
+
+    @model_serializer(mode="wrap")
+    def _drop_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {
+            key: value
+            for key, value in serialize(self).items()
+            if key == "kind" or fields[key].is_required() or getattr(self, key) != fields[key].default
+        }
+
+
+class Protocol(Settings):
+    """How a model is trained; each field is described in ``conf/protocol/lab.yaml``."""
+
     name: Annotated[str, AfterValidator(_refuse_class)]
-    optimizer: Literal["adam", "sgd"]
+    optimizer: Annotated[str, AfterValidator(_check_optimizer)]
     lr: PositiveFloat
     momentum: FractionBelowOne
     beta2: FractionBelowOne
@@ -75,6 +112,46 @@ class Protocol(BaseModel):
     batch: Count
     warmup: Annotated[float, Field(ge=0, le=1)]
     record_every: Steps
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip: PositiveFloat | None = None
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    options: dict[str, Any] = {}
+
+    @field_validator("weight_decay")
+    @classmethod
+    def _check_weight_decay(cls, value: float, info: ValidationInfo) -> float:
+        optimizer = info.data.get("optimizer", "adamw")  # not there: it was refused itself
+        if value and optimizer != "adamw":
+            raise ValueError(f"needs protocol.optimizer=adamw, not {optimizer}")
+        return value
+
+    @field_validator("options")
+    @classmethod
+    def _check_options(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        optimizer = info.data.get("optimizer", ":")
+        if value and optimizer in OPTIMIZERS:
+            raise ValueError(f"needs an optimizer of your own, package.module:Class, not {optimizer}")
+        return value
+
+    @property
+    def has_own_optimizer(self) -> bool:
+        """Whether the optimizer is a class of the user's own."""
+        return self.optimizer not in OPTIMIZERS
+
+
+class Curriculum(Settings):
+    """Training lengths that grow; each field is described in ``conf/family/sequences.yaml``."""
+
+    start: Length | None
+    until: Share
+
+    def find_longest(self, step: int, steps: int, train_length: int) -> int:
+        """Return the longest training length in ``step`` (from 0) of ``steps``. It grows evenly, from ``start`` to
+        ``train_length`` after the share ``until`` of the steps."""
+        until = self.until * steps
+        if self.start is None or step >= until:
+            return train_length
+        return int(self.start + (train_length - self.start) * step / until)
 
 
 Kind = TypeVar("Kind", bound="Config")
@@ -83,13 +160,12 @@ KINDS: dict[str, type["Config"]] = {}  # the kinds of runs whose modules have be
 FAMILIES = ("regression", "language", "sequences")
 
 
-class Config(BaseModel, ABC):
+class Config(Settings, ABC):
     """Everything that decides a run's numbers, and nothing else.
 
     A subclass is a kind of runs: it gives ``kind`` a ``Literal`` type and default, and adds what its runs are made of.
     """
 
-    model_config = STRICT
     # To be raised when the same config would give other numbers: older records are then trained anew.
     results_version: ClassVar[int]
     fuses: ClassVar[bool] = False  # attention to long texts keeps no matrix for each head (``models.attention``)

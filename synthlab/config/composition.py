@@ -9,7 +9,7 @@ from functools import cache, reduce
 from typing import Any, cast
 
 from synthlab.config.argument_checks import shorten
-from synthlab.config.families import CLASS, FAMILY, conf_dir, drop_families, expand, families, family_of
+from synthlab.config.families import CLASS, FAMILY, OPTIONS, conf_dir, drop_families, expand, families, family_of
 from synthlab.config.hydra_errors import input_errors
 from synthlab.config.registry import describe_unknown_key
 from synthlab.errors import InputError
@@ -133,7 +133,7 @@ class Composed:
                 config[group] = {"name": name} if group in own else copy.deepcopy(self._member(group, name))
                 for key in self.overrides:
                     if key.startswith(f"{group}."):
-                        _set_key(config, key, _value(self.config, key), group in own)
+                        _set_key(config, key, _value(self.config, key), group in own or key.startswith(OPTIONS))
         for key, name in settings.items():
             group, within, path = key.partition("@")
             if within:  # a member within a member, as in encoding@encoding.inner=rope
@@ -142,7 +142,7 @@ class Composed:
                 _set_key(config, path, copy.deepcopy(self._member(group, name)))
         for key, value in settings.items():
             if "@" not in key and not isinstance(config.get(key), dict):
-                _set_key(config, key, value, key.split(".")[0] in own)
+                _set_key(config, key, value, key.split(".")[0] in own or key.startswith(OPTIONS))
         return config
 
     def _for_family(self, family: str, task: str) -> "Composed":
@@ -193,7 +193,7 @@ def _set_key(config: dict[str, Any], key: str, value: Any, new: bool = False) ->
     *parents, last = key.split(".")
     part: dict[str, Any] = config
     for parent in parents:
-        inner = part.get(parent)
+        inner = part.setdefault(parent, {}) if new else part.get(parent)
         part = cast(dict[str, Any], inner) if isinstance(inner, dict) else {}
     if last not in part and not new:
         raise InputError(describe_unknown_key(f"{key}={value}", [str(name) for name in part]))

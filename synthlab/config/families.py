@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FAMILY = "family@_global_"  # the key by which Hydra takes another file of conf/family/
 CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")  # package.module:Class
 MOST_NAMED = 8  # tasks in a message
+OPTIONS = "protocol.options."  # how a key begins that no file of conf/ has: an argument of the user's own optimizer
 folders: list[Path] = []  # of config files of the user's own, which the command line names
 
 
@@ -114,7 +115,7 @@ def expand(overrides: Iterable[str]) -> list[str]:
             replaced = families().get(values.get(FAMILY, family), {}).get(key, {})
             found += [f"~{key}", *(f"~{key}.{argument}" for argument in replaced), f"+{key}.name={values[key]}"]
         else:
-            found.append(f"+{each}" if key.split(".")[0] in own else each)
+            found.append(f"+{each}" if key.split(".")[0] in own else f"++{each}" if key.startswith(OPTIONS) else each)
     if FAMILY not in values and family != first:
         found.append(f"{FAMILY}={family}")
     return found

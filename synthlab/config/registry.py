@@ -226,10 +226,11 @@ def _line(problem: Any, schema: type[BaseModel], field: str) -> str:
 
 
 def _keys(schema: type[BaseModel], parents: Iterable[str]) -> list[str]:
-    """The keys allowed below ``parents`` in a schema of models and of dictionaries of models."""
+    """The keys allowed below ``parents`` in a schema of models, optional ones, and of dictionaries of models."""
     part: Any = schema
     for parent in parents:
         part = part.model_fields[parent].annotation if _is_schema(part) else get_args(part)[1]
+        part = get_args(part)[0] if type(None) in get_args(part) else part
     return list(part.model_fields)
 
 

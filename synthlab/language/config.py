@@ -3,22 +3,19 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PositiveFloat, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, PositiveFloat
 
 from synthlab.alignment.windows import extra_range, min_context
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, drop_followers
-from synthlab.config.registry import STRICT
+from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, Settings, drop_followers
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
-# Fields that came later, and the name of the member that each had before: a run with that one has none, and so the
-# identity that it had.
+# Fields that came later, and the name of the member that each had before, which is none now.
 LATER = {"positions": "contiguous", "pattern": "full", "lora": "none"}
 
 
-class RegularizerSettings(BaseModel):
+class RegularizerSettings(Settings):
     """How the regularizer is applied; each field is described in ``conf/family/language.yaml``."""
 
-    model_config = STRICT
     alpha: Annotated[float, Field(ge=0)]
     windows: Literal[1, 2]
     distance: Literal["sce", "excess"]
@@ -27,19 +24,17 @@ class RegularizerSettings(BaseModel):
     context: Fraction
 
 
-class Finetune(BaseModel):
+class Finetune(Settings):
     """A second training under the extension; each field is described in ``conf/family/language.yaml``."""
 
-    model_config = STRICT
     steps: Annotated[int, Field(ge=0)]
     lr: PositiveFloat
     length: Annotated[int, Field(ge=2, le=20_000)] | None
 
 
-class Evaluation(BaseModel):
+class Evaluation(Settings):
     """How a language model is tested; each field is described in ``conf/family/language.yaml``."""
 
-    model_config = STRICT
     sequences: Count
     questions: Count
     depths: Annotated[list[Fraction], Field(min_length=1)]
@@ -72,10 +67,6 @@ class LanguageConfig(Config):
     data_seed: Seed
     test_seed: Seed
     evaluation: Evaluation
-
-    @model_serializer(mode="wrap")
-    def _drop_later(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in serialize(self).items() if key not in LATER or value is not None}
 
     @classmethod
     def rename_fields(cls, raw: dict[str, Any]) -> dict[str, Any]:

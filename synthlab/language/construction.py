@@ -24,6 +24,7 @@ from synthlab.models.encodings.rope import RoPE
 from synthlab.models.language_model import MODELS
 from synthlab.positions.samplers import SAMPLERS, check_sampler
 from synthlab.rng import stream
+from synthlab.training.optimizers import check_optimizer
 
 MOST = 10**6  # tokens of a vocabulary, beyond any use
 LONGEST = 20_000  # tokens of a text for recall
@@ -80,6 +81,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     _check_pattern(config)
     _check_adapters(config, ensemble)
     _check_texts(config, language)
+    check_optimizer(config.protocol, ensemble)
     return config
 
 

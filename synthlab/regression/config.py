@@ -3,16 +3,22 @@
 import json
 from typing import Literal
 
-from pydantic import BaseModel, PositiveFloat
+from pydantic import PositiveFloat, PositiveInt, field_validator
 
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed
-from synthlab.config.registry import STRICT
+from synthlab.config.base import Config, Count, Curriculum, Length, Member, Protocol, Seed, Settings
 
 
-class Evaluation(BaseModel):
+class StopSettings(Settings):
+    """When training stops early; each field is described in ``conf/family/numbers.yaml``."""
+
+    loss: PositiveFloat | None
+    every: PositiveInt
+    sequences: Count
+
+
+class Evaluation(Settings):
     """How a model is tested; each field is described in ``conf/family/numbers.yaml``."""
 
-    model_config = STRICT
     sequences: Count
     largest: PositiveFloat
 
@@ -34,6 +40,8 @@ class RunConfig(Config):
     protocol: Protocol
     train_length: Length
     length_distribution: Literal["uniform", "proportional", "longest"]
+    curriculum: Curriculum | None = None
+    stop: StopSettings | None = None
     test_length: Length
     seed: Seed
     weight_seed: Seed
@@ -41,12 +49,23 @@ class RunConfig(Config):
     test_seed: Seed
     evaluation: Evaluation
 
+    @field_validator("curriculum")
+    @classmethod
+    def _drop_idle_curriculum(cls, value: Curriculum | None) -> Curriculum | None:
+        return None if value is None or value.start is None else value
+
+    @field_validator("stop")
+    @classmethod
+    def _drop_idle_stop(cls, value: StopSettings | None) -> StopSettings | None:
+        return None if value is None or value.loss is None else value
+
     @property
     def shape(self) -> str:
         from synthlab.regression.outrep import OUTREPS, OutRepModule  # which need torch
 
         protocol = self.protocol.model_dump(exclude={"name", "lr"})
-        parts = [self.model, self.encoding, protocol, self.train_length]
+        how = [None if each is None else each.model_dump() for each in (self.curriculum, self.stop)]
+        parts = [self.model, self.encoding, protocol, self.train_length, *how]
         if issubclass(OUTREPS.find(self.outrep["name"]), OutRepModule):  # one serves the ensemble
             parts.append(self.outrep)
         return json.dumps(parts, sort_keys=True)

@@ -21,6 +21,8 @@ from synthlab.regression.outrep import OUTREPS, Chosen, Interval, OutRep, OutRep
 from synthlab.regression.tasks import TASKS, Task
 from synthlab.rng import stream
 from synthlab.training.memory import check_buildable
+from synthlab.training.optimizers import check_optimizer
+from synthlab.training.stopping import check_stop
 
 ROUNDING = 1e-4  # of the largest target: how far outside of the span one may lie
 MODELS = Registry("model", nn.Module, {"transformer": Transformer, "linear": LinearAttention})
@@ -43,7 +45,10 @@ def resolve(raw: Mapping[str, Any]) -> RunConfig:
     config = config.model_copy(update=members)
     check_buildable(config)
     task, _, outrep = data(config)
-    _check(config, task, outrep, build_models([config]))
+    model = build_models([config])
+    _check(config, task, outrep, model)
+    _check_training(config)
+    check_optimizer(config.protocol, model)
     if isinstance(outrep, Chosen):
         candidate_runs(config)
     return config
@@ -131,6 +136,16 @@ def _check(config: RunConfig, task: Task, outrep: OutRep, model: nn.Module) -> N
     if config.evaluation.largest < high:
         largest = config.evaluation.largest
         raise InputError(f"evaluation.largest={largest:g}: must be at least the largest target {high:g}")
+
+
+def _check_training(config: RunConfig) -> None:
+    """Refuse a curriculum that begins outside of the training lengths, and tests between points of the training
+    curve."""
+    start = None if config.curriculum is None else config.curriculum.start
+    if start is not None and start > config.train_length:
+        raise InputError(f"curriculum.start={start}: must be from 1 to train_length={config.train_length}")
+    if config.stop is not None:
+        check_stop(config.stop.every, config.protocol)
 
 
 def _span(task: Task, config: RunConfig, length: int) -> tuple[float, float]:

@@ -7,8 +7,11 @@ from torch import Tensor
 
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS
+from synthlab.regression.config import RunConfig
+from synthlab.regression.construction import data
 from synthlab.regression.inputs import InputDistribution
-from synthlab.regression.outrep import OutRep
+from synthlab.regression.objective import length_weights
+from synthlab.regression.outrep import LearnedOutRep, OutRep
 from synthlab.regression.tasks import Task
 from synthlab.rng import stream
 
@@ -53,6 +56,19 @@ def measure_outputs(
         "clipped": (z != clipped).double().mean(0),
     }
     return {name: values.numpy() for name, values in metrics.items()}
+
+
+@torch.no_grad()
+def measure_loss(model: Member, config: RunConfig, outrep: OutRep, sequences: int) -> float:
+    """Return the training loss of a model with the map ``outrep``, in representation space, over all training lengths
+    of ``sequences`` training sequences, the same ones in each call."""
+    (task, inputs, _), generator = data(config), stream(config.data_seed, "calibration")
+    x = inputs.draw(sequences, config.train_length, generator)
+    y = task.targets(x).double()
+    error = readouts(model, x, generator).double() - outrep.forward(y)
+    weights = length_weights(config.length_distribution, config.train_length).double()
+    scale = float(outrep.loss_scale(y[None], weights[None, None])) if isinstance(outrep, LearnedOutRep) else 1.0
+    return scale * float((error.square().mean(0) * weights).sum())
 
 
 def readouts(model: Member, x: Int[Tensor, "B L"], generator: torch.Generator) -> Float[Tensor, "B L"]:

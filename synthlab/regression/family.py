@@ -1,27 +1,30 @@
 """Regression tasks: how their models are built, trained and tested (see ``training.family.Family``)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import pandas as pd
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from synthlab.models.layers import Member
 from synthlab.models.linear_attention import LinearAttention
+from synthlab.regression.baseline import constant_loss
 from synthlab.regression.choosing import score_candidates
 from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import build_models, map_of, resolve
-from synthlab.regression.evaluation import evaluate_lengths
+from synthlab.regression.evaluation import evaluate_lengths, measure_loss
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.learning import MapTrace, find_learned
 from synthlab.regression.objective import Examples, PrefixRegression, length_weights
 from synthlab.regression.outrep import Chosen
 from synthlab.regression.tasks import TASKS
 from synthlab.regression.trained import TrainedRegression
+from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train_ensemble
+from synthlab.training.stopping import find_stopped_step, train_until_fit
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
-
-open_model = TrainedRegression
 
 
 def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: str = "cpu") -> PrefixRegression:
@@ -38,20 +41,43 @@ def make_objective(ensemble: nn.Module, configs: Sequence[RunConfig], device: st
         )
         for index, config in enumerate(configs)
     ]
-    return PrefixRegression(ensemble, examples, device, learned)
+    return PrefixRegression(ensemble, examples, device, learned, _plan_weights(configs))
+
+
+def _plan_weights(configs: Sequence[RunConfig]) -> Callable[[int], Tensor] | None:
+    """Return what gives the weights [E, L] of the training lengths in each step, from 0 on; None without curriculum."""
+    first = configs[0]
+    if first.curriculum is None:
+        return None
+    find_longest = first.curriculum.find_longest
+
+    @lru_cache(maxsize=1)  # many steps in a row have the same
+    def weights_up_to(longest: int) -> Tensor:
+        return torch.stack([length_weights(each.length_distribution, each.train_length, longest) for each in configs])
+
+    return lambda step: weights_up_to(find_longest(step, first.protocol.steps, first.train_length))
 
 
 def train_models(
     ensemble: nn.Module, configs: Sequence[RunConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
-    """Train initialized models of runs of one shape, each with the map that it chooses if the configs say so. Returns
-    their training curves, with what is learned of the map."""
+    """Train initialized models of runs of one shape: each with the map that it chooses, and until it fits, if the
+    configs say so. Returns their training curves, with what is learned of the map."""
     outrep = getattr(ensemble, "outrep", None)
     if isinstance(outrep, Chosen):
         outrep.scores.data = score_candidates(configs, device).to(outrep.scores)
-    objective = make_objective(ensemble, configs, device)
+    objective, stop = make_objective(ensemble, configs, device), configs[0].stop
     trace = MapTrace(find_learned(ensemble), observe)
-    trainings = train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], trace)
+    if stop is None or stop.loss is None:
+        trainings = train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], trace)
+    else:
+        levels = [stop.loss * constant_loss(config) for config in configs]
+
+        def fits(index: int) -> bool:
+            outrep = map_of(ensemble, index, configs[index])
+            return measure_loss(Member(ensemble, index), configs[index], outrep, stop.sequences) <= levels[index]
+
+        trainings = train_until_fit(ensemble, configs, objective, stop.every, fits, trace)
     return [trace.add_to(training, index) for index, training in enumerate(trainings)]
 
 
@@ -69,3 +95,8 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
     if isinstance(outrep, Chosen):
         return table, pd.DataFrame([outrep.scores[index].tolist()], columns=outrep.names)
     return table, None
+
+
+def open_model(record: Record, step: int | None = None) -> TrainedRegression:
+    """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
+    return TrainedRegression(record, find_stopped_step(record, step))

@@ -1,6 +1,6 @@
 """The training objective: mean squared error over all prefixes, in representation space."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -50,15 +50,19 @@ class Examples:
         targets = targets.to(self.weights.dtype)
         return x.unflatten(0, (steps, -1)), targets.unflatten(0, (steps, -1))
 
-    def lengths(self) -> Int[Tensor, " B"]:
+    def lengths(self, weights: Float[Tensor, " L"]) -> Int[Tensor, " B"]:
         """A random length for each sequence of a batch, where a sequence is an example of one length only."""
-        return 1 + torch.multinomial(self.weights, self.batch, replacement=True, generator=self.places)
+        return 1 + torch.multinomial(weights, self.batch, replacement=True, generator=self.places)
 
 
 class PrefixRegression:
     """The losses [E] of an ensemble on the next batch: model e is trained on ``examples[e]``. If prefixes cannot share
     a packed row (``Encoding.packs``), a sequence is an example of one length only. A map that is learned with the
-    models, ``outrep``, maps the targets in each step."""
+    models, ``outrep``, maps the targets in each step.
+
+    Under a curriculum, ``curriculum(step)`` returns the weights [E, L] of all models in each step, from 0 on; without,
+    they are those of the examples.
+    """
 
     def __init__(
         self,
@@ -66,17 +70,22 @@ class PrefixRegression:
         examples: Sequence[Examples],
         device: torch.device | str = "cpu",
         outrep: LearnedOutRep | None = None,
+        curriculum: Callable[[int], Float[Tensor, "E L"]] | None = None,
     ):
         self.model, self.examples, self.device, self.outrep = model, examples, device, outrep
-        self.weights = torch.stack([each.weights for each in examples]).unsqueeze(1).to(device)
+        self.curriculum, self.step = curriculum, 0
+        self._set_weights(torch.stack([each.weights for each in examples]))
         self.batches = self._batches()
 
     def __call__(self) -> Float[Tensor, " E"]:
         x, target = next(self.batches)
+        if self.curriculum is not None:
+            self._set_weights(self.curriculum(self.step))
+        self.step += 1
         encoding = encoding_of(self.model)
-        positions, weights = None, self.weights
+        positions, weights = None, self._scales
         if not encoding.packs:
-            lengths = torch.stack([each.lengths() for each in self.examples])
+            lengths = torch.stack([each.lengths(own) for each, own in zip(self.examples, self.weights, strict=True)])
             places = [
                 encoding.positions(length + ENDS, x.shape[-1] + ENDS, each.places)
                 for length, each in zip(lengths, self.examples, strict=True)
@@ -87,6 +96,9 @@ class PrefixRegression:
         if self.outrep is None:
             return weighted_mse(output, target, weights)
         return weighted_mse(output, self.outrep.forward(target), weights) * self.outrep.loss_scale(target, weights)
+
+    def _set_weights(self, weights: Float[Tensor, "E L"]) -> None:
+        self.weights, self._scales = weights, weights.unsqueeze(1).to(self.device)
 
     def _batches(self):
         while True:
@@ -105,12 +117,14 @@ def weighted_mse(
     return ((output - target).square() * weights).sum((1, 2)) / output.shape[1]
 
 
-def length_weights(distribution: str, train_length: int) -> Float[Tensor, " L"]:
-    """The probability of each training length 1..train_length under a ``length_distribution`` of the config."""
+def length_weights(distribution: str, train_length: int, longest: int | None = None) -> Float[Tensor, " L"]:
+    """The probability of each training length 1..train_length under a ``length_distribution`` of the config; of a step
+    of a curriculum, in which lengths go up to ``longest``, 0 for longer ones."""
     lengths = torch.arange(1, train_length + 1, dtype=torch.get_default_dtype())
+    last = train_length if longest is None else longest
     weights = {
         "uniform": torch.ones_like(lengths),
         "proportional": lengths,
-        "longest": (lengths == train_length).to(lengths.dtype),
-    }[distribution]
+        "longest": (lengths == last).to(lengths.dtype),
+    }[distribution] * (lengths <= last)
     return weights / weights.sum()

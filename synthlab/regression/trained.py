@@ -11,7 +11,7 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_map
+from synthlab.regression.construction import data
 from synthlab.regression.evaluation import rows_in_one_pass, run_in_passes
 from synthlab.regression.outrep import OutRepModule
 from synthlab.rng import stream
@@ -22,7 +22,7 @@ class TrainedRegression(TrainedModel):
     """A trained model whose answer is a number: the mean, length or sum of a binary sequence."""
 
     def build(self):
-        self._outrep = build_map([cast(RunConfig, self.record.config)])
+        _, _, self._outrep = data(cast(RunConfig, self.record.config))
         return super().build()
 
     def limits(self):

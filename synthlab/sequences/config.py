@@ -3,36 +3,35 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, PositiveInt
+from pydantic import Field, PositiveInt
 
-from synthlab.config.base import Config, Count, Length, Member, Protocol, Seed, drop_followers
-from synthlab.config.registry import STRICT
+from synthlab.config.base import (
+    Config,
+    Count,
+    Curriculum,
+    Length,
+    Member,
+    Protocol,
+    Seed,
+    Settings,
+    Share,
+    drop_followers,
+)
 
-Share = Annotated[float, Field(gt=0, le=1)]
 Bin = Annotated[list[Length], Field(min_length=2, max_length=2)]
 
 
-class Curriculum(BaseModel):
-    """Training lengths that grow; each field is described in ``conf/family/sequences.yaml``."""
-
-    model_config = STRICT
-    start: Length | None
-    until: Share
-
-
-class StopSettings(BaseModel):
+class StopSettings(Settings):
     """When training stops early; each field is described in ``conf/family/sequences.yaml``."""
 
-    model_config = STRICT
     exact: Share | None
     every: PositiveInt
     sequences: Count
 
 
-class Evaluation(BaseModel):
+class Evaluation(Settings):
     """How a model is tested; each field is described in ``conf/family/sequences.yaml``."""
 
-    model_config = STRICT
     sequences: Count
     horizon: Share
 

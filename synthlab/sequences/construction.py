@@ -19,6 +19,8 @@ from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.problem import Problem
 from synthlab.sequences.tasks import PROBLEMS
 from synthlab.training.memory import check_buildable
+from synthlab.training.optimizers import check_optimizer
+from synthlab.training.stopping import check_stop
 
 MOST = 10**6  # tokens of a vocabulary or of an example, beyond any use
 KINDS: dict[str, Registry[Any]] = {"task": PROBLEMS, "encoding": ENCODINGS, "model": MODELS, "positions": SAMPLERS}
@@ -49,7 +51,9 @@ def resolve(raw: Mapping[str, Any]) -> SequencesConfig:
     _check_bins(config, problem)
     _check_training(config)
     check_buildable(config)
-    _check_positions(config, problem, build_models([config]))
+    model = build_models([config])
+    _check_positions(config, problem, model)
+    check_optimizer(config.protocol, model)
     return config
 
 
@@ -132,10 +136,8 @@ def _check_training(config: SequencesConfig) -> None:
         )
     if start is not None and not build_problem(config.task).lengths(first, start):
         raise InputError(f"curriculum.start={start}: task={config.task['name']} has no length up to it")
-    if stop.exact is not None and stop.every % config.protocol.record_every:
-        raise InputError(
-            f"stop.every={stop.every}: must be a multiple of protocol.record_every={config.protocol.record_every}"
-        )
+    if stop.exact is not None:
+        check_stop(stop.every, config.protocol)
 
 
 def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module) -> None:

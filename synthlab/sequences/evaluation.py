@@ -7,11 +7,13 @@ from typing import NamedTuple
 import pandas as pd
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
-from synthlab.models.encodings.base import Encoding
+from synthlab.models.encodings.base import Encoding, encoding_of
+from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
+from synthlab.sequences.construction import build_problem
 from synthlab.sequences.measures import METRICS, horizon_of
 from synthlab.sequences.outputs import Outputs
 from synthlab.sequences.problem import Batch, Problem, is_fully_right, share_right
@@ -60,6 +62,16 @@ class Scorer:
         return Scores(
             is_fully_right(right, batch.scored).double(), share_right(right, batch.scored), loss, said, wanted
         )
+
+
+def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> float:
+    """Return the exact match of the model ``index`` on ``stop.sequences`` examples of random training lengths, the same
+    ones in each call."""
+    problem, generator = build_problem(config.task), stream(config.data_seed, "calibration")
+    lengths = torch.tensor(problem.lengths(config.train_from or problem.shortest, config.train_length))
+    drawn = lengths[torch.randint(len(lengths), (config.stop.sequences,), generator=generator)]
+    scorer = Scorer(Member(ensemble, index), encoding_of(ensemble), problem, generator)
+    return scorer.scores(drawn, generator).exact.mean().item()
 
 
 def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame, Outputs]:

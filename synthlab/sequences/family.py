@@ -5,20 +5,18 @@ from collections.abc import Sequence
 import pandas as pd
 from torch import nn
 
-from synthlab.config.registry import show
 from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.rng import stream
 from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_models, build_problem, resolve
-from synthlab.sequences.evaluation import Scorer, by_bin, score_lengths
+from synthlab.sequences.evaluation import Scorer, by_bin, measure_fit, score_lengths
 from synthlab.sequences.objective import AnswerLoss
-from synthlab.sequences.stopping import EarlyStop
 from synthlab.sequences.tasks import PROBLEMS as TASKS
 from synthlab.sequences.trained import TrainedSequences
-from synthlab.storage.checkpoints import check_step
 from synthlab.storage.records import Record
 from synthlab.training.loop import Observer, Training, train_ensemble
+from synthlab.training.stopping import find_stopped_step, train_until_fit
 
 __all__ = ["TASKS", "build_models", "evaluate_model", "make_objective", "open_model", "resolve", "train_models"]
 
@@ -30,14 +28,15 @@ def train_models(
     ensemble: nn.Module, configs: Sequence[SequencesConfig], observe: Observer | None = None, device: str = "cpu"
 ) -> list[Training]:
     """Train initialized models, each until it fits if the configs say so. Returns their training curves."""
-    protocols = [config.protocol for config in configs]
-    objective = make_objective(ensemble, configs, device)
-    if configs[0].stop.exact is None:
-        return train_ensemble(ensemble.parameters(), objective, protocols, observe)
-    early = EarlyStop(ensemble, list(configs), observe)
-    trainings = train_ensemble(ensemble.parameters(), objective, protocols, early, early.done)
-    early.finish()
-    return [early.curve(index, training) for index, training in enumerate(trainings)]
+    objective, stop = make_objective(ensemble, configs, device), configs[0].stop
+    exact = stop.exact
+    if exact is None:
+        return train_ensemble(ensemble.parameters(), objective, [config.protocol for config in configs], observe)
+
+    def fits(index: int) -> bool:
+        return measure_fit(ensemble, index, configs[index]) >= exact
+
+    return train_until_fit(ensemble, configs, objective, stop.every, fits, observe)
 
 
 def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -50,7 +49,4 @@ def evaluate_model(ensemble: nn.Module, index: int, config: SequencesConfig) -> 
 
 def open_model(record: Record, step: int | None = None) -> TrainedSequences:
     """The trained model of a run, or what it was after ``step``; where it had stopped by then, as it stopped."""
-    if step is None or record.diverged_at is not None:
-        return TrainedSequences(record, step)
-    checked = check_step(step, record.config, f"step={show(step)}")
-    return TrainedSequences(record, None if checked > record.training["step"].iloc[-1] else checked)
+    return TrainedSequences(record, find_stopped_step(record, step))

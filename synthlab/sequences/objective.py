@@ -43,13 +43,9 @@ class Examples:
             yield from map(Batch._make, zip(*(part.split(size) for part in batch), strict=True))
 
     def count_allowed(self, step: int) -> int:
-        """How many of the training lengths, the shortest, examples have after so many steps. Under a curriculum the
-        longest grows evenly, from ``start`` to ``train_length`` after the share ``until`` of the steps."""
-        start, until = self.config.curriculum.start, self.config.curriculum.until * self.config.protocol.steps
-        if start is None or step >= until:
-            return len(self.lengths)
-        longest = start + (self.config.train_length - start) * step / until
-        return int((self.lengths <= longest).sum())
+        """How many of the training lengths, the shortest, examples have after so many steps."""
+        steps, last = self.config.protocol.steps, self.config.train_length
+        return int((self.lengths <= self.config.curriculum.find_longest(step, steps, last)).sum())
 
 
 class AnswerLoss:

@@ -30,9 +30,10 @@ def plan_ensembles(configs: Sequence[Run], workers: int, device: str = "cpu") ->
 
 
 def ensemble_size(config: Config, device: str = "cpu") -> int:
-    """The largest number of runs of this shape in an ensemble; 1 for a model whose size is unknown."""
+    """The largest number of runs of this shape in an ensemble; 1 for a model whose size is unknown, and with an
+    optimizer of the user's own."""
     activations = _activations(config)
-    return 1 if activations is None else max(1, CAPACITY[device] // activations)
+    return 1 if activations is None or config.protocol.has_own_optimizer else max(1, CAPACITY[device] // activations)
 
 
 def seconds(configs: Sequence[Config]) -> float:

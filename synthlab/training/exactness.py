@@ -2,7 +2,8 @@
 
 Matrix products are rounded alike at every place in memory if each model's numbers fill vectors of four, as measured on
 some processors; libraries do not promise it. So runs of other shapes are trained alone, and each shape that fills
-vectors is tried once in a process, by a few training steps. Testing takes one model at a time (``loop.ALIGNMENT``).
+vectors is tried once in a process, by a few training steps. Testing takes one model at a time. See
+``optimizers.ALIGNMENT``.
 """
 
 from collections.abc import Sequence

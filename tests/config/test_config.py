@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from support.configs import composed
-from synthlab.config.base import kind_of
+from synthlab.config.base import Protocol, kind_of
 from synthlab.config.base import resolve as resolve_any
-from synthlab.config.composition import Composed, compose, to_overrides
+from synthlab.config.composition import Composed, compose, settings_of, to_overrides
 from synthlab.config.families import conf_dir
 from synthlab.errors import InputError, UnknownKind
 from synthlab.finetuning.patterns import PATTERNS
@@ -95,6 +95,39 @@ def test_python_values_become_overrides():
     assert list(to_overrides(nested | dotted)) == words.split()
     with pytest.raises(InputError, match=r"seed=\[1\]: must be a number"):
         list(to_overrides({"seed": [1]}))
+
+
+LATER = [key for key, field in Protocol.model_fields.items() if not field.is_required()]
+USED = {
+    "protocol.weight_decay": 0.1,
+    "protocol.clip": 1.0,
+    "protocol.schedule": "linear",
+    "protocol.options": {"momentum": 0.5},
+    "curriculum.start": 2,
+    "stop.loss": 1e-4,
+}
+
+
+@pytest.mark.parametrize("task", ["length", "copy", "text"])
+def test_settings_that_came_later_leave_earlier_runs_their_identity(task):
+    raw = composed(f"task={task}")
+    earlier = {key: part for key, part in raw.items() if task != "length" or key not in ("curriculum", "stop")}
+    earlier["protocol"] = {key: value for key, value in raw["protocol"].items() if key not in LATER}
+    run, other = resolve_any(raw), resolve_any(earlier)
+    assert run == other
+    assert run.id == other.id
+    recorded = run.model_dump()
+    assert recorded["protocol"].keys() == earlier["protocol"].keys()
+    assert set(recorded) <= set(earlier)
+
+
+@pytest.mark.parametrize("key", USED)
+def test_settings_that_came_later_are_part_of_the_identity_where_they_are_used(key):
+    optimizer = {"protocol.weight_decay": "adamw", "protocol.options": "torch.optim:SGD"}.get(key, "adam")
+    raw = composed(f"protocol.optimizer={optimizer}", "protocol.options.momentum=0.9" if "options" in key else "seed=0")
+    changed = Composed(raw).with_settings(dict(settings_of({key: USED[key]})))
+    assert resolve(changed).id != resolve(raw).id
+    assert kind_of(changed).from_raw(resolve(changed).model_dump()) == resolve(changed)
 
 
 NONSENSE = ("x", math.nan, math.inf, True, [1], {"a": 1})

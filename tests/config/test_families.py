@@ -41,7 +41,7 @@ def test_a_task_decides_its_family(task, family):
             "outrep=rsqrt: only tasks with a number for an answer have it (length, mean, sum); task=copy answers with "
             "a sequence",
         ),
-        (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a sequence for an answer have it"),
+        (["task=text", "stop.exact=1.0"], "stop.exact=1.0: only tasks with a number or a sequence for an answer"),
         (["extension=yarn"], "extension=yarn: only tasks with the next token for an answer have it (hidden_markov, "),
         (["task=copy", "zzz=1"], "zzz=1: unknown key; choose from "),
         (["problem=sort"], "problem=sort: is task now; give that"),

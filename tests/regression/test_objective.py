@@ -3,7 +3,9 @@ import inspect
 import pytest
 import torch
 
+from support.configs import config
 from support.models import model
+from synthlab.regression.family import make_objective
 from synthlab.regression.inputs import Bernoulli
 from synthlab.regression.objective import STEPS, SYMBOLS, Examples, PrefixRegression, length_weights, weighted_mse
 from synthlab.regression.outrep import OUTREPS
@@ -14,6 +16,10 @@ def test_length_weights_by_hand():
     assert length_weights("uniform", 4).tolist() == [0.25] * 4
     assert length_weights("proportional", 4).tolist() == pytest.approx([0.1, 0.2, 0.3, 0.4])
     assert length_weights("longest", 4).tolist() == [0, 0, 0, 1]
+    # in a step of a curriculum that goes up to 2
+    assert length_weights("uniform", 4, 2).tolist() == [0.5, 0.5, 0, 0]
+    assert length_weights("proportional", 4, 2).tolist() == pytest.approx([1 / 3, 2 / 3, 0, 0])
+    assert length_weights("longest", 4, 2).tolist() == [0, 1, 0, 0]
 
 
 def test_weighted_mse_by_hand():
@@ -56,6 +62,24 @@ def test_where_positions_are_drawn_each_row_is_an_example_of_one_length():
 
     # A prefix of k symbols has k + 2 positions, so the length task is answered with an error of 2 at every row.
     assert objective("length", OneReadout())().item() == 4.0
+
+
+def test_a_curriculum_grows_from_its_start_to_the_training_length():
+    class Zero(torch.nn.Module):
+        """Answers 0 to everything, so that the length task has an error of k^2 at length k."""
+
+        encoding = model("nope").encoding
+
+        def forward(self, x, positions=None):
+            return torch.zeros(x.shape)
+
+    run = config("task=length", "curriculum.start=1", "curriculum.until=0.5", "protocol.steps=8")
+    step = make_objective(Zero(), [run])
+    # 1 + 9 step / 4, rounded down, is the longest of the lengths; the mean of k^2 up to n is (n + 1) (2n + 1) / 6
+    expected = [(n + 1) * (2 * n + 1) / 6 for n in (1, 3, 5, 7, 10, 10)]
+    assert [step().item() for _ in expected] == pytest.approx(expected)
+    drawn = Examples(TASKS["length"](), Bernoulli(p=0.5), OUTREPS["identity"](shift=0.0), 64, torch.ones(10) / 10, 0)
+    assert drawn.lengths(length_weights("uniform", 10, 3)).unique().tolist() == [1, 2, 3]
 
 
 def test_batches_follow_one_another_in_the_run_s_own_stream():

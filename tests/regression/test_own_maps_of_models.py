@@ -89,3 +89,12 @@ def test_candidates_have_shifts_of_their_own():
 def test_a_choice_that_cannot_be_made_is_refused_before_training(settings, message):
     with pytest.raises(InputError, match=message):
         config("task=length", "outrep=chosen", *settings)
+
+
+@pytest.mark.parametrize("name", [*LEARNED, "chosen"])
+def test_a_model_stops_early_with_its_map(name):
+    stop = ("stop.loss=0.5", "stop.every=10", "stop.sequences=8")
+    easy = ("task=mean", "train_length=2", "protocol.steps=200", "protocol.record_every=5", "protocol.lr=0.01")
+    record = execute(config(*easy, f"outrep={name}", *stop))
+    assert 10 <= record.training["step"].iloc[-1] < 200
+    assert record.training.notna().all().all()

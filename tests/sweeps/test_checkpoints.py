@@ -14,7 +14,7 @@ from support.small import small
 from synthlab.errors import DamagedRecord, InputError, RunsFailed, StoreError
 from synthlab.storage.store import Store
 from synthlab.sweeps.sweep import FEW, Sweep, ensure
-from synthlab.training import loop
+from synthlab.training import optimizers
 from synthlab.training.execution import execute, execute_together
 
 CURVE = ("protocol.steps=9", "protocol.record_every=2")  # checkpoints after 2, 4, 8 and 9 steps
@@ -60,18 +60,18 @@ def test_every_member_of_an_ensemble_is_kept_as_training_it_alone_has_it(tmp_pat
 def test_a_checkpoint_is_the_model_of_that_step(monkeypatch):
     """The weights after step 4 are those that the optimizer left there."""
     run, seen = config(*CURVE), {}
-    step_of = loop._Optimizer.step
+    step_of = optimizers.RowOptimizer.step
 
     def step(self, number):
         step_of(self, number)
         seen[number] = self.groups[0].rows.clone()
 
-    monkeypatch.setattr(loop._Optimizer, "step", step)
+    monkeypatch.setattr(optimizers.RowOptimizer, "step", step)
     (kept,) = execute_together([run], keep=[4, 9])
     monkeypatch.undo()
     for number in (4, 9):
         parts = [value.flatten() for value in kept.model(number).module.parameters()]
-        rows = torch.cat([torch.nn.functional.pad(part, (0, -len(part) % loop.ALIGNMENT)) for part in parts])
+        rows = torch.cat([torch.nn.functional.pad(part, (0, -len(part) % optimizers.ALIGNMENT)) for part in parts])
         assert torch.equal(rows, seen[number][0])
 
 

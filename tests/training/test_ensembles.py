@@ -38,6 +38,9 @@ SHAPES = [
     ("model.attention=linear", "model.norm=post"),
     pytest.param(("train_length=30", "test_length=40", "protocol.batch=5"), marks=pytest.mark.slow),
     ("model=linear",),
+    ("protocol.optimizer=adamw", "protocol.weight_decay=2.0", "protocol.clip=0.1", "protocol.schedule=linear"),
+    ("curriculum.start=2", "curriculum.until=1.0"),
+    pytest.param(("encoding=randomized", "curriculum.start=2"), marks=pytest.mark.slow),
     ("encoding.name=support.user_classes:Idle",),  # parameters that are frozen or unused
 ]
 

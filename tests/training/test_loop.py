@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from synthlab.config.base import Protocol
-from synthlab.training.loop import Training, learning_rate, train_ensemble
+from synthlab.training.loop import Training, train_ensemble
+from synthlab.training.optimizers import learning_rate
 
 LAB = {"name": "test", "optimizer": "sgd", "lr": 0.1, "momentum": 0.0, "beta2": 0.0, "steps": 10, "batch": 1}
 

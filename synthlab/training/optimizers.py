@@ -1,0 +1,189 @@
+"""Optimizers of an ensemble. Each model's parameters become what they would be if it trained alone.
+
+The lab's take all models in one call, on a matrix with a row for each. One of the user's own knows one model only.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adam import adam
+from torch.optim.sgd import sgd
+
+from synthlab.config.base import Protocol
+from synthlab.config.registry import catch_errors, find_class
+from synthlab.errors import InputError
+
+ALIGNMENT = 16  # floats, 64 bytes: the width of the widest vectors, on which matrix products are fastest
+TINY = 1e-6  # added to a norm that is divided by, as torch.nn.utils.clip_grad_norm_ does
+
+
+class Rows(NamedTuple):
+    """The parameters of an ensemble, of which they are views, and their gradients."""
+
+    values: Tensor  # [E, N]: all parameters of a model in one row
+    gradients: Tensor  # [E, N]
+    views: list[Tensor]  # of each parameter its gradient, a view of ``gradients``
+    decayed: Tensor  # [N]: 1 for the parameters to which weight decay is applied, else 0
+
+
+def move_to_rows(parameters: Sequence[nn.Parameter], models: int) -> Rows:
+    """Move all parameters, which become views, into one matrix with a row for each model, so that the optimizer takes
+    one call. Each parameter starts at a multiple of ``ALIGNMENT``: vectorized arithmetic then rounds a model's numbers
+    alike at any place in the ensemble."""
+    sizes = [-(-parameter.numel() // models // ALIGNMENT) * ALIGNMENT for parameter in parameters]
+    values = parameters[0].new_zeros(models, sum(sizes))
+    gradients, decayed = torch.zeros_like(values), torch.zeros_like(values[0])
+    views, end = [], 0
+    for parameter, size in zip(parameters, sizes, strict=True):
+        part = slice(end, end + parameter.numel() // models)
+        values[:, part] = parameter.data.reshape(models, -1)
+        parameter.data = values[:, part].view(parameter.shape)
+        views.append(gradients[:, part].view(parameter.shape))
+        decayed[part] = float(is_matrix(parameter, models))
+        end += size
+    return Rows(values, gradients, views, decayed)
+
+
+def is_matrix(parameter: Tensor, models: int) -> bool:
+    """Return whether weight decay is applied to a parameter of ``models`` models: whether each model has a matrix of
+    it, with more than one row. Weights are [E, inputs, outputs] and embeddings [E, tokens, width]; biases, and the
+    scales of norms, are [E, 1, outputs]."""
+    shape = parameter.shape[1:] if parameter.shape[:1] == (models,) else parameter.shape
+    return len(shape) > 1 and shape[0] > 1
+
+
+def learning_rate(step: int, protocol: Protocol, peak: float | None = None) -> float:
+    """The learning rate of ``step`` (from 1): linear warm-up to ``peak`` (default: the protocol's), then the protocol's
+    schedule: ``cosine`` or ``linear`` decay to 0, or ``constant``."""
+    peak = protocol.lr if peak is None else peak
+    warmup = round(protocol.warmup * protocol.steps)
+    if step <= warmup:
+        return peak * step / warmup
+    done = (step - warmup - 1) / (protocol.steps - warmup)
+    if protocol.schedule == "constant":
+        return peak
+    if protocol.schedule == "linear":
+        return peak * (1 - done)
+    return peak * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def clip_gradients(gradients: Tensor, largest: float) -> None:
+    """Scale the gradient of each model, a row of ``gradients`` [E, N], to a norm of at most ``largest``, in place. Each
+    norm is taken by itself, so that it is rounded as it is alone."""
+    norms = torch.stack([torch.linalg.vector_norm(row) for row in gradients])
+    gradients.mul_((largest / (norms + TINY)).clamp(max=1.0).unsqueeze(1))
+
+
+class RowOptimizer:
+    """Adam, AdamW or SGD on the rows of a parameter matrix, in groups of rows with equal learning rates.
+
+    It calls torch's optimizer functions. torch's optimizer classes import the compiler when constructed (measured: 1.3
+    of 3.5 s of start-up). The weight decay is decoupled (Loshchilov & Hutter, 2019: AdamW): before each step, weights
+    shrink by the learning rate times ``weight_decay``.
+    """
+
+    def __init__(self, rows: Rows, protocols: Sequence[Protocol]):
+        self.protocol, self.rows, end = protocols[0], rows, 0
+        self.groups: list[_Group] = []
+        for lr, members in groupby(protocol.lr for protocol in protocols):
+            part = slice(end, end + len(list(members)))
+            count = torch.zeros((), device=rows.values.device)
+            self.groups.append(_Group(lr, rows.values[part], rows.gradients[part], count))
+            end = part.stop
+
+    def step(self, number: int) -> None:
+        """Take step ``number`` (from 1) with the current gradients, which clipping changes."""
+        if self.protocol.clip is not None:
+            clip_gradients(self.rows.gradients, self.protocol.clip)
+        for group in self.groups:
+            lr = learning_rate(number, self.protocol, group.lr)
+            if self.protocol.weight_decay:
+                group.rows.mul_(1 - lr * self.protocol.weight_decay * self.rows.decayed)
+            (self._sgd if self.protocol.optimizer == "sgd" else self._adam)(group, lr)
+
+    def _adam(self, group: "_Group", lr: float) -> None:
+        if not group.state:
+            group.state = [torch.zeros_like(group.rows), torch.zeros_like(group.rows)]
+        mean, square = group.state
+        adam(
+            *([group.rows], [group.gradients], [mean], [square], [], [group.count]),
+            fused=True,
+            amsgrad=False,
+            beta1=self.protocol.momentum,
+            beta2=self.protocol.beta2,
+            lr=lr,
+            weight_decay=0.0,
+            eps=1e-8,
+            maximize=False,
+        )
+
+    def _sgd(self, group: "_Group", lr: float) -> None:
+        momentum: list[Tensor | None] = [*group.state] or [None]
+        sgd(
+            *([group.rows], [group.gradients], momentum),
+            fused=True,
+            weight_decay=0.0,
+            momentum=self.protocol.momentum,
+            lr=lr,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+        )
+        group.state = [buffer for buffer in momentum if buffer is not None]
+
+
+@dataclass
+class _Group:
+    """Rows with one learning rate, their gradients, and their optimizer state."""
+
+    lr: float
+    rows: Tensor
+    gradients: Tensor
+    count: Tensor  # steps taken, for Adam's bias correction
+    state: list[Tensor] = field(default_factory=list)
+
+
+class OwnOptimizer:
+    """An optimizer of the user's own, on the parameters of one model."""
+
+    def __init__(self, parameters: Sequence[nn.Parameter], rows: Rows, protocol: Protocol):
+        self.parameters, self.rows, self.protocol = parameters, rows, protocol
+        self.optimizer = build_own_optimizer(parameters, protocol)
+
+    def step(self, number: int) -> None:
+        """Take step ``number`` (from 1) with the current gradients, which clipping changes."""
+        if self.protocol.clip is not None:
+            clip_gradients(self.rows.gradients, self.protocol.clip)
+        for parameter, gradient in zip(self.parameters, self.rows.views, strict=True):
+            parameter.grad = gradient
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate(number, self.protocol)
+        self.optimizer.step()
+
+
+def build_own_optimizer(parameters: Sequence[nn.Parameter], protocol: Protocol) -> torch.optim.Optimizer:
+    """Make the optimizer that ``protocol`` names as a class, for the parameters of one model. Raises InputError."""
+    name = protocol.optimizer
+    made = find_class(name, "protocol.optimizer")
+    if not (isinstance(made, type) and issubclass(made, torch.optim.Optimizer)):
+        raise InputError(f"protocol.optimizer={name}: must be a subclass of torch.optim.Optimizer")
+    with catch_errors("protocol.optimizer", name, "be made"):
+        return cast(Any, made)(parameters, lr=protocol.lr, **protocol.options)
+
+
+def check_optimizer(protocol: Protocol, model: nn.Module) -> None:
+    """Raises InputError for an optimizer of the user's own that cannot be made for the parameters of ``model``, or
+    cannot take a step. The step is taken with gradients of 0, and may change the model."""
+    if not protocol.has_own_optimizer:
+        return
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimizer = build_own_optimizer(parameters, protocol)
+    for parameter in parameters:
+        parameter.grad = torch.zeros_like(parameter)
+    with catch_errors("protocol.optimizer", protocol.optimizer, "take a step"):
+        optimizer.step()

@@ -1,0 +1,67 @@
+"""Early stop of tasks with a number for an answer."""
+
+import pytest
+
+from support.configs import config
+from synthlab.errors import InputError
+from synthlab.models.layers import Member
+from synthlab.regression.construction import build_models
+from synthlab.regression.evaluation import measure_loss
+from synthlab.regression.outrep.fixed import Identity
+from synthlab.regression.family import open_model
+from synthlab.training.execution import execute, execute_together
+
+HOW = ("task=length", "protocol.steps=60", "protocol.record_every=10", "protocol.batch=16", "stop.every=10")
+
+
+def test_the_loss_that_decides_is_that_of_all_training_lengths():
+    run = config("task=length")
+    ensemble = build_models([run])
+    for parameter in ensemble.parameters():
+        parameter.data.zero_()
+    zero = Member(ensemble, 0)  # answers 0 to everything
+    assert measure_loss(zero, run, Identity(0.0), 8) == pytest.approx(38.5)  # the mean of k^2, k = 1 to 10
+    assert measure_loss(zero, config("task=length", "length_distribution=longest"), Identity(0.0), 8) == pytest.approx(
+        100
+    )
+
+
+def test_a_run_that_fits_stops_and_is_the_same_beside_others_as_alone():
+    configs = [config(*HOW, "stop.loss=0.1", f"seed={seed}") for seed in range(3)]
+    together = execute_together(configs)
+    ends = [int(record.training["step"].iloc[-1]) for record in together]
+    assert len(set(ends)) > 1  # some trained on beside those that had stopped
+    assert min(ends) < 60
+    for record, run in zip(together, configs, strict=True):
+        alone = execute(run)
+        assert record.training.equals(alone.training)
+        assert record.metrics.equals(alone.metrics)
+
+
+def test_a_stopped_run_is_the_model_of_that_step():
+    short = (*HOW, "protocol.steps=40", "stop.every=20")
+    stopped = execute(config(*short, "stop.loss=1e9"))
+    assert stopped.training["step"].tolist() == [10, 20]
+    whole = execute_together([config(*short)], keep=[20])[0]
+    after = [open_model(whole, 20), open_model(stopped), open_model(stopped, 30)]
+    first, *others = ([value.flatten().tolist() for value in model.module.parameters()] for model in after)
+    assert others == [first, first]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (["curriculum.start=11"], "curriculum.start=11: must be from 1 to train_length=10"),
+        (["curriculum.start=0"], "curriculum.start=0: must be greater than 0"),
+        (["curriculum.start=2", "curriculum.until=1.5"], "curriculum.until=1.5: must be less than or equal to 1"),
+        (["stop.loss=1e-4", "stop.every=3"], "stop.every=3: must be a multiple of protocol.record_every=2"),
+        (["stop.loss=0"], "stop.loss=0: must be greater than 0"),
+        (["stop.exact=1.0"], "stop.exact=1.0: unknown key; choose from every, loss, sequences"),
+        (["task=text", "stop.loss=1.0"], "stop.loss=1.0: only tasks with a number or a sequence for an answer have it"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(overrides, line):
+    with pytest.raises(InputError) as error:
+        config(*overrides)
+    assert len(error.value.lines) == 1
+    assert error.value.lines[0].startswith(line)
