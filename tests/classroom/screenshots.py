@@ -17,7 +17,7 @@ def main() -> None:
         window = Visitor(browser, address, SIZES["laptop"])
         window.button("Mean works").click()
         window.idle(1)
-        window.button("1/√x mends it").click()
+        window.button("1/x mends most").click()
         window.idle(3)
         time.sleep(1)  # what was drawn last
         window.page.screenshot(path=DOCS / "classroom.png")
