@@ -33,7 +33,8 @@ BOXES = """(names) => names.map((name) => {
     const box = Bokeh.index.find_one_by_id(model.id).el.getBoundingClientRect()
     return [name, box.left, box.top, box.right, box.bottom]
 })"""
-CHARTS = [f"chart_{name}" for name in ("log", "losses", "answers", "plain", "mapped")]
+# Of the lesson "1/x mends most".
+CHARTS = [f"chart_{name}" for name in ("linear", "losses", "answers", "plain", "mapped")]
 FOCUSED = """() => {
     let e = document.activeElement
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
