@@ -62,12 +62,12 @@ def error_figure(
             lengths = range(1, len(least) + 1)
             (lines["the best possible, by theory"],) = axes.plot(lengths, least, color="black", dashes=(4, 2), lw=1.6)
         axes.legend(lines.values(), lines.keys(), fontsize="small", handlelength=3.2, framealpha=0.85)
-        if limits is None:
-            axes.set_yscale("linear")
+        axes.set_yscale("linear" if limits is None else "log")
         axes.set_ylim(limits)
         axes.set_xlabel("sequence length (symbols)")
         axes.set_ylabel(f"mean squared error ({unit}, squared)")
-        axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel(f"its root: typical error ({unit})")
+        if limits is not None:  # on a linear scale its small numbers would lie on each other
+            axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel(f"its root: typical error ({unit})")
         return _link(figure)
 
 
