@@ -66,7 +66,7 @@ class CurvesChart:
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
         if self.scale == "log":  # up to 1 at least, so that what is small looks small
             low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
-            low = min(low, high - 2)  # below two powers of ten, Bokeh's ticks lie elsewhere than at these
+            low = min(low, high - 2.1)  # below two powers of ten, Bokeh's ticks lie elsewhere than at these
             low, high = 10**low, 10**high
         else:
             low, high = -0.03 * max(values), 1.05 * max(values)

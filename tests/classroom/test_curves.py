@@ -1,6 +1,11 @@
 from itertools import pairwise
+from math import log10
 
-from classroom.charts.curves import colour_dots
+import pytest
+from bokeh.models import ColumnDataSource
+
+from classroom.charts.curves import CurvesChart, colour_dots, points
+from classroom.charts.styles import line
 from classroom.charts.views import Dots
 
 
@@ -15,3 +20,13 @@ def test_longer_is_darker_and_beyond_training_square():
     assert light == sorted(light, reverse=True)
     assert max(light) < 200  # of 255, the white behind them
     assert min(a - b for a, b in pairwise(light)) > 15
+
+
+@pytest.mark.parametrize("errors", [[9.0, 40.0], [5.0, 5.0], [0.9, 1.1], [1e-7, 1e3], [0.0, 0.0]])
+def test_a_logarithmic_axis_is_long_enough_for_ticks_at_powers_of_ten(errors):
+    chart = CurvesChart("errors", "length (symbols)", "error (symbols)", "log")
+    chart.add(1, ColumnDataSource(points([1, 2], errors, "a run")), line(0))
+    chart.fit()
+    low, high = chart.figure.y_range.start, chart.figure.y_range.end
+    assert log10(high) - log10(low) > 2  # from which on Bokeh's LogTicker takes powers
+    assert all(low < error < high for error in errors if error > 0)
