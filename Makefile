@@ -6,7 +6,7 @@
 #   make demo               the classroom: watch models learn, live, in a browser
 #   make walkthrough        the same story on a page to be read or printed: results/walkthrough.html
 #   make test               the tests that take minutes together; make test-slow, those that take long by themselves;
-#                           make test-browser, the classroom in Chromium
+#                           make test-browser, the classroom and the site in Chromium
 #   make screenshots        the pictures of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what
@@ -20,7 +20,7 @@ EXTRAS_READY := $(VENV)/.extras-ready
 BROWSER_READY := $(VENV)/.browser-ready
 DOCS_READY := $(VENV)/.docs-ready
 EXTRAS := bench,sweep,slurm,ray,s3,s3-server,wandb,tensorboard,lm,extend,evaluate
-INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL = PIP_CONSTRAINT="$(CURDIR)/constraints.txt" $(BIN)/python -m pip install -qq --disable-pip-version-check
 # Hundreds of processes start in the tests: what one has compiled, the others read.
 unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -97,8 +97,8 @@ test-slow: $(EXTRAS_READY)
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not browser" $(ARGS)
 
 # One after the other: they watch the clock.
-test-browser: $(BROWSER_READY)
-	@$(BIN)/python -m pytest -m browser tests/classroom $(ARGS)
+test-browser: $(BROWSER_READY) docs
+	@$(BIN)/python -m pytest -m browser tests/classroom tests/docs $(ARGS)
 
 screenshots: $(BROWSER_READY)
 	@PYTHONPATH=tests $(BIN)/python tests/classroom/screenshots.py

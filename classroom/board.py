@@ -24,13 +24,14 @@ class Board:
         self.story, self.message, self.typed, self.numbers, self.listed, self.command, self.answer, self.inside = (
             Div(sizing_mode="stretch_width", margin=0, disable_math=True, stylesheets=[SHEET]) for _ in range(8)
         )
+        self.message.visible = self.typed.visible = False  # an empty line would take room
         self.errors = ErrorChart()
-        self.losses = CurvesChart("Training loss", "step", "loss", "log")
+        self.losses = CurvesChart("Training loss", "training steps", "loss\n(unit of the output, squared)", "log")
         # The narrowest chart has the longest numbers. To Bokeh's stubs a ticker is any ticker, a title any text.
         self.losses.figure.xaxis.ticker.desired_num_ticks = 3  # pyright: ignore[reportAttributeAccessIssue]
         self.answers = AnswersChart()
-        self.plain = OutputsChart("Outputs in plain units", "dots: answers, bars: truth")
-        self.mapped = OutputsChart("Outputs after the map", "dots: answers, bars: truth")
+        self.plain, self.mapped = OutputsChart("Dots: answers, bars: truth"), OutputsChart("")
+        self.mapped.figure.visible = False  # until a run has a map
         self.sequence, self.attention, self.added = SequenceChart(), AttentionChart(), AddedChart()
 
     def roots(self) -> Iterator[tuple[str, UIElement]]:
@@ -51,11 +52,11 @@ class Board:
 
     def complain(self, lines: Sequence[str]) -> None:
         """Show a line for each problem; without lines, clear them."""
-        self.message.text = _warnings(lines)
+        self.message.update(text=_warnings(lines), visible=bool(lines))
 
     def complain_of_sequence(self, lines: Sequence[str]) -> None:
         """The same beside the typed sequence."""
-        self.typed.text = _warnings(lines)
+        self.typed.update(text=_warnings(lines), visible=bool(lines))
 
     def describe(self, runs: Runs, looked_at: Run | None) -> None:
         """List the runs, and show the errors of the selected run and the command that trains it."""
@@ -114,10 +115,15 @@ class Board:
         """Prepare the charts for this run; ``longest`` is the maximal test length of all runs."""
         assert run.begun is not None  # only runs that train or have trained are looked at
         self.errors.stage(run.begun.train_length, longest)
-        name = words.word("outrep", run.choice["outrep"])
-        plain = run.choice["outrep"] == "identity"
-        title = "No map: the same" if plain else f"Outputs after the map {name}"
+        unit, name = words.unit_of(run.choice["task"]), words.word("outrep", run.choice["outrep"])
+        self.answers.figure.xaxis.axis_label = f"truth ({unit})"
+        for each in (self.answers, self.sequence):
+            each.figure.yaxis.axis_label = f"answer ({unit})"
+        self.plain.figure.xaxis.axis_label = f"answer ({unit})"
+        self.mapped.figure.xaxis.axis_label = f"{name}, with x in {unit}"
+        title = f"The same after the map {name}"
         self.mapped.figure.title.text = title  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+        self.mapped.figure.visible = run.choice["outrep"] != "identity"
 
     def show(self, run: Run) -> None:
         """Show the current predictions of the run's model."""

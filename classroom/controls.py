@@ -63,9 +63,9 @@ class Controls:
         """Whether the theoretical error is shown."""
         return 1 in self.ticks.active
 
-    @theory.setter
-    def theory(self, wanted: bool) -> None:
-        self.ticks.active = sorted({*self.ticks.active} - {1} | ({1} if wanted else set()))
+    def tick(self, scale: str, theory: bool) -> None:
+        """Choose the scale of the errors, ``log`` or ``linear``, and whether the theoretical error is shown."""
+        self.ticks.active = [0] * (scale == "linear") + [1] * theory
 
     def texts(self) -> dict[str, str]:
         """The values of the controls."""

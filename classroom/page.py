@@ -75,7 +75,7 @@ class Page:
         choices = self.chooser.runs(lesson)
         self.training.begin(choices, lesson)
         self.controls.show(choices[-1])
-        self.controls.theory = lesson.theory
+        self.controls.tick(lesson.scale, lesson.theory)
 
     @guard_press
     def train(self) -> None:

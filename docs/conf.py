@@ -38,6 +38,7 @@ html_title = "synthlab"
 html_show_sphinx = False
 html_show_copyright = False
 html_copy_source = False
+html_show_search_summary = False  # a browser reads no other page of a site that is a folder of files
 html_css_files = ["site.css"]
 html_static_path = ["static"]
 

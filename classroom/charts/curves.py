@@ -5,7 +5,7 @@
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportCallIssue=false
 
 from collections.abc import Sequence
-from math import ceil, floor, isfinite, log10
+from math import isfinite, log10
 from typing import Any, cast
 
 from bokeh.models import (
@@ -19,24 +19,24 @@ from bokeh.models import (
     Range1d,
 )
 
-from classroom.charts.styles import BEYOND, INK, SHADE, WITHIN, Line, chart, tip
+from classroom.charts.styles import INK, SHADE, TEXT, Line, chart, ramp, tip
 from classroom.charts.views import Dots
 
 FLOOR = 1e-12  # what a logarithmic axis shows of 0
 FADED, FULL = 0.25, 1.0
-# Powers of ten as 10³; what lies between them is not worth the room.
+# Powers of ten as 10³, all alike; what lies between them is not worth the room.
 POWERS = """
     const power = Math.log10(tick)
     const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹"
     const whole = Math.round(power)
     if (Math.abs(power - whole) > 1e-6) return ""
-    if (whole >= 0 && whole <= 3) return String(Math.round(tick))
     return "10" + (whole < 0 ? "⁻" : "") + Array.from(String(Math.abs(whole))).map((d) => digits[+d]).join("")
 """
 
 
 class CurvesChart:
-    """A chart of curves, one for each run, on which hovering names the run."""
+    """A chart of curves, one for each run, on which hovering names the run. ``x`` and ``y`` label the axes: a quantity,
+    and its unit in parentheses."""
 
     def __init__(self, title: str, x: str, y: str, scale: str):
         # Ranges are ours to set: those of Bokeh complain of empty charts.
@@ -44,7 +44,8 @@ class CurvesChart:
         self.scale = scale
         powers, plain = CustomJSTickFormatter(code=POWERS), NumeralTickFormatter(format="0,0.[0000]")
         self.figure.yaxis.formatter = powers if scale == "log" else plain
-        said = tip(f"<b>@name</b><br>{x} @x{{%d}}: {y} @y{{%.2g}}")
+        of_x, of_y = (label.partition("(")[0].strip() for label in (x, y))
+        said = tip(f"<b>@name</b><br>{of_x} @x{{%d}}: {of_y} @y{{%.2g}}")
         self.hover = HoverTool(**said, renderers=[], point_policy="snap_to_data", limit=1)
         self.figure.add_tools(self.hover)
         self.drawn: dict[Any, list[GlyphRenderer]] = {}
@@ -65,8 +66,7 @@ class CurvesChart:
         values = [value for value in values if value > FLOOR and isfinite(value)] or [0.1]
         if self.scale == "log":  # up to 1 at least, so that what is small looks small
             low, high = log10(min(values)) - 0.3, max(log10(max(values)), 0) + 0.3
-            if floor(high) - ceil(low) < 1:  # less than two powers of ten, which alone are named
-                low = floor(high) - 1.1
+            low = min(low, high - 2.1)  # below two powers of ten, Bokeh's ticks lie elsewhere than at these
             low, high = 10**low, 10**high
         else:
             low, high = -0.03 * max(values), 1.05 * max(values)
@@ -98,7 +98,8 @@ class ErrorChart:
     """Test error against length, on a logarithmic and on a linear scale, the training lengths shaded."""
 
     def __init__(self) -> None:
-        title, x, y = "Error on sequences of each length", "length of the test sequences", "mean squared error"
+        title, x = "Error by length", "length of the test sequences (symbols)"
+        y = "mean squared error\n(unit of the answer, squared)"
         self.charts = {scale: CurvesChart(title, x, y, scale) for scale in ("log", "linear")}
         self.shades = []
         for each in self.charts.values():
@@ -121,18 +122,30 @@ class ErrorChart:
 
 
 class AnswersChart:
-    """Predicted against true values at a few lengths; on the diagonal they agree."""
+    """Predicted against true values at a few lengths, of which it has a key; on the diagonal they agree."""
 
     def __init__(self) -> None:
-        self.figure = chart("Answer against truth", "truth", "answer", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
+        self.figure = chart("Answer against truth", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
         self.diagonal = ColumnDataSource({"x": [], "y": []})
         self.figure.line("x", "y", source=self.diagonal, color=SHADE, width=2, line_dash=[6, 4])
         self.dots = ColumnDataSource(_empty("x", "y", "colour", "marker", "length", "real"))
         drawn = self.figure.scatter(
-            *("x", "y"), source=self.dots, color="colour", marker="marker", size=9, fill_alpha=0.5
+            *("x", "y"),
+            source=self.dots,
+            color="colour",
+            marker="marker",
+            size=9,
+            fill_alpha=0.5,
+            legend_field="length",
         )
         said = tip("length @length: truth @x{%.3g}, answer @real{%.3g}")
         self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
+        key = self.figure.legend[0]
+        key.update(title="length", title_text_font_size=TEXT, title_text_color=INK, title_text_font_style="normal")
+        key.update(
+            location="top_left", label_text_font_size=TEXT, label_text_color=INK, label_height=0, glyph_height=16
+        )
+        key.update(padding=4, margin=4, spacing=0, title_standoff=0, background_fill_alpha=0.7)
 
     def clear(self) -> None:
         """Show nothing."""
@@ -150,7 +163,7 @@ class AnswersChart:
             rows["x"] += each.truth
             rows["y"] += clip_to_axis(each.answers, self.figure.y_range)
             rows["real"] += each.answers
-            for column, value in (("colour", colour), ("marker", marker), ("length", each.length)):
+            for column, value in (("colour", colour), ("marker", marker), ("length", str(each.length))):
                 rows[column] += [value] * len(each.truth)
         self.dots.data = rows
 
@@ -159,8 +172,8 @@ class OutputsChart:
     """The distribution of outputs at a few lengths, a row each: outputs as dots, and targets as bars below them. The
     range of training targets is shaded."""
 
-    def __init__(self, title: str, x: str):
-        self.figure = chart(title, x, "length", x_range=Range1d(0, 1), y_range=Range1d(-0.6, 4.6))
+    def __init__(self, title: str):
+        self.figure = chart(title, "", "length (symbols)", x_range=Range1d(0, 1), y_range=Range1d(-0.6, 4.6))
         self.practised = BoxAnnotation(fill_color=SHADE, fill_alpha=0.15, level="underlay")
         self.figure.add_layout(self.practised)
         self.bars = ColumnDataSource(_empty("x", "top", "bottom", "length"))
@@ -206,13 +219,9 @@ class OutputsChart:
 
 
 def colour_dots(dots: Sequence[Dots], train_length: int) -> list[tuple[Dots, str, str]]:
-    """Each length with its colour and marker: cool and round within the training lengths, warm and angular beyond."""
-    within = [each for each in dots if each.length <= train_length]
-    beyond = [each for each in dots if each.length > train_length]
-    return [(each, colour, "circle") for each, colour in zip(within, WITHIN, strict=False)] + [
-        (each, colour, marker)
-        for (each, colour), marker in zip(zip(beyond, BEYOND, strict=False), ("square", "diamond"), strict=False)
-    ]
+    """Each length with its colour and marker: the longer, the darker; round if it is a training length, else square."""
+    markers = ["circle" if each.length <= train_length else "square" for each in dots]
+    return list(zip(dots, ramp(len(dots)), markers, strict=True))
 
 
 def find_range(values: Sequence[float]) -> tuple[float, float]:

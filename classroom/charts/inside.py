@@ -34,8 +34,8 @@ class SequenceChart:
     def __init__(self) -> None:
         self.figure = chart(
             "Answers along the sequence",
-            "length read",
-            "answer",
+            "length read (symbols)",
+            "",
             x_range=Range1d(0.5, 50.5),
             y_range=Range1d(0, 1),
         )
@@ -76,7 +76,9 @@ class AttentionChart:
     """Attention of the readout to each token; a row for each head."""
 
     def __init__(self) -> None:
-        self.figure = chart("Where the answer looks", "", "", x_range=Range1d(-0.5, 1), y_range=Range1d(-0.5, 0.5))
+        self.figure = chart(
+            "Where the answer looks", "token", "attention head", x_range=Range1d(-0.5, 1), y_range=Range1d(-0.5, 0.5)
+        )
         self.colours = LinearColorMapper(palette=list(reversed(Blues256)), low=0, high=1)
         self.cells = ColumnDataSource({"token": [], "head": [], "weight": [], "symbol": []})
         drawn = self.figure.rect(
@@ -87,9 +89,8 @@ class AttentionChart:
         )
         said = tip("head @head looks at @symbol with weight @weight{%.3f}")
         self.figure.add_tools(HoverTool(**said, renderers=[drawn]))
-        self.figure.add_layout(_bar(self.colours), "right")
+        self.figure.add_layout(_bar(self.colours, "share"), "right")
         self.figure.grid.grid_line_color = None
-        self.figure.yaxis.axis_label = "head"
         self.heads = self.figure.yaxis.ticker = FixedTicker(ticks=[])
         self.places = self.figure.xaxis.ticker = FixedTicker(ticks=[])
 
@@ -125,16 +126,22 @@ class AddedChart:
     """What the position encoding adds to the attention logits. A square for each head: queries down, keys across."""
 
     def __init__(self) -> None:
-        self.figure = chart("What the position encoding adds", "", "", x_range=Range1d(0, 1), y_range=Range1d(0, 1))
+        self.figure = chart(
+            "What the position encoding adds",
+            "token looked at",
+            "token that looks",
+            x_range=Range1d(0, 1),
+            y_range=Range1d(0, 1),
+        )
         self.colours = LinearColorMapper(palette=list(PuOr11), low=-1, high=1, nan_color=NO_CELL)
         self.squares = ColumnDataSource({"image": [], "x": [], "y": [], "size": []})
         drawn = self.figure.image(
             *("image", "x", "y", "size", "size"), source=self.squares, color_mapper=self.colours, level="image"
         )
         self.figure.add_tools(HoverTool(**tip("added: @image{0.00}"), renderers=[drawn]))
-        self.figure.add_layout(_bar(self.colours), "right")
+        self.figure.add_layout(_bar(self.colours, "score"), "right")
         self.figure.grid.grid_line_color = None
-        self.figure.yaxis.visible = False
+        self.figure.yaxis.ticker = FixedTicker(ticks=[])
         self.heads = self.figure.xaxis.ticker = FixedTicker(ticks=[])
 
     def clear(self) -> None:
@@ -170,8 +177,9 @@ class AddedChart:
         self.figure.xaxis.major_label_overrides = {head * step + size / 2: f"head {head + 1}" for head in range(heads)}
 
 
-def _bar(colours: LinearColorMapper) -> ColorBar:
-    return ColorBar(color_mapper=colours, major_label_text_font_size=TEXT, width=12, padding=4, bar_line_color=None)
+def _bar(colours: LinearColorMapper, title: str) -> ColorBar:
+    text = {"major_label_text_font_size": TEXT, "title_text_font_size": TEXT, "title_text_font_style": "normal"}
+    return ColorBar(color_mapper=colours, title=title, width=12, padding=4, bar_line_color=None, **text)
 
 
 def _line(x: Sequence[int], y: Sequence[float]) -> dict[str, list]:

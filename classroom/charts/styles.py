@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from bokeh.models import Title
+from bokeh.palettes import Viridis256, linear_palette
 from bokeh.plotting import figure as bokeh_figure
 
 from synthlab.analysis import curves as plots
@@ -18,8 +19,8 @@ MARKERS = {
 }
 TEXT, TITLE = "15px", "17px"
 INK, SHADE = "#1a1a1a", "#595959"
-# Colours of test lengths: cool within the training lengths, warm beyond them.
-WITHIN, BEYOND = (plots.SKY, plots.BLUE, plots.GREEN), (plots.ORANGE, plots.RED)
+# Colours of test lengths, from short to long; without the yellow end, which white swallows.
+RAMP = Viridis256[215::-1]
 
 
 class Line(NamedTuple):
@@ -38,6 +39,11 @@ def line(order: int) -> Line:
     colour, dash, marker = plots.OTHERS[order % len(plots.OTHERS)]
     lengths = [] if isinstance(dash, str) else [round(2.5 * part) for part in dash[1]]
     return Line(colour, lengths, MARKERS[marker])
+
+
+def ramp(count: int) -> list[str]:
+    """As many colours of lengths, from light to dark."""
+    return list(linear_palette(RAMP, count))
 
 
 def tip(line: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from classroom.charts.views import View
+from classroom.charts.wording import display_name
+from classroom.lessons.words import unit_of
 from synthlab.analysis.curves import RC, Style, draw_curves, style_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.measures import METRICS
@@ -47,8 +49,9 @@ class _Panel(NamedTuple):
 def error_figure(
     seen: Mapping[str, Look], names: Mapping[str, str], least: Sequence[float] = (), limits: Span | None = None
 ) -> str:
-    """Mean squared error against length on a logarithmic scale from one of ``limits`` to the other, a line for each
-    run; dashed the ``least`` that theory allows."""
+    """Mean squared error against length, a line for each run; dashed the ``least`` that theory allows. The scale is
+    logarithmic from one of ``limits`` to the other, or linear without them."""
+    unit = ", ".join(dict.fromkeys(unit_of(look.config.task["name"]) for look in seen.values()))
     drawn = pd.concat([_curve(series, look) for series, look in seen.items()], ignore_index=True)
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, 2.9), layout="constrained")
@@ -59,9 +62,12 @@ def error_figure(
             lengths = range(1, len(least) + 1)
             (lines["the best possible, by theory"],) = axes.plot(lengths, least, color="black", dashes=(4, 2), lw=1.6)
         axes.legend(lines.values(), lines.keys(), fontsize="small", handlelength=3.2, framealpha=0.85)
+        axes.set_yscale("linear" if limits is None else "log")
         axes.set_ylim(limits)
-        axes.set_ylabel("mean squared error")
-        axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel("typical error (its root)")
+        axes.set_xlabel("sequence length (symbols)")
+        axes.set_ylabel(f"mean squared error ({unit}, squared)")
+        if limits is not None:  # on a linear scale its small numbers would lie on each other
+            axes.secondary_yaxis("right", functions=(_root, np.square)).set_ylabel(f"its root: typical error ({unit})")
         return _link(figure)
 
 
@@ -83,26 +89,34 @@ def outputs_figure(shown: Mapping[str, Look], names: Mapping[str, str], order: S
 
     ``order`` are all series of the lesson, which keep their looks."""
     styles = style_of(list(order))
-    columns = 1 if all(look.config.outrep["name"] == "identity" for look in shown.values()) else 2
     rows = [len(look.view.dots) for look in shown.values()]
     with mpl.rc_context(RC):
         figure = Figure(figsize=(WIDTH, sum(rows) * ROW + 0.8 * len(rows)), layout="constrained")
-        grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=rows)
-        for line, (series, look) in zip(grid, shown.items(), strict=True):
-            for axes, panel in zip(line, _panels(names[series], look), strict=False):
-                _draw(axes, panel, styles[series])
+        grid = figure.add_gridspec(len(rows), 2, height_ratios=rows)
+        for row, (series, look) in enumerate(shown.items()):
+            panels = _panels(names[series], look)
+            for column, panel in enumerate(panels):
+                place = grid[row, column] if len(panels) == 2 else grid[row, :]
+                _draw(figure.add_subplot(place), panel, styles[series])
         return _link(figure)
 
 
 def _panels(name: str, look: Look) -> list[_Panel]:
     dots, length = look.view.dots, look.config.train_length
-    same = " (no map: the same)" if look.config.outrep["name"] == "identity" else ""
+    unit = unit_of(look.config.task["name"])
     answers = [(row.length, np.array(row.truth), np.array(row.answers)) for row in dots]
+    plain = _Panel(f"{name}: answers", f"in plain units ({unit})", answers, look.practised, length)
+    if look.config.outrep["name"] == "identity":
+        return [plain]  # the outputs are the answers
     outputs = [(row.length, np.array(row.mapped), np.array(row.outputs)) for row in dots]
-    return [
-        _Panel(f"{name}: answers", "in plain units", answers, look.practised, length),
-        _Panel(f"{name}: outputs", f"in representation space{same}", outputs, look.mapped, length),
-    ]
+    space = f"in representation space ({name_map(look.config)}, with x in {unit})"
+    return [plain, _Panel(f"{name}: outputs", space, outputs, look.mapped, length)]
+
+
+def name_map(config: RunConfig) -> str:
+    """The display name of a run's map, with the shift: ``1/(x+1)``."""
+    name, shift = display_name(config.outrep["name"]), config.outrep["shift"]
+    return name.replace("x", f"(x+{shift:g})") if shift else name
 
 
 def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
@@ -128,7 +142,7 @@ def _draw(axes: Axes, panel: _Panel, style: Style) -> None:
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     axes.set_xlim(low, high)
     axes.set_xlabel(panel.space)
-    axes.set_ylabel("sequence length")
+    axes.set_ylabel("length (symbols)")
     axes.set_title(panel.title)
 
 

@@ -1,7 +1,7 @@
 """The lessons of a story of ``conf/story``: the runs to train, and the text before and after."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -19,6 +19,7 @@ class Lesson(BaseModel):
     watch: Text
     seen: Text
     runs: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    scale: Literal["log", "linear"] = "log"
     theory: bool = False
 
 

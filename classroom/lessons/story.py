@@ -9,7 +9,7 @@ import pandas as pd
 
 from classroom.charts.viewer import Viewer
 from classroom.charts.wording import MODELS, display_name, format_digits
-from classroom.lessons.figures import Look, error_figure, outputs_figure
+from classroom.lessons.figures import Look, error_figure, name_map, outputs_figure
 from classroom.lessons.lesson import Lesson, Lessons
 from synthlab.analysis.tables import label_series
 from synthlab.config.base import Config
@@ -85,9 +85,7 @@ def _name(series: str, config: RunConfig) -> str:
         return MODELS.get(model, model)
     if series == f"train_length={config.train_length}":
         return f"trained up to {config.train_length}"
-    name = display_name(series)
-    shift = config.outrep["shift"] if series == config.outrep["name"] else 0
-    return name.replace("x", f"(x+{shift:g})") if shift else name
+    return name_map(config) if series == config.outrep["name"] else display_name(series)
 
 
 def train_and_view(configs: Sequence[RunConfig], workers: int) -> dict[str, Look]:
@@ -148,7 +146,7 @@ def tell_lesson(
     return Told(
         lesson=lesson,
         runs=runs,
-        error=error_figure(seen, names, least, limits),
+        error=error_figure(seen, names, least, limits if lesson.scale == "log" else None),
         outputs=outputs_figure({run.series: seen[run.series] for run in shown}, names, list(seen)),
         shown=[run.name for run in shown],
         mapped=maps != {"identity"},

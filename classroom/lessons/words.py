@@ -40,6 +40,8 @@ LABELS = {
     "protocol.steps": "steps",
     "seed": "seed",
 }
+# What an answer counts in.
+UNITS = {"mean": "share of 1s", "length": "symbols", "sum": "1s"}
 CHANGES = {
     "train_length": "trained to {}",
     "test_length": "tested to {}",
@@ -61,6 +63,11 @@ def choices(group: str) -> list[tuple[str, str]]:
 def word(group: str, name: str) -> str:
     """The display name of a member of a config group."""
     return WORDS.get(group, {}).get(name) or display_name(name)
+
+
+def unit_of(task: str) -> str:
+    """The unit of a task's answers, for an axis."""
+    return UNITS.get(task, "answer")
 
 
 def run_name(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:

@@ -3,33 +3,29 @@
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
-from support.browser import CHROMIUM, SIZES, Visitor
+from support.browser import Visitor, open_chromium
 from support.server import served
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def main() -> None:
-    with served() as (_, address), sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        window = Visitor(browser, address, SIZES["laptop"])
+    with served() as (_, address), open_chromium() as browser:
+        window = Visitor(browser, address)
         window.button("Mean works").click()
         window.idle(1)
-        window.button("1/√x mends it").click()
+        window.button("1/x mends most").click()
         window.idle(3)
         time.sleep(1)  # what was drawn last
         window.page.screenshot(path=DOCS / "classroom.png")
         window.button("Which encoding?").click()
-        window.idle(6)
-        window.page.evaluate("document.getElementById('try').scrollIntoView()")
+        window.idle(7)
         window.page.get_by_label("length: ").or_(window.page.locator(".noUi-handle")).last.focus()
         for _ in range(6):
             window.page.keyboard.press("ArrowRight")
+        window.page.evaluate("document.getElementById('inside').scrollIntoView()")
         time.sleep(2)
         window.page.screenshot(path=DOCS / "classroom_inside.png")
-        browser.close()
 
 
 if __name__ == "__main__":

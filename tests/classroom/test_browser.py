@@ -1,6 +1,5 @@
 """The page in a real browser: headless Chromium, driven as a class would."""
 
-import importlib.util
 import re
 import signal
 import subprocess
@@ -11,14 +10,14 @@ from urllib.request import urlopen
 
 import pytest
 
-from support.browser import CHROMIUM, PATIENCE, SIZES, Visitor
+from support.browser import PATIENCE, PHONE, SIZES, Visitor, open_chromium
 from support.server import served
 
 pytestmark = pytest.mark.browser
 LESSONS = {
     "Mean works": 1,
     "Length fails": 1,
-    "1/√x mends it": 2,
+    "1/x mends most": 2,
     "Which encoding?": 4,
     "The sum": 2,
     "Train longer": 4,
@@ -29,6 +28,13 @@ PLACE = """([x, y]) => {
     const box = view.el.getBoundingClientRect()
     return [box.left + view.frame.x_scale.compute(x), box.top + view.frame.y_scale.compute(y)]
 }"""
+BOXES = """(names) => names.map((name) => {
+    const model = Bokeh.documents[0].get_model_by_name(name)
+    const box = Bokeh.index.find_one_by_id(model.id).el.getBoundingClientRect()
+    return [name, box.left, box.top, box.right, box.bottom]
+})"""
+# Of the lesson "1/x mends most".
+CHARTS = [f"chart_{name}" for name in ("linear", "losses", "answers", "plain", "mapped")]
 FOCUSED = """() => {
     let e = document.activeElement
     while (e && e.shadowRoot && e.shadowRoot.activeElement) e = e.shadowRoot.activeElement
@@ -38,16 +44,8 @@ FOCUSED = """() => {
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium, such as Debian's package chromium")
-    if importlib.util.find_spec("playwright") is None:
-        pytest.skip("needs Playwright: make test-browser installs it")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with open_chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +76,8 @@ def address(server) -> str:
 def visit(browser, address) -> Iterator[Callable[..., Visitor]]:
     visitors: list[Visitor] = []
 
-    def visit(size: str = "laptop") -> Visitor:
-        visitors.append(Visitor(browser, address, SIZES[size]))
+    def visit(size: tuple[int, int] = SIZES["laptop"]) -> Visitor:
+        visitors.append(Visitor(browser, address, size))
         return visitors[-1]
 
     yield visit
@@ -210,30 +208,37 @@ def test_the_keyboard_alone_will_do(visit):
     window.until(lambda: "50 symbols" in window.text("answer"), "the end")
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_everything_fits_and_can_be_read(visit, size):
     window = visit(size)
-    window.button("1/√x mends it").click()
+    window.button("1/x mends most").click()
     window.idle(2)
-    page, (width, height) = window.page, SIZES[size]
+    page, (width, height) = window.page, size
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    boxes = page.evaluate(
-        """() => ["chart_log", "chart_losses", "chart_answers", "chart_plain", "chart_mapped"].map((name) => {
-             const model = Bokeh.documents[0].get_model_by_name(name)
-             const box = Bokeh.index.find_one_by_id(model.id).el.getBoundingClientRect()
-             return [name, box.left, box.top, box.right, box.bottom]})"""
-    )
+    boxes = page.evaluate(BOXES, [*CHARTS, "sequence", "length", "text_answer"])
     for name, left, top, right, bottom in boxes:
         assert 0 <= left < right <= width, name
         assert 0 <= top < bottom <= height, name
-        assert right - left >= 200, name
-        assert bottom - top >= 200, name
+        if name in CHARTS:
+            assert right - left >= 200, name
+            assert bottom - top >= 200, name
     sizes = page.evaluate(
         """() => Array.from(Bokeh.documents[0].all_models)
                  .map((model) => model.major_label_text_font_size).filter((size) => size !== undefined)"""
     )
     assert sizes
     assert all(int(size.removesuffix("px")) >= 15 for size in sizes)
+
+
+def test_a_phone_has_one_column(visit):
+    window = visit(PHONE)
+    window.button("1/x mends most").click()
+    window.idle(2)
+    assert window.page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    boxes = window.page.evaluate(BOXES, [*CHARTS, "chart_sequence", "chart_attention", "chart_added"])
+    for (name, left, top, right, bottom), (*_, below, _, _) in zip(boxes, [*boxes[1:], [0, 0, 1e9, 0, 0]], strict=True):
+        assert 0 <= left < right <= PHONE[0], name
+        assert top + 200 <= bottom <= below, name
 
 
 def test_bad_input_is_answered_in_the_page_and_the_page_goes_on(visit):

@@ -10,24 +10,24 @@ def test_a_lesson_trains_its_runs_in_turn_and_then_says_what_was_seen(window):
     assert lesson.watch in window.page.board.story.text
     first = window.asked(Train)
     assert [request.settings for request in first] == [
-        {"task": "length", "protocol": "classroom", "protocol.steps": 1000}
+        {"task": "length", "protocol": "classroom", "protocol.steps": 1500}
     ]
     window.trains(1)
     assert lesson.watch in window.page.board.story.text  # there is one more
-    assert window.asked(Train)[-1].settings["outrep"] == "rsqrt"
+    assert window.asked(Train)[-1].settings["outrep"] == "reciprocal"
     window.trains(2)
     assert lesson.seen in window.page.board.story.text
-    assert window.names == ["length, NoPE", "length, NoPE, 1/√x"]
-    assert window.page.controls.settings["outrep"].value == "rsqrt"
+    assert window.names == ["length, NoPE, 1500 steps", "length, NoPE, 1/x, 1500 steps"]
+    assert window.page.controls.settings["outrep"].value == "reciprocal"
 
 
 def test_runs_that_are_there_are_not_trained_again_unless_all_are(window):
     window.press("Length fails")
     window.trains(1)
-    window.press("1/√x mends it")
+    window.press("1/x mends most")
     assert [request.number for request in window.asked(Train)] == [1, 2]  # the plain one is there
     window.trains(2)
-    window.press("1/√x mends it")
+    window.press("1/x mends most")
     assert len(window.page.runs) == 1  # both anew
     window.trains(3)
     window.trains(4)
@@ -99,12 +99,12 @@ def test_theory_is_drawn_where_there_is_one_and_else_says_why(window):
     assert window.asked(Theorize) == [Theorize(1)]
     window.hear(Theorized(1, [0.5] * 6, ""))
     assert "theory" in window.drawn
-    window.page.controls.theory = False
+    window.page.controls.ticks.active = []
     assert "theory" not in window.drawn
     window.hear(progress(1, "finished"))
     window.press("Mean works")
     window.trains(2)
-    window.page.controls.theory = True
+    window.page.controls.ticks.active = [1]
     window.hear(Theorized(2, [], "theory: known for fair symbols only"))
     assert "fair symbols only" in window.page.board.message.text
     assert "theory" not in window.drawn
@@ -119,3 +119,32 @@ def test_looking_at_another_run_shows_its_numbers_and_command(window):
     window.page.controls.look.value = "1"
     assert "off by 2 at length 3 and by 2 at length 6" in window.page.board.numbers.text
     assert "seed=1" in window.page.board.command.text
+
+
+def test_the_lesson_chooses_the_scale_of_the_errors(window):
+    for lesson in window.page.told.lessons.values():
+        window.press(lesson.button)
+        shown = {scale: each.figure.visible for scale, each in window.page.board.errors.charts.items()}
+        assert shown == {"log": lesson.scale == "log", "linear": lesson.scale == "linear"}
+
+
+def test_outputs_are_shown_after_the_map_only_where_there_is_one(window):
+    mapped = window.page.board.mapped.figure
+    window.press("1/x mends most")
+    assert not mapped.visible
+    window.trains(1)
+    assert not mapped.visible
+    window.trains(2)
+    assert mapped.visible
+    window.page.controls.look.value = "1"
+    assert not mapped.visible
+
+
+def test_every_axis_says_what_it_counts_in(window):
+    window.press("The sum")
+    window.trains(1)
+    window.trains(2)
+    labels = {axis.axis_label for root in window.page.document.roots for axis in getattr(root, "axis", [])}
+    assert {"truth (1s)", "answer (1s)", "length (symbols)", "1/x, with x in 1s"} <= labels
+    counts = {"training steps", "token", "attention head", "token looked at", "token that looks", "1/x, with x in 1s"}
+    assert [label for label in labels - counts if not label.endswith(")")] == []

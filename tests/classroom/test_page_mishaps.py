@@ -43,12 +43,12 @@ def test_a_refusal_that_comes_late_does_not_cost_what_was_pressed_since(window):
     window.hear(Refused(1, ["task=mean: cannot"], ended=True))
     assert window.asked(Train)[-1].settings["task"] == "length"
     window.trains(2)
-    assert window.names == ["length, NoPE"]
+    assert window.names == ["length, NoPE, 1500 steps"]
 
 
 def test_no_room_for_a_new_process_is_said_and_the_page_goes_on(make_window):
     window = make_window()
-    window.press("1/√x mends it")
+    window.press("1/x mends most")
     window.hear(begun(1), progress(1))
     window.is_full = True
     window.puppet.is_gone = True

@@ -69,7 +69,7 @@ def test_numbers_are_roots_of_the_errors_where_training_and_testing_end():
     seen = {plain.series: look_at(plain.config, error), mapped.series: look_at(mapped.config, error / 4)}
     assert describe_errors([plain], seen, []) == "0.02 at length 10, 36 at length 50"
     assert describe_errors([plain, mapped], seen, list(4 * error)) == (
-        "plain: 0.02 at length 10, 36 at length 50; 1/√x: 0.01 at length 10, 18 at length 50; "
+        "plain: 0.02 at length 10, 36 at length 50; 1/x: 0.01 at length 10, 18 at length 50; "
         "the best possible: 0.04 at length 10, 72 at length 50"
     )
 
@@ -99,3 +99,11 @@ def test_where_theory_says_nothing_it_says_why(settings, reason):
     least, why = least_error(resolve(compose(settings)))
     assert least == []
     assert why.startswith(reason)
+
+
+@pytest.mark.slow
+def test_the_map_mends_as_much_as_the_lesson_says():
+    found = train_and_view([run.config for run in lab_runs()["mended"]], workers=1)
+    plain, mapped = (found[run.config.id].view.error[-1] for run in lab_runs()["mended"])
+    assert plain > 30 * mapped
+    assert (round(plain**0.5), round(mapped**0.5)) == (37, 6)

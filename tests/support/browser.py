@@ -1,13 +1,19 @@
 """A visitor of the page, in Chromium."""
 
+import importlib.util
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlparse
 
+import pytest
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZES = {"laptop": (1280, 800), "projector": (1024, 768)}
+SIZES = {"laptop": (1366, 768), "projector": (1024, 768)}
+PHONE = (390, 844)
 PATIENCE = 90.0  # seconds; a page that takes longer hangs
 # What the curves of a chart hold, by run; what a widget's text says.
 CURVES = """
@@ -15,6 +21,21 @@ CURVES = """
         .filter((r) => r.glyph.type === "Line").map((r) => Array.from(r.data_source.data.y))
 """
 TEXT = "(name) => Bokeh.documents[0].get_model_by_name('text_' + name).text"
+
+
+@contextmanager
+def open_chromium() -> Iterator[Any]:
+    """Headless Chromium; a test without it or without Playwright is skipped."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium, such as Debian's package chromium")
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("needs Playwright: make test-browser installs it")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 class Visitor:
