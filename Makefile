@@ -73,7 +73,8 @@ walkthrough: $(READY)
 # The studies of language models are those of one draw of test texts.
 OTHER_PAPERS = $(filter-out output_alignment long_short_alignment,$(patsubst experiments/%/paper.py,%,$(wildcard experiments/*/paper.py)))
 reference: $(READY)
-	@$(BIN)/python -m experiments output_alignment/maps results=results/reference
+	@for study in maps learned chosen readout training; do \
+		$(BIN)/python -m experiments output_alignment/$$study results=results/reference || exit; done
 	@$(BIN)/python -m experiments output_alignment/all seeds=auto results=results/reference
 	@$(BIN)/python -m experiments output_alignment/mechanism save=weights results=results/reference/mechanism
 	@$(BIN)/python -m theory results=results/reference

@@ -88,6 +88,15 @@ def test_every_map_is_strictly_monotone_as_it_says(config, a, b):
 
 
 @maps
+@given(y=st.floats(1e-2, 1e4))
+def test_the_gradient_of_the_inverse_is_finite_and_has_the_sign_of_the_map(config, y):
+    outrep = built(config)
+    z = outrep.forward(tensor(y)).detach().requires_grad_()
+    (slope,) = torch.autograd.grad(outrep.inverse(z).sum(), z)
+    assert 0 < (slope.item() if outrep.increasing else -slope.item()) < math.inf
+
+
+@maps
 @given(z=anywhere, largest=st.floats(1, 1e5))
 def test_clipping_leaves_only_outputs_with_an_answer_up_to_the_largest(config, z, largest):
     outrep = built(config)
