@@ -3,6 +3,7 @@
 from typing import cast
 
 from experiments.output_alignment.inside import Inside
+from experiments.output_alignment.readout_plot import ReadoutPowers
 from synthlab.config.registry import Registry
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.config import RunConfig
@@ -14,7 +15,7 @@ from synthlab.studies.presentation.plots import PLOTS
 class NumberFigure(Figure):
     """A figure of which a run fits if its training loss is at most ``fit`` times that of the best constant answer."""
 
-    plots = Registry("plot", Plot, {**PLOTS, "inside": Inside})
+    plots = Registry("plot", Plot, {**PLOTS, "inside": Inside, "readout": ReadoutPowers})
 
     def level(self, config):
         return self.fit and self.fit * constant_loss(cast(RunConfig, config))  # these tasks have no other kind of runs

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
-from experiments.output_alignment import mechanism
+from experiments.output_alignment import mechanism, readout
 from experiments.output_alignment.claims import CLAIMS
 from experiments.output_alignment.figures import NumberFigure
 from synthlab.studies.presentation.report import About, deviations
@@ -35,4 +35,5 @@ def blocks(folder: Path) -> dict[str, Rows]:
     }
 
 
-PAPER = Paper("output_alignment", ABOUT, NumberFigure, CLAIMS | mechanism.CLAIMS, between="", blocks=blocks)
+EVERY = CLAIMS | mechanism.CLAIMS | readout.CLAIMS
+PAPER = Paper("output_alignment", ABOUT, NumberFigure, EVERY, between="", blocks=blocks)

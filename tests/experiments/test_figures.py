@@ -14,7 +14,7 @@ from support.hasty import hastily
 from synthlab.storage.records import Record
 from synthlab.studies.presentation.figure_files import Drawn, save_sheet
 
-ALONE = ("ablation", "maps", "mechanism", "quick", "recipe")  # drawn only where asked for by name
+ALONE = ("ablation", "maps", "mechanism", "quick", "readout", "recipe")  # drawn only where asked for by name
 
 
 @pytest.fixture
