@@ -66,6 +66,7 @@ class ReadoutPowers(Plot):
             axes.text(q, 0.98, f" $q = {q:g}$", color=colour, transform=top, ha="left", va="top", fontsize="small")
         axes.set_yscale("log")
         low, high = axes.get_ylim()
+        low = min(low, high / 10)  # what is flat looks flat
         axes.set_ylim(low, high * (high / low) ** 0.1)  # room for the names of the lines
         powers = sorted(-drawn["p"].unique())
         axes.set_xscale("log")
