@@ -3,6 +3,7 @@
 from typing import cast
 
 from experiments.output_alignment.inside import Inside
+from experiments.output_alignment.readout_plot import ReadoutPowers
 from experiments.output_alignment.regrets import Regrets
 from synthlab.config.registry import Registry
 from synthlab.regression.baseline import constant_loss
@@ -15,7 +16,7 @@ from synthlab.studies.presentation.plots import PLOTS
 class NumberFigure(Figure):
     """A figure of which a run fits if its training loss is at most ``fit`` times that of the best constant answer."""
 
-    plots = Registry("plot", Plot, {**PLOTS, "inside": Inside, "regrets": Regrets})
+    plots = Registry("plot", Plot, {**PLOTS, "inside": Inside, "readout": ReadoutPowers, "regrets": Regrets})
 
     def level(self, config):
         return self.fit and self.fit * constant_loss(cast(RunConfig, config))  # these tasks have no other kind of runs

@@ -139,7 +139,7 @@ class Composed:
             if within:  # a member within a member, as in encoding@encoding.inner=rope
                 if not isinstance(self.config.get(group), dict) or isinstance(name, list):
                     raise InputError(f"{key}={name}: must be a group, @, where its member goes, and a name")
-                _set_key(config, path, copy.deepcopy(self._member(group, name)))
+                _set_key(config, path, copy.deepcopy(self._member(group, name)), path.split(".")[0] in own)
         for key, value in settings.items():
             if "@" not in key and not isinstance(config.get(key), dict):
                 _set_key(config, key, value, key.split(".")[0] in own or key.startswith(OPTIONS))

@@ -98,7 +98,8 @@ def expand(overrides: Iterable[str]) -> list[str]:
     """Return overrides of a run as Hydra takes them.
 
     With ``task=copy`` comes the task's family. A class of one's own, as in ``encoding=mine:LogDistance
-    encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added.
+    encoding.scale=2``, has no file in ``conf/``: it takes the place of the group's member, and its arguments are added,
+    as is a member within it (``encoding@encoding.inner=rope``).
     """
     given = list(overrides)
     values = {key: value.strip("'\"") for key, _, value in (each.partition("=") for each in given)}
@@ -115,7 +116,8 @@ def expand(overrides: Iterable[str]) -> list[str]:
             replaced = families().get(values.get(FAMILY, family), {}).get(key, {})
             found += [f"~{key}", *(f"~{key}.{argument}" for argument in replaced), f"+{key}.name={values[key]}"]
         else:
-            found.append(f"+{each}" if key.split(".")[0] in own else f"++{each}" if key.startswith(OPTIONS) else each)
+            is_own = key.split("@")[0].split(".")[0] in own
+            found.append(f"+{each}" if is_own else f"++{each}" if key.startswith(OPTIONS) else each)
     if FAMILY not in values and family != first:
         found.append(f"{FAMILY}={family}")
     return found

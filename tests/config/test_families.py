@@ -70,6 +70,13 @@ def test_a_class_of_ones_own_takes_its_arguments_by_key_as_in_python():
     assert Composed(compose([])).with_settings(settings) == typed
 
 
+def test_a_class_of_ones_own_takes_another_member_as_the_labs_own_do():
+    chosen = {"encoding": "support.user_classes:Backwards", "encoding@encoding.inner": "rope"}
+    composed = Composed(compose([])).with_settings(chosen)["encoding"]
+    assert composed == {"name": chosen["encoding"], "inner": {"name": "rope", "base": 10000.0}}
+    assert compose(list(to_overrides(chosen)))["encoding"] == composed
+
+
 @pytest.mark.parametrize("task", ["hidden_markov", "copy"])
 def test_a_model_of_ones_own_has_its_own_arguments_in_every_family_whose_tasks_it_serves(task):
     short = ["test_length=8", "train_length=4", "evaluation.sequences=2", "protocol.steps=2", "protocol.record_every=1"]

@@ -7,8 +7,8 @@ from synthlab.errors import InputError
 from synthlab.models.layers import Member
 from synthlab.regression.construction import build_models
 from synthlab.regression.evaluation import measure_loss
-from synthlab.regression.outrep.fixed import Identity
 from synthlab.regression.family import open_model
+from synthlab.regression.outrep.fixed import Identity
 from synthlab.training.execution import execute, execute_together
 
 HOW = ("task=length", "protocol.steps=60", "protocol.record_every=10", "protocol.batch=16", "stop.every=10")

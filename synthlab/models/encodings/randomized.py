@@ -8,11 +8,12 @@ import torch
 from pydantic import Field
 
 from synthlab.errors import InputError
-from synthlab.models.encodings.base import Dims, Encoding
+from synthlab.models.encodings.around import Around
+from synthlab.models.encodings.base import Dims
 from synthlab.positions.sampler_base import draw_subsets
 
 
-class Randomized(Encoding):
+class Randomized(Around):
     """Randomized positions (Ruoss et al., 2023; RandomPos in the paper's Table 1): a sorted random subset of
     range(``span``), encoded by ``inner``.
 
@@ -25,8 +26,7 @@ class Randomized(Encoding):
     def __init__(self, dims: Dims, /, span: Annotated[int, Field(ge=3, le=10**6)], inner: Mapping[str, Any]):
         from synthlab.models.encodings import ENCODINGS  # which has this class, too
 
-        super().__init__()
-        self.inner = ENCODINGS.build(inner, dims, field="encoding.inner")
+        super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
         if self.inner.alike_up_to(1) < math.inf:
             raise InputError(
                 f"encoding.inner={inner['name']}: depends on the length of a text, which random positions do not tell"
@@ -37,29 +37,8 @@ class Randomized(Encoding):
             )
         self.span = span
 
-    def initialise(self, generators):
-        self.inner.initialise(generators)
-
     def longest(self):
         return self.span
 
     def positions(self, lengths, count, generator):
         return draw_subsets(lengths, count, self.span, generator, torch.get_default_dtype())
-
-    def embed(self, h, positions):
-        return self.inner.embed(h, positions)
-
-    def rotate(self, v, positions):
-        return self.inner.rotate(v, positions)
-
-    def sharpen(self, positions):
-        return self.inner.sharpen(positions)
-
-    def bias(self, query, key):
-        return self.inner.bias(query, key)
-
-    def relative(self, query, key):
-        return self.inner.relative(query, key)
-
-    def products(self, q, k, relative, multiply):
-        return self.inner.products(q, k, relative, multiply)

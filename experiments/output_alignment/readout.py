@@ -1,0 +1,212 @@
+"""A test of the lab's account of why 1/x wins: make the readout's weights fall as another power of the length.
+
+The account (``mechanism``) says: the length k reaches EOS as a weight w = 1 / (a + b k), and 1/x is the best map
+because it is smooth in w at w = 0. ``Readout`` adds (1 - q) log k to a logit, so that the weight falls as k^-q, and
+changes nothing else. As a function of w, x^p is then w^(-p / q). Milder powers than p = -q have infinite slope at
+w = 0. Steeper ones have outputs nearer 0, where an error costs more once it is decoded. So the account predicts p = -q.
+
+Prediction and refutation, written before the first run:
+
+- ``power``: for q = 1/2, 1 and 2, the best power lies nearer to -q than to the power predicted for the next q. It is
+  refuted if the best power lies outside for more of the q than chance explains.
+- ``moves``: the best power is steeper for a larger q. It is refuted if the best power does not move, or moves back.
+- ``stays`` is the rival account: what matters is not the readout, and the best power is -1 whatever q is. If it holds,
+  the lab's account is wrong.
+
+With BOS alone raised, the token's own weight still falls as 1/k, and a model may count by that. If the best power stays
+at -1 there and moves where both are raised, then models count by whichever weight suits them. Without BOS, the own
+weight alone tells the length. Without either, none does (the control).
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from pydantic import PositiveFloat
+
+from synthlab.errors import InputError
+from synthlab.models.encodings import ENCODINGS
+from synthlab.models.encodings.around import Around
+from synthlab.models.encodings.base import Dims
+from synthlab.regression.config import RunConfig
+from synthlab.studies.checks import Check
+from synthlab.studies.evidence import Evidence, logarithms
+from synthlab.studies.verdicts import Claims
+
+Raised = Literal["bos", "both", "own", "none"]
+
+
+class Readout(Around):
+    """An encoding whose readout weight falls as k^-q, at a query that has k tokens between BOS and itself.
+
+    For softmax attention, around the encoding ``inner``. The logits that ``raised`` names get (1 - q) log k:
+
+    - ``bos``: those of BOS; with equal logits otherwise, BOS has the weight k^(1-q) / (k^(1-q) + k + 1);
+    - ``both``: those of BOS and of the query's own token; each has the weight 1 / (2 + k^q);
+    - ``own``: those of the query's own token, while BOS is hidden; its weight is 1 / (1 + k^q);
+    - ``none``: no logit, while BOS and the query's own token are hidden, so that no weight tells k.
+
+    A query that directly follows BOS (k = 0) hides nothing and raises nothing. With q = 1 and ``bos`` or ``both``, this
+    is ``inner``. Raises InputError for an ``inner`` that draws random positions, which do not tell k.
+
+    Example:
+        >>> import torch, synthlab
+        >>> dims, inner = synthlab.Dims(width=8, heads=2), {"name": "nope"}
+        >>> encoding = Readout(dims, q=2.0, raised="both", inner=inner)
+        >>> query, key = torch.tensor([[[[5]]]]), torch.tensor([[[[0, 1, 2, 3, 4, 5]]]])  # BOS, four symbols, EOS
+        >>> weights = encoding.bias(query, key).softmax(-1)
+        >>> round(1 / weights[..., 0].item()), round(1 / weights[..., 5].item())  # 2 + 4^2
+        (18, 18)
+    """
+
+    def __init__(self, dims: Dims, /, q: PositiveFloat, raised: Raised, inner: Mapping[str, Any]):
+        super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
+        if self.inner.draws_positions:
+            raise InputError(f"encoding.inner={inner['name']}: draws random positions, which do not tell the length")
+        self.q, self.raised = q, raised
+
+    def bias(self, query, key):
+        bos, own = key == 0, key == query
+        neither = torch.zeros_like(bos)
+        raised = {"bos": bos, "both": bos | own, "own": own, "none": neither}[self.raised]
+        hidden = {"bos": neither, "both": neither, "own": bos, "none": bos | own}[self.raised] & (query > 1)
+        rise = (1 - self.q) * (query - 1).clamp(min=1).to(torch.get_default_dtype()).log()  # 0 for k = 0, as for k = 1
+        bias = torch.where(raised, rise, 0.0).masked_fill(hidden, -math.inf).unsqueeze(-3)
+        inner = self.inner.bias(query, key)
+        return bias if inner is None else bias + inner
+
+
+CLAIMS = Claims[Evidence]()
+HALF = 0.5  # on the scale log2 of q, on which 1/2, 1 and 2 lie 1 apart
+FEWEST = 3  # powers of a seed that must fit: as many as a parabola takes
+MODELS = {  # each panel of the study about which something is claimed
+    "nope": "NoPE, logit of BOS raised",
+    "nope_both": "NoPE, logits of BOS and of the own token raised",
+    "nope_own": "NoPE without BOS, logit of the own token raised",
+    "nope_deep": "NoPE with two layers, logit of BOS raised",
+    "nope_deep_both": "NoPE with two layers, logits of BOS and of the own token raised",
+    "alibi": "ALiBi, logit of BOS raised",
+    "alibi_both": "ALiBi, logits of BOS and of the own token raised",
+}
+
+
+def find_best_powers(evidence: Evidence) -> dict[float, pd.Series]:
+    """Return for each q, in order, the best power of each seed as a positive number: -p of the map x^p that errs least.
+
+    The error of a run is its geometric mean over the lengths beyond training, as where claims compare maps: at a single
+    length an error may happen to pass through 0. Only runs that fit are candidates. Between powers, the logarithm of
+    the error is taken for a parabola in log(-p) through the best power and its neighbours; a best power at an end of
+    the range stays there. NaN for a seed of which fewer than three powers fit.
+    """
+    every, fitting = _tabulate(evidence), evidence.fitting()
+    candidates = every if fitting is None else _tabulate(fitting.given)
+    none = pd.DataFrame()
+    return {
+        q: candidates.get(q, none).reindex(errors.index).apply(_find_minimum, axis="columns")
+        for q, errors in sorted(every.items())
+    }
+
+
+def _tabulate(evidence: Evidence) -> dict[float, pd.DataFrame]:
+    """For each q the logarithm of the error beyond training: a row for each seed, a column for each -p, in order."""
+    columns: dict[float, dict[float, pd.Series]] = {}
+    for name in evidence.names:
+        if evidence.records[name]:
+            config = cast(RunConfig, evidence.config(name))
+            errors = logarithms(evidence.beyond(name)).mean(axis="columns", skipna=False)
+            columns.setdefault(config.encoding["q"], {})[-config.outrep["p"]] = errors
+    return {q: pd.DataFrame(errors).sort_index(axis="columns") for q, errors in columns.items()}
+
+
+def _find_minimum(errors: pd.Series) -> float:
+    """Return where the parabola through the least of ``errors`` and its neighbours, over the logarithm of the index, is
+    least. NaN for fewer than three that are not NaN."""
+    known = errors.dropna()
+    if len(known) < FEWEST:
+        return float("nan")
+    least, x, y = int(known.argmin()), np.log(known.index.to_numpy(dtype=float)), known.to_numpy()
+    if 0 < least < len(x) - 1:
+        slopes, middles = np.diff(y) / np.diff(x), (x[:-1] + x[1:]) / 2  # the parabola has these slopes there
+        (falling, rising), (left, right) = slopes[least - 1 : least + 1], middles[least - 1 : least + 1]
+        if rising > falling:  # else three equal errors
+            return float(np.exp(left - falling * (right - left) / (rising - falling)))
+    return float(known.index[least])
+
+
+def _check(what: str, values: pd.Series, low: float = -np.inf, high: float = np.inf, compares: bool = False) -> Check:
+    """A check on the seeds that can tell; not tested where these are fewer than half."""
+    known = values.dropna()
+    few = f"fewer than {FEWEST} powers fit under {len(values) - len(known)} of {len(values)} seeds"
+    return Check(
+        what, known.to_numpy(), low, high, compares=compares, untested=few if 2 * len(known) < len(values) else ""
+    )
+
+
+def _check_powers(evidence: Evidence) -> list[Check]:
+    """That the best power is -q, for each q."""
+    return [
+        _check(f"q = {q:g}: log2 of best power / -q", (best / q).map(math.log2), -HALF, HALF)
+        for q, best in find_best_powers(evidence).items()
+    ]
+
+
+def _check_moves(evidence: Evidence) -> list[Check]:
+    """That the best power is steeper for each q than for the next smaller one."""
+    return [
+        _check(f"best power at q = {smaller:g} / at q = {larger:g}", milder / steeper, high=1.0, compares=True)
+        for (smaller, milder), (larger, steeper) in pairwise(find_best_powers(evidence).items())
+    ]
+
+
+def _check_stays(evidence: Evidence) -> list[Check]:
+    """That the best power is -1 for each q but 1."""
+    return [
+        _check(f"q = {q:g}: log2 of best power / -1", best.map(math.log2), -HALF, HALF)
+        for q, best in find_best_powers(evidence).items()
+        if q != 1
+    ]
+
+
+def _register(id: str, statement: str, quantity: str, why: str, check: Callable[[Evidence], list[Check]]) -> None:
+    """Register a claim about each of the models."""
+    best = (
+        "best power: of the maps x^p that with the least geometric mean error beyond training, under each seed, among "
+        "runs that fit, interpolated by a parabola in log(-p)"
+    )
+    for panel, model in MODELS.items():
+        CLAIMS.claim(
+            f"{id}_{panel}",
+            where="the lab's account: results, why 1/x wins",
+            statement=f"{model}: {statement}",
+            quantity=f"{best}; {quantity}",
+            why=why,
+        )(check)
+
+
+_register(
+    "power",
+    "where the weight falls as k^-q, the best power is -q (the account of why 1/x wins).",
+    "log2 of its ratio to -q",
+    "within 1/2 is nearer to -q than to the power predicted for the next q, which is 1 away; a best power of -1 for "
+    "every q is 1 away from the prediction at q = 1/2 and at q = 2, and refutes the account",
+    _check_powers,
+)
+_register(
+    "moves",
+    "where the weight falls faster, the best power is steeper (the account of why 1/x wins).",
+    "its ratio to that at the next larger q, same seed",
+    "the account predicts 1/2, and any ratio under 1 is a move in its direction; a best power that does not depend on "
+    "the readout has a ratio of 1",
+    _check_moves,
+)
+_register(
+    "stays",
+    "the best power is -1 however the weight falls (the rival account).",
+    "log2 of its ratio to -1",
+    "within 1/2 is nearer to -1 than to -q for q = 1/2 and 2; if this holds, the account of why 1/x wins is refuted",
+    _check_stays,
+)

@@ -1,0 +1,41 @@
+"""An encoding around another."""
+
+from synthlab.models.encodings.base import Encoding
+
+
+class Around(Encoding):
+    """An encoding around another: every hook is that of ``inner`` unless a subclass overrides it.
+
+    A subclass that changes the positions themselves overrides ``positions``, ``longest`` and ``draws_positions``.
+    """
+
+    def __init__(self, inner: Encoding):
+        super().__init__()
+        self.inner = inner
+
+    def initialise(self, generators):
+        self.inner.initialise(generators)
+
+    def longest(self):
+        return self.inner.longest()
+
+    def alike_up_to(self, length):
+        return self.inner.alike_up_to(length)
+
+    def embed(self, h, positions):
+        return self.inner.embed(h, positions)
+
+    def rotate(self, v, positions):
+        return self.inner.rotate(v, positions)
+
+    def sharpen(self, positions):
+        return self.inner.sharpen(positions)
+
+    def bias(self, query, key):
+        return self.inner.bias(query, key)
+
+    def relative(self, query, key):
+        return self.inner.relative(query, key)
+
+    def products(self, q, k, relative, multiply):
+        return self.inner.products(q, k, relative, multiply)
