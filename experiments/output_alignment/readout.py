@@ -85,12 +85,12 @@ HALF = 0.5  # on the scale log2 of q, on which 1/2, 1 and 2 lie 1 apart
 FEWEST = 3  # powers of a seed that must fit: as many as a parabola takes
 MODELS = {  # each panel of the study about which something is claimed
     "nope": "NoPE, logit of BOS raised",
-    "nope_both": "NoPE, logits of BOS and of the own token raised",
+    "nope_both": "NoPE, both logits raised",
     "nope_own": "NoPE without BOS, logit of the own token raised",
     "nope_deep": "NoPE with two layers, logit of BOS raised",
-    "nope_deep_both": "NoPE with two layers, logits of BOS and of the own token raised",
+    "nope_deep_both": "NoPE with two layers, both logits raised",
     "alibi": "ALiBi, logit of BOS raised",
-    "alibi_both": "ALiBi, logits of BOS and of the own token raised",
+    "alibi_both": "ALiBi, both logits raised",
 }
 
 
