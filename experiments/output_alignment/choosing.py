@@ -3,8 +3,8 @@
 A trial is one task, encoding and training length: every map trained on all training lengths and tested to five times
 the longest, and trained again on shorter ones alone to be scored at those held out. A rule chooses a map for each seed.
 Its regret is the logarithm (base 10, decades) of the error of its choice over that of the best fixed map, under the
-same seed at the longest test length. The best fixed map is the one with the least median over seeds there, which nobody
-knows beforehand.
+same seed at the longest test length. The best fixed map of a seed is the one with the least median there over the other
+seeds, which nobody knows beforehand.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,9 @@ from typing import NamedTuple, cast
 
 import numpy as np
 import pandas as pd
+import torch
 
+from synthlab.analysis.curves import plain_label
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.choosing import score
 from synthlab.regression.config import RunConfig
@@ -42,7 +44,7 @@ class Trial(NamedTuple):
     @property
     def name(self) -> str:
         """What the trial is called."""
-        return f"{self.encoding}, trained to {self.train_length}"
+        return f"{plain_label(self.encoding)}, trained to {self.train_length}"
 
     @property
     def fixed(self) -> list[str]:
@@ -50,9 +52,10 @@ class Trial(NamedTuple):
         return [str(name) for name in self.errors if name not in LEARNED]
 
     @property
-    def best(self) -> str:
-        """The fixed map with the least median error."""
-        return str(self.errors[self.fixed].median().idxmin())
+    def best(self) -> list[str]:
+        """For each seed, the fixed map with the least median error over the other seeds."""
+        fixed = self.errors[self.fixed]
+        return [str(fixed.drop(index=seed).median().idxmin()) for seed in fixed.index]
 
     def choices(self) -> pd.DataFrame:
         """The map that each rule chooses, a row for each seed; the two learned maps choose themselves."""
@@ -65,8 +68,9 @@ class Trial(NamedTuple):
         """The regret of each rule in decades, a row for each seed."""
         logs = self.errors.apply(np.log10)
         places = np.arange(len(logs))
+        best = logs.to_numpy()[places, logs.columns.get_indexer(pd.Index(self.best))]
         found = {
-            rule: logs.to_numpy()[places, logs.columns.get_indexer(pd.Index(chosen))] - logs[self.best].to_numpy()
+            rule: logs.to_numpy()[places, logs.columns.get_indexer(pd.Index(chosen))] - best
             for rule, chosen in self.choices().items()
         }
         return pd.DataFrame(found, index=logs.index)
@@ -98,6 +102,7 @@ def _trial(task: str, encoding: str, length: int, full: Sequence[Record], shorte
     }
     fixed = [record for record in full if _config(record).outrep["name"] not in LEARNED]
     scores["least training loss"] = _table((r, final_loss(r.training) / constant_loss(_config(r))) for r in fixed)
+    scores["greatest likelihood"] = _table((r, _unlikelihood(r)) for r in fixed)
     scores["least shift of targets"] = _table((r, shift_of_targets(_config(r))) for r in fixed)
     scores["optimum of linear attention"] = _table((r, _theory(_config(r))) for r in fixed)
     seeds = errors.index.intersection(scores["least training loss"].index)
@@ -121,6 +126,17 @@ def shift_of_targets(config: RunConfig) -> float:
     targets = outrep.forward(task.targets(inputs.draw(DRAWN, config.train_length, stream(0, "training"))).double())
     means = targets.mean(0)
     return float((means[-1] - means[-2]).abs() / targets.std())
+
+
+def _unlikelihood(record: Record) -> float:
+    """Return the final training loss times exp(-2 mean(log |f'|)), as learned maps have it. Infinite for a map whose
+    slope is infinite at a target of training, which would be likely without end."""
+    task, inputs, outrep = data(_config(record))
+    x = inputs.draw(DRAWN, record.config.train_length, stream(0, "training"))
+    y = task.targets(x).double().requires_grad_()
+    (slopes,) = torch.autograd.grad(outrep.forward(y).sum(), y)
+    likely = slopes.abs().log().mean()
+    return final_loss(record.training) * float(torch.exp(-2 * likely)) if likely.isfinite() else np.inf
 
 
 @cache

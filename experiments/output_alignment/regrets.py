@@ -8,8 +8,14 @@ from synthlab.analysis.curves import plain_label, style_of
 from synthlab.studies.intervals import median_interval
 from synthlab.studies.presentation.drawing import Plot
 
-NAMES = {"box_cox": "learned power (Box-Cox)", "monotone": "learned chain of powers", "always reciprocal": "always 1/x"}
-NAMES |= {"always identity": "always the plain target"}
+NAMES = {
+    "least shift of targets": "least shift of targets (untrained)",
+    "optimum of linear attention": "optimum of linear attention (untrained)",
+    "always reciprocal": "always 1/x",
+    "always identity": "always the plain target",
+    "box_cox": "learned power (Box-Cox)",
+    "monotone": "learned chain of powers",
+}
 
 
 class Regrets(Plot):
@@ -32,7 +38,7 @@ class Regrets(Plot):
                         "low": low,
                         "high": high,
                         "seeds": len(values),
-                        "best_map": trial.best,
+                        "best_map": max(trial.best, key=trial.best.count),
                         "share_best": float((choices[rule] == trial.best).mean()),
                     }
                 )
@@ -50,7 +56,7 @@ class Regrets(Plot):
         axes.set_ylim(len(rules) - 0.4, -0.6)
         axes.axvline(0, color="0.5", lw=0.8)
         axes.set_xlabel("regret at five times the training length (decades)")
-        axes.legend(fontsize="small", framealpha=0.9)
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.3, -0.16))
 
     def note(self, drawn):
         return f"median over {drawn['seeds'].min()} seeds with its interval; 0: the best fixed map in hindsight"
