@@ -81,7 +81,7 @@ def _describe_verdict(rows: pd.DataFrame) -> str:
     """The verdict of a claim, and how its checks came out where that is more than the word."""
     word = rows["verdict"].iloc[0]
     if word in UNJUDGED:
-        return f"{word}: {_why(rows)}"
+        return f"{word} ({_why(rows)})"
     deciding = rows[rows["answer"].isin(["undecided", "fails"])] if word == "undecided" else rows
     fewest = deciding.sort_values("number").head(1)
     witnesses = [Witnesses(int(row["number"]), str(row["of"])) for _, row in fewest.iterrows()]

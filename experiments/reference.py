@@ -27,8 +27,9 @@ from synthlab.studies.presentation.pages import template
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 FIRST = "output_alignment"  # the paper whose studies lie in three folders
-THE_LABS = (FIRST, "long_short_alignment")  # those whose claims the README lists
-OURS = "(Ours.)"  # how a claim begins that is not the paper's
+OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
+MARK = "(Ours.) "  # how the statements of some of them begin
+FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
 WIDTH, WIDTH_OF_MANY = 896, 1056  # pixels, of a sheet with two panels in a row and with four
 
 
@@ -73,15 +74,62 @@ def shrink(picture: Path, target: Path) -> None:
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table by the name of its block: those that each paper makes, the verdicts of its studies
-    by the paper's name, ``verdicts`` on the README's claims, and ``bench``."""
+    by the paper's name, its ``findings_PAPER``, and ``bench``."""
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
             found[name] = verdicts(pd.read_csv(folder / CLAIMS))
             found |= load().blocks(folder)
-    rows = [row for block in THE_LABS for row in found[block]]
-    return found | {"verdicts": [row for row in rows if not row["says"].startswith(OURS)]}
+    return found | find_findings(found)
+
+
+def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Return, by the name of its block, a row for each claim of a paper: the claim in words (``says``), whether it is
+    the lab's own (``ours``), its ``verdict``, and a link to the section with its table (``evidence``, empty if no page
+    has the table). The paper's own claims come first."""
+    sections, found = find_sections(), {}
+    for name, load in papers().items():
+        claims = {claim.name: claim for claim in load().claims.values()}
+        rows = {
+            row["id"]: {
+                "says": row["says"].removeprefix(MARK),
+                "ours": claims[row["id"]].where.startswith(OURS),
+                "verdict": row["verdict"],
+                "evidence": sections.get(block, ""),
+            }
+            for block, table in tables.items()
+            for row in table
+            if row.get("id") in claims
+        }
+        if rows:
+            found[FINDINGS + name] = sorted(rows.values(), key=lambda row: row["ours"])
+    return found
+
+
+def find_sections() -> dict[str, str]:
+    """Return a link to the section in which each block stands, as a page of ``docs/`` links to it."""
+    found = {}
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        heading = ""
+        for line in page.read_text().splitlines():
+            if title := re.fullmatch(r"##+ (.+)", line):
+                heading = title[1]
+            elif block := re.fullmatch(r"<!-- (\w+) -->", line):
+                anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+                found[block[1]] = f"[{heading}]({page.name}#{anchor})"
+    return found
+
+
+def renew_statements() -> None:
+    """Write each claim as its paper's code now words it into the committed table of claims."""
+    for name, load in papers().items():
+        path = REFERENCE / name / CLAIMS
+        if path.exists():
+            says = {claim.name: claim.statement for claim in load().claims.values()}
+            checks = read_text(path)
+            checks["says"] = checks["claim"].map(says).fillna(checks["says"])
+            checks.to_csv(path, index=False)
 
 
 def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
@@ -120,6 +168,7 @@ def main() -> None:
         keep(recipe / FIRST / "figures", REFERENCE / FIRST)
     for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)
+    renew_statements()
     tables = blocks()
     for page in pages():
         page.write_text(renew_page(page.read_text(), tables))

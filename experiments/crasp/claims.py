@@ -55,7 +55,7 @@ def with_neither(runs: pd.DataFrame) -> list[Check]:
 claim(
     "C1",
     where=RESULTS,
-    statement="(aa)* generalizes with learned positions and random offsets; without positions it does not.",
+    statement="`(aa)*` generalizes with learned positions and random offsets, and does not without positions.",
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
 )(with_positions_alone)
@@ -64,8 +64,8 @@ claim(
     "O1",
     where="ours, on section 5",
     statement=(
-        "(Ours.) With random offsets (aa)* generalizes if learned positions begin small, with a standard deviation of "
-        "0.02 as GPT-2's; with 1, that of the lab, it does not."
+        "(Ours.) With learned positions and random offsets `(aa)*` generalizes if position embeddings start small, "
+        "with a standard deviation of 0.02 as in GPT-2; with 1, the lab's default, it does not."
     ),
     quantity=f"{BEYOND}; with a standard deviation of 1 {LAST}",
     why=WHY,
@@ -75,8 +75,8 @@ claim(
     "C2",
     where=RESULTS,
     statement=(
-        "Binary majority, three of them interleaved, majority of letters and sort generalize with learned positions "
-        "and random offsets."
+        "The majority of bits (`majority`), three majorities interleaved (`interleaved_majority`), the most frequent "
+        "letter (`mode`) and `sort` generalize with learned positions and random offsets."
     ),
     quantity=BEYOND,
     why=WHY,
@@ -85,7 +85,10 @@ claim(
 claim(
     "C3",
     where=RESULTS,
-    statement="Copy of distinct symbols generalizes with learned positions and random offsets; without, it does not.",
+    statement=(
+        "Copying distinct symbols (`copy_distinct`) generalizes with learned positions and random offsets, and does "
+        "not without positions."
+    ),
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
 )(with_positions_alone)
@@ -93,7 +96,10 @@ claim(
 claim(
     "C4",
     where=RESULTS,
-    statement="Copy with repeated symbols, parity and addition generalize neither with learned positions nor without.",
+    statement=(
+        "Copying repeated symbols (`copy`), `parity` and `addition` generalize neither with learned positions nor "
+        "without positions."
+    ),
     quantity=LAST,
     why=WHY_NOT,
 )(with_neither)
@@ -101,7 +107,10 @@ claim(
 claim(
     "C5",
     where=RESULTS,
-    statement="Of Tomita's languages 1, 2, 4 and 7 generalize with learned positions and random offsets.",
+    statement=(
+        "Of Tomita's languages, `tomita1`, `tomita2`, `tomita4` and `tomita7` generalize with learned positions and "
+        "random offsets."
+    ),
     quantity=BEYOND,
     why=WHY,
 )(lambda runs: generalizes(runs, "learned"))
@@ -109,7 +118,10 @@ claim(
 claim(
     "C6",
     where=RESULTS,
-    statement="Of Tomita's languages 3, 5 and 6 do not generalize with learned positions and random offsets.",
+    statement=(
+        "Of Tomita's languages, `tomita3`, `tomita5` and `tomita6` do not generalize with learned positions and "
+        "random offsets."
+    ),
     quantity=LAST,
     why=f"{WHY_NOT}; the paper's own do not fit (exact match of 0.54 to 0.60 within training)",
 )(lambda runs: fails(runs, "learned"))
@@ -119,8 +131,8 @@ claim(
     "C7",
     where=RESULTS,
     statement=(
-        "Without positions, binary majority, majority of letters, sort and Tomita 1, 2 and 7 generalize; interleaved "
-        "majority and Tomita 4 do not."
+        "Without positions, `majority`, `mode`, `sort`, `tomita1`, `tomita2` and `tomita7` generalize; "
+        "`interleaved_majority` and `tomita4` do not."
     ),
     quantity=f"{BEYOND}; of those that do not {LAST}",
     why=WHY_NOT,
@@ -134,7 +146,7 @@ claim(
     "C8",
     where=RESULTS,
     statement=(
-        "(aaaa)* and (abab)* generalize with learned positions and random offsets; without positions they do not."
+        "`(aaaa)*` and `(abab)*` generalize with learned positions and random offsets, and do not without positions."
     ),
     quantity=f"{BEYOND}; without positions {LAST}",
     why=WHY,
@@ -144,8 +156,8 @@ claim(
     "C9",
     where=RESULTS,
     statement=(
-        "D_2, D_3, D_4, Dyck-1, AnBn, AnBnCn, aa*bb*cc*dd*ee* and {a,b}*d{b,c}* generalize, with learned positions and "
-        "random offsets and without positions."
+        "`D_2`, `D_3`, `D_4`, `Dyck-1`, `AnBn`, `AnBnCn`, `aa*bb*cc*dd*ee*` and `{a,b}*d{b,c}*` generalize with "
+        "learned positions and random offsets, and also without positions."
     ),
     quantity=BEYOND,
     why=WHY,
@@ -154,7 +166,7 @@ claim(
 claim(
     "C10",
     where=RESULTS,
-    statement="{0,1,2}*02* generalizes neither with learned positions and random offsets nor without.",
+    statement="`{0,1,2}*02*` generalizes neither with learned positions and random offsets nor without positions.",
     quantity=LAST,
     why=f"{WHY_NOT}; the paper's own do not fit without positions (exact match of 0.18 within training)",
 )(with_neither)

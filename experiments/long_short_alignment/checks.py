@@ -48,7 +48,7 @@ def recall_checks(
     found = []
     for model, values in _recall_effects(runs, arm, depths, multiple).items():
         mine = runs[(runs["arm"] == arm) & (runs["variant"] == model)]
-        untested = "none of the runs fits" if "fit" in mine and not mine["fit"].any() else ""
+        untested = "no run fits" if "fit" in mine and not mine["fit"].any() else ""
         found.append(Check(f"{model}: {what}", values, low, high, centre=centre, untested=untested))
     return found
 

@@ -19,7 +19,7 @@ LESS = "less that of alpha 0, the same seed and as many windows, fine-tuned for 
 claim(
     "A1",
     where="Tables 2 to 4",
-    statement="Regularization with alpha 0.1 to 0.3 lowers the loss on longer text.",
+    statement="The regularizer, with a weight of 0.1 to 0.3, lowers the loss on text longer than in training.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
     why="any gain counts",
 )(lambda runs: checks(runs, MODERATE, "loss_4x", BEYOND, high=0.0))
@@ -28,7 +28,8 @@ claim(
     "A1s",
     where="Tables 2 to 4",
     statement=(
-        "Regularization with alpha 0.1 to 0.3 raises scores on longer text that ignore how confident an answer is."
+        "The regularizer, with a weight of 0.1 to 0.3, raises scores on longer text that ignore how confident an "
+        "answer is."
     ),
     quantity=f"top-1 accuracy after 3 to 4 training lengths {LESS}",
     why=(
@@ -42,8 +43,8 @@ claim(
     "A1t",
     where="ours, on table 4",
     statement=(
-        "(Ours.) What alpha 0.1 costs on longer text is calibration: one temperature, fitted within the training "
-        "length, gives it back."
+        "(Ours.) What the regularizer costs on longer text with a weight of 0.1 is calibration: one softmax "
+        "temperature, fitted within the training length, makes up for it."
     ),
     quantity=(
         "loss after 3 to 4 training lengths, at the best temperature for other texts within the training length, "
@@ -59,7 +60,7 @@ def calibration(runs: pd.DataFrame) -> list[Check]:
 claim(
     "A2",
     where="Table 4",
-    statement="Larger coefficients, 0.5 and 1, hurt: the loss on longer text is higher than without.",
+    statement="With larger weights, 0.5 and 1, the regularizer hurts: it raises the loss on longer text.",
     quantity=f"loss after 3 to 4 training lengths {LESS}",
     why="any loss counts",
 )(lambda runs: checks(runs, STRONG, "loss_4x", BEYOND, low=0.0))
@@ -67,7 +68,7 @@ claim(
 claim(
     "A3",
     where="Section 4.2",
-    statement="Training against misalignment lowers it.",
+    statement="Training with the regularizer lowers misalignment.",
     quantity=f"symmetric cross-entropy of equation 2 {LESS}",
     why="any decrease counts",
 )(lambda runs: checks(runs, MODERATE, "sce", "change of the misalignment", high=0.0))
@@ -75,7 +76,10 @@ claim(
 claim(
     "A3e",
     where="ours, on section 4.2",
-    statement="(Ours.) It lowers that part of misalignment, too, which is not entropy: the answers agree better.",
+    statement=(
+        "(Ours.) Training with the regularizer also lowers the part of misalignment that is not entropy: the two "
+        "predictions agree better."
+    ),
     quantity=f"misalignment beyond entropy {LESS}",
     why="any decrease counts",
 )(lambda runs: checks(runs, MODERATE, "excess", "change of the misalignment beyond entropy", high=0.0))
@@ -85,8 +89,8 @@ claim(
     "D",
     where="ours, on equation 1",
     statement=(
-        "(Ours.) Training the two answers to agree, by the symmetric KL alone, lowers the loss on longer text and "
-        "costs nothing within the training length."
+        "(Ours.) Training the two predictions to agree by their symmetric KL divergence alone lowers the loss on "
+        "longer text and costs nothing within the training length."
     ),
     quantity=(
         "loss after 3 to 4 training lengths with the part of equation 1's distance beyond entropy, at alpha 0.1 and 1, "
@@ -117,7 +121,10 @@ def harmless_within(runs: pd.DataFrame) -> list[Check]:
 @claim(
     "R1",
     where="Table 5",
-    statement="Offsets of up to a quarter of the window do as well as those of up to half; offsets between are worse.",
+    statement=(
+        "Offsets between the two windows of up to a quarter of a window do as well as offsets of up to half; offsets "
+        "from a quarter to half do worse."
+    ),
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="0.01 nats is half a percent of the loss",
 )
@@ -131,7 +138,9 @@ def quarter(runs: pd.DataFrame) -> list[Check]:
 claim(
     "R2",
     where="Table 5 and the rebuttal",
-    statement="The broadest range of offsets, contexts of any length, is much worse than up to half the window.",
+    statement=(
+        "The broadest range of offsets, up to a whole window, does much worse than offsets of up to half a window."
+    ),
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="any loss counts",
 )(lambda runs: checks(runs, ("1 to l",), "loss_4x", BEYOND, low=0.0))
@@ -139,7 +148,9 @@ claim(
 claim(
     "R3",
     where="Table 5 and the rebuttal",
-    statement="The narrowest range of offsets, up to l/20, helps less than up to half the window.",
+    statement=(
+        "The narrowest range of offsets, up to a twentieth of a window, helps less than offsets of up to half a window."
+    ),
     quantity="loss after 3 to 4 training lengths less that of offsets from 1 to l/2, the same seed",
     why="any loss counts",
 )(lambda runs: checks(runs, ("1 to l/20",), "loss_4x", BEYOND, low=0.0))
@@ -148,7 +159,7 @@ claim(
 @claim(
     "C",
     where="Appendix E",
-    statement="At equal compute the regularizer still helps.",
+    statement="The regularizer still helps at equal compute, against a longer training without it.",
     quantity=(
         "loss after 3 to 4 training lengths with alpha 0.1, less that of as long a training without: two windows and "
         "5 % more steps, as the paper counts, and one window and twice the steps"
@@ -169,7 +180,7 @@ def equal_compute(runs: pd.DataFrame) -> list[Check]:
 claim(
     "N1",
     where="Table 7",
-    statement="Facts at the beginning are recalled as well with the regularizer (alpha 0.1).",
+    statement="With the regularizer (weight 0.1), facts at the beginning of a text are recalled as well as without it.",
     quantity=(
         "share of right answers about facts at depth 0, in texts of the training length, less that of alpha 0, same "
         "seed"
@@ -180,7 +191,7 @@ claim(
 claim(
     "N2",
     where="Rebuttal to the fourth reviewer",
-    statement="A larger coefficient (0.5) hurts the recall of early facts, at depths 0 and 0.25.",
+    statement="With a larger weight (0.5), the regularizer hurts the recall of facts in the first quarter of a text.",
     quantity=(
         "share of right answers about facts at depths 0 and 0.25, in texts of the training length, less that of alpha 0"
     ),
@@ -191,7 +202,7 @@ claim(
 @claim(
     "N3",
     where="Tables 6 and 7",
-    statement="On texts longer than in training, more facts are recalled with the regularizer (alpha 0.1).",
+    statement="With the regularizer (weight 0.1), more facts are recalled in texts longer than in training.",
     quantity=(
         "share of right answers, all depths, in texts of four training lengths, less that of alpha 0, the same seed"
     ),

@@ -62,8 +62,8 @@ def describe_witnesses(of: str) -> str:
     "T1",
     where="Table 1",
     statement=(
-        "Misalignment within the training length correlates with the loss on longer text, better than the training "
-        "loss."
+        "Misalignment within the training length correlates with the loss on longer text, more closely than the "
+        "training loss does."
     ),
     quantity=(
         "Pearson's correlation, among models trained alike but for encoding and extension, of the log of perplexity "
@@ -96,8 +96,8 @@ def predicts(runs: pd.DataFrame) -> list[Check]:
     "S",
     where="Sections 3 and 4",
     statement=(
-        "On tasks with a number for an answer, models whose output distributions differ between training lengths err "
-        "more at five times the training length."
+        "On tasks with a number for an answer, models whose outputs are distributed differently at different "
+        "training lengths err more at five times the training length."
     ),
     quantity=(
         "Spearman's correlation, for each task, of the relative error at 5 l with the mean Wasserstein distance of the "
@@ -127,7 +127,7 @@ def numbers(runs: pd.DataFrame) -> list[Check]:
 OUTCOMES = {
     "P1": ("loss_4x", "loss after 3 to 4 training lengths"),
     "P2": ("recall_error_4x", "share of facts not recalled in texts of four training lengths"),
-    "P3": ("needle_error_4x", "share of facts not recalled among fillers alone in texts of four training lengths"),
+    "P3": ("needle_error_4x", "share of single facts among filler not recalled in texts of four training lengths"),
     "P4": ("tracking_error_4x", "share of linked facts not recalled in texts of four training lengths"),
 }
 
@@ -147,7 +147,8 @@ for id, (outcome, what) in OUTCOMES.items():
         id,
         where="ours, on table 1",
         statement=(
-            f"(Ours.) Misalignment within the training length predicts the {what} better than the loss within it does."
+            f"(Ours.) Misalignment predicts the {what} better than the loss does, both measured within the training "
+            "length."
         ),
         quantity=(
             f"Pearson's correlation with the {what}, among models trained alike but for encoding and extension, of the "

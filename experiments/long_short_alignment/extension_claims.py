@@ -15,7 +15,10 @@ HALF_A_PERCENT = "0.01 nats is half a percent of the loss"
 claim(
     "X1",
     where="Chen et al., 2023 (CLEX), section 3",
-    statement="(After CLEX.) What CLEX learns lowers the loss on longer text below that of NTK by the same factor.",
+    statement=(
+        "(From the CLEX paper.) The frequencies that CLEX learns give a lower loss on longer text than NTK with the "
+        "same factor."
+    ),
     quantity="loss after 3 to 4 training lengths less that of CLEX without its network, the same seed",
     why="any gain counts",
 )(lambda runs: checks(runs, ("CLEX",), "loss_4x", BEYOND, high=0.0))
@@ -25,7 +28,8 @@ claim(
     "X2",
     where="ours, on Wu et al., 2024 (CREAM), and its code",
     statement=(
-        "(Ours.) CREAM's code departs from its paper, by clamped and shared draws and repeated text; the loss does not."
+        "(Ours.) CREAM's code draws positions in another way than its paper says, and repeats text; the loss stays "
+        "the same."
     ),
     quantity="loss after 3 to 4 training lengths less that of positions drawn as in the paper, the same seed",
     why=HALF_A_PERCENT,
@@ -38,7 +42,10 @@ def as_described(runs: pd.DataFrame) -> list[Check]:
 claim(
     "X3",
     where="ours, on Chen et al., 2023 (LongLoRA), and its code",
-    statement="(Ours.) Groups that roll around, so that first tokens see the last ones, cost nothing in fine-tuning.",
+    statement=(
+        "(Ours.) In LongLoRA's fine-tuning shifted groups of tokens wrap around, so that first tokens see last ones; "
+        "the loss stays the same."
+    ),
     quantity=(
         "loss after 3 to 4 training lengths, with full attention, less that of groups that do not, the same seed"
     ),
@@ -49,8 +56,8 @@ claim(
     "X4",
     where="Wu et al., 2024 (CREAM), section 4",
     statement=(
-        "(After CREAM.) After 7 to 8 training lengths CREAM's positions lead to a lower loss than those of RandPos and "
-        "PoSE."
+        "(From the CREAM paper.) After 7 to 8 training lengths, the loss is lower with CREAM's positions than with "
+        "those of RandPos and PoSE."
     ),
     quantity="loss after 7 to 8 training lengths less that of CREAM, the same seed",
     why="any lead counts",
@@ -59,7 +66,10 @@ claim(
 claim(
     "X5",
     where="Jin et al., 2024 (Self-Extend), section 4; An et al., 2024 (dual chunk attention), section 4; ReRoPE",
-    statement="(After their authors.) Maps of relative positions lower the loss on longer text without any training.",
+    statement=(
+        "(From their papers.) Maps of relative positions, such as Self-Extend, lower the loss on longer text without "
+        "any training."
+    ),
     quantity="loss after 7 to 8 training lengths less that of RoPE as it is, the same seed",
     why="any gain counts",
 )(lambda runs: checks(runs, ("Self-Extend", "ReRoPE", "leaky ReRoPE", "dual chunk"), "loss_8x", FAR_BEYOND, high=0.0))
@@ -67,7 +77,7 @@ claim(
 claim(
     "X6",
     where="Tables 2 and 3",
-    statement="The regularizer (alpha 0.1) lowers the loss on longer text on top of each method of extension.",
+    statement="The regularizer (weight 0.1) lowers the loss on longer text on top of each method of context extension.",
     quantity="loss after 3 to 4 training lengths less that of alpha 0, the same seed",
     why="any gain counts",
 )(lambda runs: checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0))
@@ -76,7 +86,7 @@ claim(
 @claim(
     "X7",
     where="Wu et al., 2024 (CREAM), section 4",
-    statement="(After CREAM.) Its positions help to recall facts in the middle of longer texts.",
+    statement="(From the CREAM paper.) CREAM's positions help to recall facts in the middle of longer texts.",
     quantity=(
         "share of right answers about facts at depths 0.25, 0.5 and 0.75, in texts of four training lengths, less that "
         "of contiguous positions, the same seed"
@@ -90,7 +100,10 @@ def middle_facts(runs: pd.DataFrame) -> list[Check]:
 claim(
     "X8",
     where="Rebuttal, answers to reviewer Ueg1",
-    statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text further than CREAM does.",
+    statement=(
+        "With EABF as the method of context extension, the regularizer (weight 0.1) lowers the loss on longer text "
+        "further than CREAM does."
+    ),
     quantity="loss after 3 to 4 training lengths less that of CREAM, the same seed",
     why="any lead counts",
 )(lambda runs: checks(runs, ("alpha 0.1",), "loss_4x", BEYOND, high=0.0))
@@ -98,7 +111,10 @@ claim(
 claim(
     "X9",
     where="Rebuttal, answers to reviewer Ueg1",
-    statement="On EABF the regularizer (alpha 0.1) lowers the loss on longer text on top of CREAM.",
+    statement=(
+        "With EABF as the method of context extension, the regularizer (weight 0.1) lowers the loss on longer text "
+        "when added to CREAM."
+    ),
     quantity="loss after 3 to 4 training lengths less that of CREAM alone, the same seed",
     why="any gain counts",
 )(lambda runs: checks(runs, ("CREAM, alpha 0.1",), "loss_4x", BEYOND, high=0.0))

@@ -69,7 +69,7 @@ def select_near(runs: pd.DataFrame) -> pd.DataFrame:
 claim(
     "R1",
     where=RANKING,
-    statement="Over all tasks NoPE ranks first: its mean reciprocal rank is above that of each other encoding.",
+    statement="Over all tasks NoPE ranks first: its mean reciprocal rank is above that of every other encoding.",
     quantity=RANKS,
     why=ANY.format("0.14 to 0.47"),
 )(lambda ranks: [check for other in ("t5", "alibi", *POOR) for check in ranks_above(ranks, "nope", other)])
@@ -78,7 +78,7 @@ claim(
 @claim(
     "R2",
     where=RANKING,
-    statement="T5's bias and ALiBi rank above RoPE, and RoPE above the absolute encoding.",
+    statement="T5's bias and ALiBi rank above RoPE, and RoPE above the absolute (sinusoidal) encoding.",
     quantity=RANKS,
     why=ANY.format("0.22, 0.17 and 0.11"),
 )
@@ -91,8 +91,8 @@ def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
     "N1",
     where=EXPORTS,
     statement=(
-        "One symbol repeated, and one replaced by another: NoPE generalizes to twice the training length; ALiBi, "
-        "RoPE and the absolute encoding do not."
+        "On `repeat` and `replace` NoPE generalizes to twice the training length; ALiBi, RoPE and the absolute "
+        "encoding do not."
     ),
     quantity="share of wrong answers in each range of lengths beyond training; of those that do not, in the last",
     why=WHY,
@@ -108,8 +108,8 @@ def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
     "N2",
     where=EXPORTS,
     statement=(
-        "Copy and reverse: to 1.25 times the training length NoPE, T5's bias and ALiBi generalize; the absolute "
-        "encoding does not."
+        "On `copy` and `reverse` NoPE, T5's bias and ALiBi generalize to 1.25 times the training length; the "
+        "absolute encoding does not."
     ),
     quantity="share of wrong answers in the first range of lengths beyond training",
     why=f"{WHY}, but one of three seeds of RoPE on reverse, which is left out here",
@@ -125,7 +125,7 @@ def just_beyond(runs: pd.DataFrame) -> list[Check]:
 claim(
     "N3",
     where=EXPORTS,
-    statement="Copy and reverse: to twice the training length none of the five generalizes.",
+    statement="On `copy` and `reverse` none of the five encodings generalizes to twice the training length.",
     quantity="share of wrong answers in the last range of lengths",
     why=f"{WHY}; there, all encodings get at most 2 % right",
 )(lambda runs: [check for arm in (*GOOD, *POOR) for check in fails(runs, arm)])
@@ -134,8 +134,8 @@ claim(
     "O1",
     where="ours, on the authors' code, custom_t5_decoder_only.py, line 198",
     statement=(
-        "(Ours.) What the paper says of RoPE is no matter of how much of a head is turned: on whole heads it does not "
-        "generalize either, nor does it on a quarter."
+        "(Ours.) On `copy`, `reverse` and `repeat` RoPE does not generalize to twice the training length, whether it "
+        "rotates whole heads or a quarter of each."
     ),
     quantity="share of wrong answers in the last range of lengths",
     why=WHY,
@@ -146,8 +146,8 @@ claim(
     "O2",
     where="ours, on the authors' bias, which has 32 buckets to a distance of 128",
     statement=(
-        "(Ours.) T5's bias generalizes just beyond training if training meets all its buckets; with buckets that only "
-        "longer sequences reach it does not."
+        "(Ours.) T5's bias generalizes just beyond training if all its buckets occur in training, and does not if "
+        "some occur in longer sequences only."
     ),
     quantity="share of wrong answers in the first range of lengths beyond training",
     why=WHY,

@@ -31,7 +31,10 @@ def _list_others(evidence: Evidence, *names: str) -> list[str]:
 @claim(
     "1a",
     where="Figure 1a, appendix F",
-    statement="Mean task: NoPE stays flat at about 1e-5, far under always answering 1/2; the other encodings rise.",
+    statement=(
+        "On the `mean` task NoPE stays flat at an error of about 1e-5, far below always answering 1/2; the error of "
+        "the other encodings rises with the length."
+    ),
     quantity=(
         "squared error at every length; that of always answering 1/2 is 0.25 / l; largest beyond training / largest "
         "within, where less than 1e-5 counts as 1e-5"
@@ -59,7 +62,9 @@ def flat_mean(evidence: Evidence) -> list[Check]:
 claim(
     "1b",
     where="Figure 1b, section 3",
-    statement="Length task: with every encoding the error explodes beyond training and keeps rising.",
+    statement=(
+        "On the `length` task the error explodes beyond the training lengths and keeps rising, with every encoding."
+    ),
     quantity=(
         "largest error beyond training / within; mean error over a third of the lengths beyond training / over the "
         "next, the greater of the two"
@@ -78,8 +83,8 @@ claim(
     "1c",
     where="Figure 1c",
     statement=(
-        "Length task, NoPE: sqrt, log and 1/sqrt all beat the plain target; 1/sqrt is best, nearly perfect up to "
-        "about 35."
+        "On the `length` task with NoPE, training on sqrt(x), log(x) or 1/sqrt(x) beats the plain target x; "
+        "1/sqrt(x) is best, and nearly perfect up to a length of about 35."
     ),
     quantity=(
         "error / that of another map under the same seed, geometric mean over the lengths beyond training; horizon, "
@@ -108,7 +113,7 @@ def maps_help(evidence: Evidence) -> list[Check]:
 @claim(
     "1c+",
     where="reviews, answer Q2 to the third reviewer",
-    statement="Length task, NoPE: 1/x and 1/log(x + 1) help too; 1/sqrt is still best.",
+    statement="On the `length` task with NoPE, training on 1/x or 1/log(x + 1) helps too; 1/sqrt(x) is still best.",
     quantity="error / that of another map under the same seed, geometric mean over the lengths beyond training",
     why="a ratio under 1 is better",
     series=("identity", "rlog", "reciprocal", "rsqrt"),
@@ -123,7 +128,9 @@ def rebuttal_maps(evidence: Evidence) -> list[Check]:
 @claim(
     "3",
     where="Figure 3",
-    statement="Sum and length tasks: a longer training length lowers the error; the rising trend remains.",
+    statement=(
+        "On the `sum` and `length` tasks, training on longer sequences lowers the error; beyond them it still rises."
+    ),
     quantity=(
         "error / that of the next shorter training length under the same seed, geometric mean over the lengths beyond "
         "both; rise and trend beyond training as in 1b"
@@ -146,7 +153,7 @@ def longer_training(evidence: Evidence) -> list[Check]:
 claim(
     "4a",
     where="Figure 4a, appendix C",
-    statement="Sum task: fails to generalize with every encoding, like length.",
+    statement="On the `sum` task models fail to generalize with every encoding, as on the `length` task.",
     quantity="largest error beyond training / within",
     why="a factor 100 as in 1b; that the error keeps rising is not said of the sum",
     series=ENCODINGS,
@@ -158,7 +165,7 @@ claim(
 @claim(
     "4b",
     where="Figure 4b, appendix C",
-    statement="Sum task, NoPE: OutRep improves generalization markedly.",
+    statement="On the `sum` task with NoPE, training on a map of the target (OutRep) improves generalization markedly.",
     quantity="error / that of the plain target under the same seed, geometric mean over the lengths beyond training",
     why="a ratio under 1 is better; markedly is taken as half the error, for 1/sqrt, which the paper recommends",
     series=MAPS,
@@ -174,7 +181,7 @@ def maps_help_sum(evidence: Evidence) -> list[Check]:
 claim(
     "5",
     where="Figure 5, appendix F",
-    statement="Mean task with uniform counts: NoPE still generalizes.",
+    statement="On the `mean` task NoPE still generalizes if the number of ones in a sequence is uniformly distributed.",
     quantity=(
         "squared error / that of always answering 1/2, (l + 2) / (12 l); the largest beyond training / the largest "
         "within, where less than 1e-5 counts as 1e-5"
@@ -190,7 +197,7 @@ claim(
 @claim(
     "slow",
     where="reviews, answer Q5 to the fourth reviewer",
-    statement="Mean task: ALiBi converges more slowly than the other encodings.",
+    statement="On the `mean` task training converges more slowly with ALiBi than with the other encodings.",
     quantity="training loss, averaged over the last tenth of the steps / the other encoding's, same seed",
     why=(
         "what converges more slowly has the greater loss after as many steps, underfit in a reviewer's word; any "
@@ -218,7 +225,7 @@ def slow_alibi(evidence: Evidence) -> list[Check]:
 @claim(
     "q",
     where="theorem 2 (equations 9 and 15), Figure 1b",
-    statement="Length task, plain target: the error grows with the square of the length.",
+    statement="On the `length` task with the plain target, the error grows with the square of the length.",
     quantity="exponent a of error ~ (l - l_train)^a, least squares of logarithms over lengths from 2 l_train on",
     why=(
         "within 0.25 of 2 is our choice; equation 9 states the square of l - l_train; equation 15 counts from "

@@ -119,8 +119,8 @@ def alignment_claims(claims: Claims[pd.DataFrame], metric: str = "exact") -> Non
     """Register A1, on the alignment view, and A2, which it has to be better than. They are judged on the runs of all
     tasks together, by their score in ``metric``."""
     statements = {
-        "A1": "Of two encodings on one task that whose outputs shift less beyond training generalizes better.",
-        "A2": "Of two encodings on one task that which fits its training lengths better generalizes better.",
+        "A1": "Of two encodings on one task, the one whose outputs shift less beyond training generalizes better.",
+        "A2": "Of two encodings on one task, the one that fits its training lengths better generalizes better.",
     }
     for (id, statement), quantity in zip(statements.items(), QUANTITIES, strict=True):
         claims.claim(

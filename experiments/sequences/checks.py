@@ -11,7 +11,7 @@ from experiments.sequences.published import RANGE
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 
-NONE_FITS = "none of the runs fits its training lengths"
+NONE_FITS = "no run fits"
 
 
 def generalizes(runs: pd.DataFrame, arm: str, level: float) -> list[Check]:

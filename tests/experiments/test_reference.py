@@ -86,7 +86,7 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
         ("1a", "undecided at 3 seeds (1 of 2 checks holds)", ["mixed", "holds"], "2 of 3", [open_check]),
         ("1b", mixed, ["mixed", "mixed"], "2 of 4: holds", [open_check, failing]),
         ("1c", "holds (one run)", ["holds", "holds"], "", []),
-        ("q", "not judged: no runs of rope", [], "", missing["q"]),
+        ("q", "not judged (no runs of rope)", [], "", missing["q"]),
     ):
         at = dict(zip(("half", "twice"), others, strict=False))
         assert found[claim] == {"verdict": verdict, "others": at, "fit": fits, "rest": rest}
@@ -94,19 +94,21 @@ def test_verdicts_are_told_with_what_their_checks_leave_open_and_how_many_runs_f
 
 def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path, monkeypatch):
     monkeypatch.setattr(reference, "ROOT", tmp_path)
-    monkeypatch.setattr(reference, "rejudge_all", dict)  # the committed tables are not the test's to write
+    for name in ("rejudge_all", "renew_statements"):  # the committed tables are not the test's to write
+        monkeypatch.setattr(reference, name, dict)
     monkeypatch.setattr(reference.sys, "argv", ["reference"])
     (tmp_path / "docs").mkdir()
-    (tmp_path / "README.md").write_text("before\n<!-- verdicts -->\nstale\n<!-- /verdicts -->\nafter\n")
+    (tmp_path / "README.md").write_text("before\n<!-- findings_crasp -->\nstale\n<!-- /findings_crasp -->\nafter\n")
     (tmp_path / "docs" / "page.md").write_text(
-        "<!-- output_alignment -->\n<!-- /output_alignment -->\n<!-- bench -->\n<!-- /bench -->\n"
+        "# Page\n## Why 1/x wins\n<!-- crasp -->\n<!-- /crasp -->\n## Speed\n<!-- bench -->\n<!-- /bench -->\n"
     )
     (tmp_path / "docs" / "other.md").write_text("nothing of ours\n")
     reference.main()
     readme, page = (tmp_path / "README.md").read_text(), (tmp_path / "docs" / "page.md").read_text()
-    assert readme.startswith("before\n<!-- verdicts -->\n| claim |")
-    assert readme.endswith("<!-- /verdicts -->\nafter\n")
+    assert readme.startswith("before\n<!-- findings_crasp -->\n| claim |")
+    assert readme.endswith("<!-- /findings_crasp -->\nafter\n")
     assert "stale" not in readme
-    assert "| output_alignment.1a | " in page
+    assert "| not tested (no run fits) | [Why 1/x wins](page.md#why-1x-wins) |" in readme
+    assert "| crasp.C1 | " in page
     assert "| measure | measured |" in page
     assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"

@@ -235,7 +235,7 @@ def test_claims_about_facts_by_hand():
     fitting = facts(recalled)["arm"].isin(["alpha 0", "alpha 0.1"])
     some = {verdict.claim.id: verdict for verdict in judged("recall", facts(recalled).assign(fit=fitting))}
     assert (some["N1"].word, some["N2"].word) == ("holds", "not tested")
-    assert [check.untested for check in some["N2"].checks] == ["none of the runs fits"]
+    assert [check.untested for check in some["N2"].checks] == ["no run fits"]
     longer = {verdict.claim.id: verdict.word for verdict in judged("recall", facts(recalled, 32))}
     assert longer == {"N1": "not judged", "N2": "not judged", "N3": "does not hold"}
     depths = by_depth(facts(recalled))[["length", "depth"]].drop_duplicates()
