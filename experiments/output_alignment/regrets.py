@@ -55,11 +55,14 @@ class Regrets(Plot):
         axes.set_yticks(range(len(rules)), rules)
         axes.set_ylim(len(rules) - 0.4, -0.6)
         axes.axvline(0, color="0.5", lw=0.8)
-        axes.set_xlabel("regret at five times the training length (decades)")
+        axes.set_xlabel("regret (decades)")
         axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.3, -0.16))
 
     def note(self, drawn):
-        return f"median over {drawn['seeds'].min()} seeds with its interval; 0: the best fixed map in hindsight"
+        return (
+            f"regret: log10 of the error at five times the training length / that of the best fixed map in hindsight; "
+            f"median over {drawn['seeds'].min()} seeds with its interval"
+        )
 
 
 def _rule(name: str) -> str:
