@@ -60,7 +60,7 @@ class Regrets(Plot):
 
     def note(self, drawn):
         return (
-            f"regret: log10 of the error at five times the training length / that of the best fixed map in hindsight; "
+            "regret: log10 of the error at five times the training length / that of the map that is best on other seeds; "
             f"median over {drawn['seeds'].min()} seeds with its interval"
         )
 
