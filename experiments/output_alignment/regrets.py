@@ -60,8 +60,8 @@ class Regrets(Plot):
 
     def note(self, drawn):
         return (
-            "regret: log10 of the error at five times the training length / that of the map that is best on other seeds; "
-            f"median over {drawn['seeds'].min()} seeds with its interval"
+            "regret: log10 of the error at five times the training length / that of the map that is best on other "
+            f"seeds; median over {drawn['seeds'].min()} seeds with its interval"
         )
 
 
