@@ -56,7 +56,7 @@ class Regrets(Plot):
         axes.set_ylim(len(rules) - 0.4, -0.6)
         axes.axvline(0, color="0.5", lw=0.8)
         axes.set_xlabel("regret (decades)")
-        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.3, -0.16))
+        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.3, -0.22))
 
     def note(self, drawn):
         return (
