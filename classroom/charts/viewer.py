@@ -13,7 +13,7 @@ from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.models.transformer import Transformer
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data, map_of
+from synthlab.regression.construction import data
 from synthlab.regression.evaluation import measure_outputs, readouts, test_sequences
 from synthlab.rng import stream
 
@@ -36,11 +36,10 @@ class Viewer:
         x = self.x[:sequences]
         largest = self.config.evaluation.largest
         z = readouts(Member(model, 0), x, stream(self.config.test_seed, "evaluation_positions"))
-        outrep = map_of(model, 0, self.config)
-        metrics = measure_outputs(z, x, self.task, outrep, largest)
+        metrics = measure_outputs(z, x, self.task, self.outrep, largest)
         y, z = self.task.targets(x).double(), z.double()
-        answers = outrep.inverse(outrep.clip(z, largest))
-        shown = {"truth": y, "answers": answers, "mapped": outrep.forward(y), "outputs": z}
+        answers = self.outrep.inverse(self.outrep.clip(z, largest))
+        shown = {"truth": y, "answers": answers, "mapped": self.outrep.forward(y), "outputs": z}
         return View(
             error=metrics["mse"].tolist(),
             answer=answers.mean(0).tolist(),
@@ -60,8 +59,7 @@ class Viewer:
         x = torch.tensor([[int(symbol) for symbol in symbols]])
         positions = stream(self.config.test_seed, "evaluation_positions")
         z = readouts(Member(model, 0), x, positions).double()
-        outrep = map_of(model, 0, self.config)
-        answers = outrep.inverse(outrep.clip(z, self.config.evaluation.largest))
+        answers = self.outrep.inverse(self.outrep.clip(z, self.config.evaluation.largest))
         attention, added = [], []
         if isinstance(model, Transformer):
             drawn = model.encoding.positions(torch.tensor([length + ENDS]), length + ENDS, positions)
