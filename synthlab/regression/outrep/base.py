@@ -129,7 +129,7 @@ class OutRepModule(OutRep, nn.Module):
     (``synthlab.models.layers.ensemble_parameter``).
     """
 
-    def __init__(self, shift: float | None):
+    def __init__(self, shift: float | None = None):
         nn.Module.__init__(self)
         OutRep.__init__(self, shift)
 
