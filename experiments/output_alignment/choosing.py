@@ -53,9 +53,11 @@ class Trial(NamedTuple):
 
     @property
     def best(self) -> list[str]:
-        """For each seed, the fixed map with the least median error over the other seeds."""
+        """For each seed, the fixed map with the least median error over the other seeds; over itself where it is the
+        only one."""
         fixed = self.errors[self.fixed]
-        return [str(fixed.drop(index=seed).median().idxmin()) for seed in fixed.index]
+        others = [fixed.drop(index=seed) if len(fixed) > 1 else fixed for seed in fixed.index]
+        return [str(each.median().idxmin()) for each in others]
 
     def choices(self) -> pd.DataFrame:
         """The map that each rule chooses, a row for each seed; the two learned maps choose themselves."""

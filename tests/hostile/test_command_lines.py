@@ -61,7 +61,7 @@ FOR_HYDRA = [
     *("--nothing", "-z", "--cfg", "--cfg nothing", "--cfg job -p nothing", "--info nothing", "--config-name nothing"),
     *("--config-dir /nowhere", "--config-path /nowhere", "--experimental-rerun x.pickle", "--package", "--hydra-hlp"),
     *("hydra=null", "hydra.job.name=[1]", "hydra.mode=nothing", "hydra/launcher=nothing", "hydra.nothing=1"),
-    *("hydra.run.dir=/proc/x", "hydra/help=nothing", "hydra.job.chdir=nothing", "+hydra=nothing", "hydra=[1]"),
+    *("hydra.run.nothing=1", "hydra/help=nothing", "hydra.job.chdir=nothing", "+hydra=nothing", "hydra=[1]"),
 ]
 FOR_ARGPARSE = ["--nothing", "-z", "a b c d", "--out", "--nothing=3", "''  ''"]
 # Malformed for reasons of one command's own.
@@ -72,6 +72,7 @@ MALFORMED = {
         *("evaluation.largest=1 task=length", "retry=always", "workers=0", "workers=10000000", "task=mean,"),
         *("tracker.name=support.user_classes:Nothing", "task.name=nowhere:Class", "seed=range(0,10,0)", "results=[a]"),
         *("results=", "results=/proc/nowhere", "results=nope://bucket", "device=gpu", "encoding={name:rope}}"),
+        "hydra.run.dir=/proc/x",  # of a sweep it decides nothing
     ],
     "sweep": ["seed=range(10000000000)", "hydra/sweeper=nothing", "outrep=glob(z*)", "batches.minutes=-1", "seed=1,"],
     "compare": ["--where task", "--metric nothing", "--x nothing", "--length x", "--out x.zzz", "--by nothing"],
