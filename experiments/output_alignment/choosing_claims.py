@@ -1,6 +1,7 @@
 """Claims about maps of the target that are learned, or chosen without longer sequences."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,15 +23,19 @@ WHY_TWICE = "at most twice the error of the best fixed map is our choice"
 
 def _check_trials(evidence: Evidence, measure: Callable[[Trial], tuple[str, np.ndarray]], high: float) -> list[Check]:
     """A check for each trial that the runs make up."""
-    records = [record for runs in evidence.records.values() for record in runs]
     checks = []
-    for trial in trials_of(records):
+    for trial in _find_trials(evidence):
         if not trial.errors.empty:
             what, values = measure(trial)
             checks.append(Check(f"{trial.task}, {trial.name}: {what}", values, high=high))
     if not checks:
         raise NoEvidence("no seed has every map")
     return checks
+
+
+@lru_cache(maxsize=8)  # of several claims about the same runs
+def _find_trials(evidence: Evidence) -> list[Trial]:
+    return trials_of(record for runs in evidence.records.values() for record in runs)
 
 
 def _held_out(trial: Trial) -> str:

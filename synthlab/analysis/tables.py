@@ -22,8 +22,7 @@ def make_table(records: Sequence[Record]) -> pd.DataFrame:
         else pd.DataFrame([dict.fromkeys(("length", *record.config.measures().metrics), float("nan"))])
         for record in records
     ]
-    repeated = runs.loc[runs.index.repeat([len(rows) for rows in metrics])].reset_index(drop=True)
-    table = pd.concat([repeated, pd.concat(metrics, ignore_index=True)], axis="columns")
+    table = _repeat_runs(runs, metrics)
     table["horizon"] = table.pop("horizon")  # to the end
     return table
 
@@ -39,6 +38,11 @@ def make_curve_table(records: Sequence[Record]) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame()
     runs = pd.DataFrame([run_row(record) for record in finished]).drop(columns="horizon")
+    return _repeat_runs(runs, parts)
+
+
+def _repeat_runs(runs: pd.DataFrame, parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Each run, a row of ``runs``, beside each row of its table among ``parts``."""
     repeated = runs.loc[runs.index.repeat([len(rows) for rows in parts])].reset_index(drop=True)
     return pd.concat([repeated, pd.concat(parts, ignore_index=True)], axis="columns")
 

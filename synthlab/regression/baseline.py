@@ -9,7 +9,7 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.objective import length_weights
-from synthlab.regression.outrep import Chosen, LearnedOutRep, OutRep
+from synthlab.regression.outrep import Chosen, OutRep
 from synthlab.regression.tasks import TASKS
 from synthlab.rng import stream
 
@@ -33,7 +33,7 @@ def _variance(outrep: OutRep, y: Float[Tensor, "B L"], weights: Float[Tensor, " 
     """The variance of the mapped targets, as the loss has it."""
     targets = outrep.forward(y)
     mean = (targets.mean(0) * weights).sum()
-    scale = float(outrep.loss_scale(y[None], weights[None, None])) if isinstance(outrep, LearnedOutRep) else 1.0
+    scale = float(outrep.loss_scale(y[None], weights[None, None]))
     return scale * float(((targets - mean).square().mean(0) * weights).sum())
 
 

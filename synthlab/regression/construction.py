@@ -91,10 +91,16 @@ def build_map(configs: Sequence[RunConfig]) -> OutRep:
     return outrep
 
 
+def module_of(ensemble: nn.Module) -> OutRepModule | None:
+    """The output map that is part of an ensemble; None for maps without parameters."""
+    outrep = getattr(ensemble, "outrep", None)
+    return outrep if isinstance(outrep, OutRepModule) else None
+
+
 def map_of(ensemble: nn.Module, index: int, config: RunConfig) -> OutRep:
     """The output map of one model, that of ``config``, as training has left it."""
-    outrep = getattr(ensemble, "outrep", None)
-    return outrep.member(index) if isinstance(outrep, OutRepModule) else OUTREPS.build(config.outrep)
+    outrep = module_of(ensemble)
+    return OUTREPS.build(config.outrep) if outrep is None else outrep.member(index)
 
 
 def build_models(configs: Sequence[RunConfig]) -> nn.Module:

@@ -11,7 +11,7 @@ from synthlab.regression.config import RunConfig
 from synthlab.regression.construction import data
 from synthlab.regression.inputs import InputDistribution
 from synthlab.regression.objective import length_weights
-from synthlab.regression.outrep import LearnedOutRep, OutRep
+from synthlab.regression.outrep import OutRep
 from synthlab.regression.tasks import Task
 from synthlab.rng import stream
 
@@ -67,7 +67,7 @@ def measure_loss(model: Member, config: RunConfig, outrep: OutRep, sequences: in
     y = task.targets(x).double()
     error = readouts(model, x, generator).double() - outrep.forward(y)
     weights = length_weights(config.length_distribution, config.train_length).double()
-    scale = float(outrep.loss_scale(y[None], weights[None, None])) if isinstance(outrep, LearnedOutRep) else 1.0
+    scale = float(outrep.loss_scale(y[None], weights[None, None]))
     return scale * float((error.square().mean(0) * weights).sum())
 
 

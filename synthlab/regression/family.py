@@ -12,7 +12,7 @@ from synthlab.models.linear_attention import LinearAttention
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.choosing import score_candidates
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import build_models, map_of, resolve
+from synthlab.regression.construction import build_models, map_of, module_of, resolve
 from synthlab.regression.evaluation import evaluate_lengths, measure_loss
 from synthlab.regression.inputs import INPUTS
 from synthlab.regression.learning import MapTrace, find_learned
@@ -63,7 +63,7 @@ def train_models(
 ) -> list[Training]:
     """Train initialized models of runs of one shape: each with the map that it chooses, and until it fits, if the
     configs say so. Returns their training curves, with what is learned of the map."""
-    outrep = getattr(ensemble, "outrep", None)
+    outrep = module_of(ensemble)
     if isinstance(outrep, Chosen):
         outrep.scores.data = score_candidates(configs, device).to(outrep.scores)
     objective, stop = make_objective(ensemble, configs, device), configs[0].stop
@@ -88,7 +88,7 @@ def evaluate_model(ensemble: nn.Module, index: int, config: RunConfig) -> tuple[
     parts = TASKS.build(config.task), INPUTS.build(config.inputs), map_of(ensemble, index, config)
     metrics = evaluate_lengths(member, *parts, config.test_length, **how, seed=config.test_seed)
     table = pd.DataFrame({"length": range(1, config.test_length + 1), **metrics})
-    outrep = getattr(ensemble, "outrep", None)
+    outrep = module_of(ensemble)
     if isinstance(ensemble, LinearAttention):
         outputs = ensemble.outputs()[index].detach().double().cpu().numpy()
         return table, pd.DataFrame(outputs, columns=["zero", "one", "bos"][: outputs.shape[1]])

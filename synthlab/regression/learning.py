@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from synthlab.regression.construction import module_of
 from synthlab.regression.outrep import LearnedOutRep
 from synthlab.training.loop import Observer, Training
 
@@ -28,5 +29,5 @@ class MapTrace:
 
 def find_learned(ensemble: nn.Module) -> LearnedOutRep | None:
     """Return the map that is learned with the models of an ensemble, if there is one."""
-    outrep = getattr(ensemble, "outrep", None)
+    outrep = module_of(ensemble)
     return outrep if isinstance(outrep, LearnedOutRep) else None

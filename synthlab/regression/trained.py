@@ -11,9 +11,8 @@ from synthlab.models.encodings.base import encoding_of
 from synthlab.models.layers import Member
 from synthlab.models.packing import ENDS, with_ends
 from synthlab.regression.config import RunConfig
-from synthlab.regression.construction import data
+from synthlab.regression.construction import data, module_of
 from synthlab.regression.evaluation import rows_in_one_pass, run_in_passes
-from synthlab.regression.outrep import OutRepModule
 from synthlab.rng import stream
 from synthlab.training.trained import Prediction, TrainedModel
 
@@ -56,6 +55,6 @@ class TrainedRegression(TrainedModel):
     def _to_prediction(self, output: Float[Tensor, " N"]) -> Prediction:
         """The answers, from outputs in representation space."""
         largest = cast(RunConfig, self.record.config).evaluation.largest
-        learned = self.module.outrep if isinstance(self._outrep, OutRepModule) else None
-        outrep = self._outrep if learned is None else cast(OutRepModule, learned).member(0)
+        learned = module_of(self.module)
+        outrep = self._outrep if learned is None else learned.member(0)
         return Prediction(outrep.inverse(outrep.clip(output.double(), largest)), output)

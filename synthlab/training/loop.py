@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from synthlab.config.base import Protocol
-from synthlab.training.optimizers import OwnOptimizer, RowOptimizer, move_to_rows
+from synthlab.training.optimizers import OwnOptimizer, RowOptimizer, clip_gradients, move_to_rows
 
 Observer = Callable[[int, list[float]], None]
 
@@ -58,6 +58,8 @@ def train_ensemble(
             parameter.grad = None
         losses.sum().backward()
         _copy_gradients(parameters, rows.views)
+        if protocol.clip is not None:
+            clip_gradients(rows.gradients, protocol.clip)
         optimizer.step(step)
         pending.append(losses.detach())
         if step % protocol.record_every == 0 or step == protocol.steps:

@@ -97,9 +97,7 @@ class RowOptimizer:
             end = part.stop
 
     def step(self, number: int) -> None:
-        """Take step ``number`` (from 1) with the current gradients, which clipping changes."""
-        if self.protocol.clip is not None:
-            clip_gradients(self.rows.gradients, self.protocol.clip)
+        """Take step ``number`` (from 1) with the current gradients."""
         for group in self.groups:
             lr = learning_rate(number, self.protocol, group.lr)
             if self.protocol.weight_decay:
@@ -156,9 +154,7 @@ class OwnOptimizer:
         self.optimizer = build_own_optimizer(parameters, protocol)
 
     def step(self, number: int) -> None:
-        """Take step ``number`` (from 1) with the current gradients, which clipping changes."""
-        if self.protocol.clip is not None:
-            clip_gradients(self.rows.gradients, self.protocol.clip)
+        """Take step ``number`` (from 1) with the current gradients."""
         for parameter, gradient in zip(self.parameters, self.rows.views, strict=True):
             parameter.grad = gradient
         for group in self.optimizer.param_groups:

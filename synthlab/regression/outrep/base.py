@@ -101,6 +101,19 @@ class OutRep(ABC):
         end = float(self.forward(torch.tensor(largest, dtype=torch.float64)).detach())
         return z.clamp(self.image.low, end) if self.increasing else z.clamp(end, self.image.high)
 
+    def log_slope(self, x: Values) -> Values:
+        """Return ``log |f'(x)|``, by automatic differentiation unless a subclass has a formula."""
+        keep_graph = torch.is_grad_enabled()
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(self.f(x).sum(), x, create_graph=keep_graph)
+        return slope.abs().log()
+
+    def loss_scale(self, y: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]) -> Float[Tensor, " E"]:
+        """Return what each model's squared error is multiplied by: 1, unless the map is learned. ``weights`` are those
+        of the lengths, which add up to 1 in each row."""
+        return y.new_ones(len(y))
+
     def default_shift(self, smallest: float) -> float:
         """The default shift: 0 if the smallest target lies in the domain, else the shift that moves it to 1 (for the
         sum: 1/sqrt(y + 1))."""

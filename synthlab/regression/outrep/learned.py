@@ -53,14 +53,6 @@ class LearnedOutRep(OutRepModule):
         {'p': [1.0]}
     """
 
-    def log_slope(self, x: Float[Tensor, "E N"]) -> Float[Tensor, "E N"]:
-        """Return ``log |f'(x)|``, by automatic differentiation unless a subclass has a formula."""
-        keep_graph = torch.is_grad_enabled()
-        with torch.enable_grad():
-            x = x.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(self.f(x).sum(), x, create_graph=keep_graph)
-        return slope.abs().log()
-
     def learned(self) -> dict[str, Float[Tensor, " E"]]:
         """Return what has been learned so far, by name: each number of the parameters. Records have them at each point
         of the training curve."""
@@ -84,8 +76,7 @@ class LearnedOutRep(OutRepModule):
         return self._map_rows(self.f_inverse, z) - self.shift
 
     def loss_scale(self, y: Float[Tensor, "E B L"], weights: Float[Tensor, "E #B L"]) -> Float[Tensor, " E"]:
-        """Return ``exp(-2 mean(log |f'|))`` of each model, by which its squared error is multiplied. ``weights`` are
-        those of the lengths, which add up to 1 in each row."""
+        """Return ``exp(-2 mean(log |f'|))`` of each model."""
         slopes = self._map_rows(self.log_slope, y + self.shift)
         return torch.exp(-2 * (slopes * weights).sum((1, 2)) / y.shape[1])
 
