@@ -132,6 +132,7 @@ def shift_of_targets(config: RunConfig) -> float:
     return float((means[-1] - means[-2]).abs() / targets.std())
 
 
+@torch.no_grad()
 def _unlikelihood(record: Record) -> float:
     """Return the final training loss times exp(-2 mean(log |f'|)), as learned maps have it. Infinite for a map whose
     slope is infinite at a target of training, which would be likely without end."""
