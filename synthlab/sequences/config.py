@@ -40,7 +40,7 @@ class SequencesConfig(Config):
     """A model of a task whose answer is tokens, trained on lengths ``train_from`` to ``train_length`` and tested on
     those to ``test_length``. ``train_from`` and ``bins`` of null are filled in by ``resolved``."""
 
-    results_version = 4  # 4: nothing is computed for padding; fused attention
+    results_version = 5  # 5: accuracy per token counts all tokens of a length alike
     family_module, measures_module = "synthlab.sequences.family", "synthlab.sequences.measures"
     fuses, default_task, answer = True, "majority", "a sequence"
     kind: Literal["sequences"] = "sequences"  # pyright: ignore[reportIncompatibleVariableOverride]  # see RunConfig

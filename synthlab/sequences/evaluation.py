@@ -16,7 +16,7 @@ from synthlab.sequences.config import SequencesConfig
 from synthlab.sequences.construction import build_problem
 from synthlab.sequences.measures import METRICS, horizon_of
 from synthlab.sequences.outputs import Outputs
-from synthlab.sequences.problem import Batch, Problem, is_fully_right, share_right
+from synthlab.sequences.problem import Batch, Problem, count_right, is_fully_right
 from synthlab.sequences.proportions import wilson
 
 ENTRIES = 2**20  # attention logits of a head in one pass, which limits the memory of attention
@@ -28,7 +28,8 @@ class Scores(NamedTuple):
     """Scores of N sequences."""
 
     exact: Float[Tensor, " N"]  # whether the answer is right
-    tokens: Float[Tensor, " N"]  # the share of its tokens that are right
+    tokens: Float[Tensor, " N"]  # how many of its tokens are right
+    asked: Float[Tensor, " N"]  # of how many
     loss: Float[Tensor, " N"]  # their mean loss
     said: Float[Tensor, "N V"]  # the model's mean distribution at these tokens
     wanted: Float[Tensor, "N V"]  # that of the right answer
@@ -59,9 +60,8 @@ class Scorer:
             for each in (self.problem.predict_distribution(logits), self.problem.target_distribution(batch))
         )
         loss = (losses * batch.scored).sum(1) / batch.scored.sum(1)
-        return Scores(
-            is_fully_right(right, batch.scored).double(), share_right(right, batch.scored), loss, said, wanted
-        )
+        exact = is_fully_right(right, batch.scored).double()
+        return Scores(exact, count_right(right, batch.scored), asked.sum(1), loss, said, wanted)
 
 
 def measure_fit(ensemble: nn.Module, index: int, config: SequencesConfig) -> float:
@@ -81,7 +81,8 @@ def score_lengths(scorer: Scorer, config: SequencesConfig) -> tuple[pd.DataFrame
     lengths, said, wanted = scorer.problem.lengths(1, config.test_length), [], []
     for length in lengths:
         scores = scorer.scores(torch.full((count,), length), generator)
-        values = (scores.exact.mean().item(), scores.tokens.mean().item(), count, scores.loss.mean().item())
+        tokens = (scores.tokens.sum() / scores.asked.sum()).item()
+        values = (scores.exact.mean().item(), tokens, count, scores.loss.mean().item())
         rows.append({"length": length, **_row(*values), "chance": scorer.problem.chance(length)})
         said.append(scores.said.mean(0))
         wanted.append(scores.wanted.mean(0))

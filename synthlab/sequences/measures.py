@@ -13,7 +13,7 @@ METRICS = {
     "exact": Metric("share of sequences whose answer is right in every token", "higher", "linear", ".1%"),
     "exact_low": Metric("lower end of its 95 % interval (Wilson)", "higher"),
     "exact_high": Metric("upper end of its 95 % interval", "higher"),
-    "tokens": Metric("share of answer tokens that are right, mean over sequences", "higher", "linear", ".1%"),
+    "tokens": Metric("share of the answers' tokens that are right", "higher", "linear", ".1%"),
     "tokens_low": Metric("lower end of its 95 % interval", "higher"),
     "tokens_high": Metric("upper end of its 95 % interval", "higher"),
     "loss": Metric("mean loss of answer tokens, nats", "lower", "log", ".3g"),

@@ -109,9 +109,9 @@ def is_fully_right(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> B
     return (right | ~scored).all(1)
 
 
-def share_right(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
-    """The share of each row's scored tokens that are right."""
-    return (right & scored).sum(1).double() / scored.sum(1)
+def count_right(right: Bool[Tensor, "B T"], scored: Bool[Tensor, "B T"]) -> Float[Tensor, " B"]:
+    """How many of each row's scored tokens are right."""
+    return (right & scored).sum(1).double()
 
 
 def places(lengths: Int[Tensor, " B"], width: int) -> Bool[Tensor, "B W"]:

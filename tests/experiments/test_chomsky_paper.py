@@ -177,4 +177,4 @@ def test_every_grid_composes_in_the_papers_settings(name):
             assert config.encoding["name"] == cell.arm.split()[0]
             if cell.arm.startswith("randomized"):
                 assert config.encoding["inner"]["name"] == cell.arm.split()[1]
-            assert config.encoding.get("inner", config.encoding).get("scale", 0.02) == 0.02
+            assert config.encoding.get("inner", config.encoding).get("scale", 1.0) == 1.0

@@ -8,7 +8,7 @@ from sequences.by_hand import REFERENCE, SMALL
 
 from support.frequencies import assert_uniform
 from synthlab.sequences.answers import AnswerTask, Pairs
-from synthlab.sequences.problem import is_fully_right, share_right
+from synthlab.sequences.problem import count_right, is_fully_right
 from synthlab.sequences.tasks import PROBLEMS
 
 ANSWERS = [name for name in PROBLEMS if issubclass(PROBLEMS[name], AnswerTask)]
@@ -123,7 +123,7 @@ def test_a_row_by_hand():
     right = torch.ones(2, 8, dtype=torch.bool)
     right[0, 5] = right[1, 5] = False  # the second is not asked for
     assert is_fully_right(right, batch.scored).tolist() == [False, True]
-    assert share_right(right, batch.scored).tolist() == [0.75, 1.0]
+    assert count_right(right, batch.scored).tolist() == [3, 2]
 
 
 def test_of_mqar_only_the_values_are_asked_for():

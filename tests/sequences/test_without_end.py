@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from synthlab.errors import InputError
-from synthlab.sequences.problem import share_right
+from synthlab.sequences.problem import count_right
 from synthlab.sequences.tasks import PROBLEMS
 
 
@@ -22,8 +22,8 @@ def test_the_end_alone_is_not_scored():
     assert batch.scored.int().tolist() == [[0, 0, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1, 1, 0]]
     assert (with_end.scored.int() - batch.scored.int()).tolist() == [[0, 0, 0, 1, 0, 0, 0, 0], [0] * 7 + [1]]
     right = with_end.targets == task.end  # a model that finds nothing but the end
-    assert share_right(right, batch.scored).tolist() == [0, 0]
-    assert share_right(right, with_end.scored).tolist() == [1 / 2, 1 / 4]
+    assert count_right(right, batch.scored).tolist() == [0, 0]
+    assert count_right(right, with_end.scored).tolist() == [1, 1]
 
 
 def test_lengths_and_chance_are_the_task_s_own():

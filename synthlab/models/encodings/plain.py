@@ -72,16 +72,22 @@ class T5(Encoding):
     """A learned bias for each head and bucket of distances (Raffel et al., 2020, section 2.1, one-directional).
 
     The first half of the buckets hold one distance each. The others grow geometrically up to the distance ``furthest``;
-    the last one holds all larger distances too.
+    the last one holds all larger distances too. Biases begin with the standard deviation ``scale``, or if that is None
+    with one over the root of the width, as in T5.
     """
 
     def __init__(
-        self, dims: Dims, /, buckets: Annotated[int, Field(ge=2, le=10**6)], furthest: PositiveInt, scale: PositiveFloat
+        self,
+        dims: Dims,
+        /,
+        buckets: Annotated[int, Field(ge=2, le=10**6)],
+        furthest: PositiveInt,
+        scale: PositiveFloat | None,
     ):
         super().__init__()
         if furthest <= buckets // 2:
             raise InputError(f"encoding.furthest={furthest}: must exceed half of encoding.buckets={buckets}")
-        self.furthest, self.scale = furthest, scale
+        self.furthest, self.scale = furthest, scale or dims.width**-0.5
         self.biases = ensemble_parameter(dims.models, buckets, dims.heads)
 
     def initialise(self, generators):
