@@ -10,7 +10,8 @@
 #   make screenshots        the pictures of the classroom in docs/classroom.md
 #   make docs               the documentation as a site that needs no network: site/index.html
 #   make bench              how fast the lab is on this machine, and against what
-#   make reference          train the committed reference run again (hours); make readme renews its tables
+#   make reference          train the committed reference run (hours); make reference-list says what and how long;
+#                           make readme renews its tables
 #   make figures ARGS="seeds=20 results=/tmp/other"
 
 VENV := .venv
@@ -26,7 +27,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots docs bench reference readme lint clean
+.PHONY: setup figures figures-all theory alignment demo walkthrough test test-slow test-browser screenshots docs bench reference reference-list readme lint clean
 .DELETE_ON_ERROR:
 
 setup: $(READY)
@@ -69,22 +70,15 @@ demo: $(READY)
 walkthrough: $(READY)
 	@$(BIN)/python -m classroom.lessons.walkthrough $(ARGS)
 
-# The committed reference run: the lab's figures (under an hour), those of the paper's own recipe (hours), and all papers.
-# The studies of language models are those of one draw of test texts.
-OTHER_PAPERS = $(filter-out output_alignment long_short_alignment,$(patsubst experiments/%/paper.py,%,$(wildcard experiments/*/paper.py)))
+# The reference run: conf/reference.yaml. Stopped, it goes on where it was; make reference-list says what is missing.
 reference: $(READY)
-	@for study in maps learned chosen readout training; do \
-		$(BIN)/python -m experiments output_alignment/$$study results=results/reference || exit; done
-	@$(BIN)/python -m experiments output_alignment/all seeds=auto results=results/reference
-	@$(BIN)/python -m experiments output_alignment/mechanism save=weights results=results/reference/mechanism
+	@$(BIN)/python -m experiments.reference train results/reference
 	@$(BIN)/python -m theory results=results/reference
-	@for study in long_short_alignment long_short_alignment/extensions long_short_alignment/predictors; do \
-		$(BIN)/python -m experiments $$study test_seed=2025 results=results/reference || exit; done
-	@for paper in $(OTHER_PAPERS); do $(BIN)/python -m experiments $$paper results=results/reference || exit; done
-	@$(BIN)/python -m experiments output_alignment/ablation seeds=3 results=results/recipe
-	@$(BIN)/python -m experiments output_alignment/recipe seeds=1 results=results/recipe
 	@$(MAKE) bench && cp results/bench/bench.json docs/reference/bench.json
-	@$(BIN)/python -m experiments.reference results/reference results/recipe
+	@$(BIN)/python -m experiments.reference keep results/reference
+
+reference-list: $(READY)
+	@$(BIN)/python -m experiments.reference list results/reference
 
 # The tables in the README and in docs/, from the reference run, its bench.json and the papers' deviations.yaml.
 readme: $(READY)

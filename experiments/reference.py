@@ -1,11 +1,10 @@
-"""``make reference``: keep the figures, numbers and verdicts of results folders as the committed reference run, and put
-its tables into the README and the pages of ``docs/``.
+"""Train the reference run, keep it in ``docs/reference/``, and put its tables into the README and the pages of
+``docs/``.
 
-``python -m experiments.reference RESULTS RECIPE`` takes a folder in which the studies of all papers were drawn,
-``output_alignment/maps`` before ``output_alignment/all``, and ``make theory`` has written, with
-``output_alignment/mechanism`` in its folder ``mechanism``; and one in which ``output_alignment/ablation`` and then
-``output_alignment/recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone;
-without folders the tables are renewed.
+``python -m experiments.reference list RESULTS`` says which runs are missing in a folder, and how long they take;
+``train RESULTS`` trains them; ``keep RESULTS`` keeps the figures, numbers and verdicts that were drawn there so far,
+and renews all tables. What the folder lacks is left as it is. Without arguments the tables are renewed from
+``docs/reference/``.
 """
 
 import json
@@ -20,13 +19,13 @@ from PIL import Image
 
 from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
 from experiments.papers import papers
+from experiments.reference_runs import describe_costs, list_entries, train
 from experiments.rejudging import rejudge
-from synthlab.output import tell
+from synthlab.output import say, tell
 from synthlab.studies.presentation.pages import template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-FIRST = "output_alignment"  # the paper whose studies lie in three folders
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 MARK = "(Ours.) "  # how the statements of some of them begin
 FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
@@ -55,6 +54,14 @@ def keep(figures: Path, folder: Path) -> None:
         shared[TABLES] = {name: table for name, table in shared[TABLES].items() if _needs_records(name, table)}
     for file, tables in shared.items():
         write_tables(folder / file, tables)
+
+
+def keep_all(results: Path) -> None:
+    """Keep what the studies of all papers, and ``make theory``, have drawn below ``results``."""
+    for folder in dict.fromkeys(entry.results for entry in list_entries(results)):
+        for name in papers():
+            keep(folder / name / "figures", REFERENCE / name)
+    keep(results / "theory", REFERENCE / "theory")
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
@@ -156,16 +163,19 @@ def main() -> None:
     if not readme.exists():
         tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")
         sys.exit(2)
-    folders = [Path(folder) for folder in sys.argv[1:]]
-    if len(folders) > 2:
-        sys.exit("error: give the folder of all results and that of the recipe, the former alone, or nothing")
-    for results in folders[:1]:
-        for name in papers():
-            keep(results / name / "figures", REFERENCE / name)
-        keep(results / "mechanism" / FIRST / "figures", REFERENCE / FIRST)
-        keep(results / "theory", REFERENCE / "theory")
-    for recipe in folders[1:]:
-        keep(recipe / FIRST / "figures", REFERENCE / FIRST)
+    match sys.argv[1:]:
+        case []:
+            pass
+        case ["list", results]:
+            say(*describe_costs(Path(results)))
+            return
+        case ["train", results]:
+            sys.exit(train(Path(results)))
+        case ["keep", results]:
+            keep_all(Path(results))
+        case words:
+            tell(f"error: {' '.join(words)}: must be list RESULTS, train RESULTS, keep RESULTS, or nothing")
+            sys.exit(2)
     for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)
     renew_statements()
