@@ -94,7 +94,7 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Return, by the name of its block, a row for each claim of a paper: the claim in words (``says``), whether it is
     the lab's own (``ours``), its ``verdict``, and a link to the section with its table (``evidence``, empty if no page
-    has the table). The paper's own claims come first."""
+    has the table). The lab's own claims that differ by their model or task alone share a row."""
     sections, found = find_sections(), {}
     for name, load in papers().items():
         claims = {claim.name: claim for claim in load().claims.values()}
@@ -110,8 +110,28 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
             if row.get("id") in claims
         }
         if rows:
-            found[FINDINGS + name] = sorted(rows.values(), key=lambda row: row["ours"])
+            found[FINDINGS + name] = merge_claims(list(rows.values()))
     return found
+
+
+def merge_claims(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows with those of the lab's own in one that say the same of several models or tasks, which are what
+    stands before the first colon. The verdict is then a line for each."""
+    alike: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        about, colon, claim = row["says"].partition(": ")
+        key = (claim, row["evidence"]) if row["ours"] and colon else (row["says"], row["evidence"])
+        alike.setdefault(key, {})[about] = row["verdict"]
+    merged = []
+    for row in rows:
+        about, _, claim = row["says"].partition(": ")
+        verdicts_of = alike.get((claim, row["evidence"]), {})
+        if len(verdicts_of) < 2:
+            merged.append(row)
+        elif about == next(iter(verdicts_of)):
+            lines = "<br>".join(f"{model}: {verdict}" for model, verdict in verdicts_of.items())
+            merged.append(row | {"says": claim[0].upper() + claim[1:], "verdict": lines})
+    return merged
 
 
 def find_sections() -> dict[str, str]:

@@ -112,3 +112,25 @@ def test_tables_go_into_the_readme_and_every_page_that_has_their_block(tmp_path,
     assert "| crasp.C1 | " in page
     assert "| measure | measured |" in page
     assert (tmp_path / "docs" / "other.md").read_text() == "nothing of ours\n"
+
+
+def test_claims_of_ours_that_differ_by_the_model_alone_share_a_row():
+    def row(says: str, verdict: str, ours: bool = True) -> dict[str, object]:
+        return {"says": says, "ours": ours, "verdict": verdict, "evidence": "[there](page.md#there)"}
+
+    rows = [
+        row("NoPE: it rises: fast.", "holds"),
+        row("A: paper's.", "fails", ours=False),
+        row("B: paper's.", "x", False),
+    ]
+    rows += [row("RoPE: it rises: fast.", "fails"), row("alone: it falls.", "holds"), row("Nothing else.", "holds")]
+    merged = reference.merge_claims(rows)
+    assert [each["says"] for each in merged] == [
+        "It rises: fast.",
+        "A: paper's.",
+        "B: paper's.",
+        "alone: it falls.",
+        "Nothing else.",
+    ]
+    assert merged[0]["verdict"] == "NoPE: holds<br>RoPE: fails"
+    assert merged[1:] == [*rows[1:3], *rows[4:]]
