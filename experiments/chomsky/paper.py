@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
 from experiments.committed_verdicts import RUNS, read_tables
+from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction, to_lines
 from synthlab.studies.presentation.report import About, NumbersTable
@@ -71,4 +72,9 @@ def results(folder: Path) -> Rows:
     ]
 
 
-PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=lambda folder: {"chomsky_results": results(folder)})
+def blocks(folder: Path) -> dict[str, Rows]:
+    """Return the tables of pages that the committed ``folder`` gives."""
+    return {"chomsky_results": results(folder), "chomsky_alignment": tabulate_claims(folder)}
+
+
+PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=blocks)

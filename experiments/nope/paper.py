@@ -4,6 +4,7 @@ from pathlib import Path
 
 from experiments.committed_verdicts import TABLES, read_tables
 from experiments.nope.claims import CLAIMS, LEVEL
+from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
 from experiments.sequences.ranking_reproduction import Ranked
 from synthlab.studies.presentation.report import About
@@ -39,4 +40,9 @@ def results(folder: Path) -> Rows:
     return rows
 
 
-PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=lambda folder: {"nope_results": results(folder)})
+def blocks(folder: Path) -> dict[str, Rows]:
+    """Return the tables of pages that the committed ``folder`` gives."""
+    return {"nope_results": results(folder), "nope_alignment": tabulate_claims(folder)}
+
+
+PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=blocks)

@@ -7,12 +7,14 @@ encodings on one task and seed have it alike, since they answer the same sequenc
 """
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from matplotlib.axes import Axes
 
+from experiments.committed_verdicts import CLAIMS
 from experiments.sequences.published import RANGE
 from experiments.sequences.ranks import RUN, mean_beyond
 from synthlab.analysis.correlations import COVERAGE, LEAST_GROUPS, student
@@ -22,11 +24,12 @@ from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate, median_interval
 from synthlab.studies.presentation.drawing import Drawing
 from synthlab.studies.presentation.figure_files import Drawn
-from synthlab.studies.study import Results
+from synthlab.studies.study import Results, Rows
 from synthlab.studies.verdicts import Claims
 
 QUANTITIES = {"shift": "outputs shift less", "misfit": "training lengths are fitted better"}
 ALIGNMENT = "alignment"
+CLAIM_OF = {"A1": "outputs shift less", "A2": "training lengths are fitted better"}
 LEVEL = 0.75
 APART = 0.1  # the least difference in score that says which of two generalizes better
 ALIKE = 0.01  # the greatest difference in a quantity that says nothing
@@ -176,3 +179,18 @@ def _jackknife(value: float, without: list[float]) -> ConfidenceInterval:
     spread = np.sum((np.array(without) - value) ** 2) * (len(without) - 1) / len(without)
     reach = student(len(without) - 1) * np.sqrt(spread)
     return ConfidenceInterval(max(value - reach, 0.0), min(value + reach, 1.0), COVERAGE)
+
+
+def tabulate_claims(folder: Path) -> Rows:
+    """Return a row for each of A1 and A2 that the committed ``folder`` of a paper judges: in what share of the pairs
+    the claim names the better encoding, as an estimate [interval], over tasks and over encodings."""
+    checks, rows = pd.read_csv(folder / CLAIMS), []
+    for claim, predictor in CLAIM_OF.items():
+        judged = checks[checks["claim"].str.endswith(f".{claim}") & checks["median"].notna()]
+        told = {
+            f"over {row.of}": f"{row.median:.2f} [{row.low:.2f}, {row.high:.2f}], {row.number:.0f} {row.of}"
+            for row in judged.itertuples()
+        }
+        if told:
+            rows.append({"the better encoding is the one whose": predictor, **told})
+    return rows
