@@ -20,6 +20,7 @@ from PIL import Image
 from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
 from experiments.papers import papers
 from experiments.reference_runs import describe_costs, list_entries, train
+from experiments.reference_tables import make_tables
 from experiments.rejudging import rejudge
 from synthlab.output import say, tell
 from synthlab.studies.presentation.pages import template
@@ -81,14 +82,14 @@ def shrink(picture: Path, target: Path) -> None:
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table by the name of its block: those that each paper makes, the verdicts of its studies
-    by the paper's name, its ``findings_PAPER``, and ``bench``."""
+    by the paper's name, its ``findings_PAPER``, ``bench``, and those of ``reference_tables``."""
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
         folder = REFERENCE / name
         if folder.exists():
             found[name] = verdicts(pd.read_csv(folder / CLAIMS))
             found |= load().blocks(folder)
-    return found | find_findings(found)
+    return found | find_findings(found) | make_tables()
 
 
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:

@@ -185,5 +185,6 @@ def test_every_grid_composes_with_the_published_ranges(name):
             assert ends == [1.25, 1.5, 1.75, 2.0], key
             assert config.encoding["name"] == cell.arm.split(",")[0]
             assert config.encoding.get("share", 0.25) == 0.25
-            assert (config.model["width"], config.model["depth"]) == (64, 4 if key in ("copy", "reverse", "replace") else 2)
+            deep = key in ("copy", "reverse", "replace")
+            assert (config.model["width"], config.model["depth"]) == (64, 4 if deep else 2)
     assert set(found.study.arms) == set(ARMS)

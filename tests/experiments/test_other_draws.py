@@ -1,4 +1,4 @@
-"""The table of other draws of test texts, and what docs/alignment.md says of it."""
+"""The table of other draws of test texts, and what docs/alignment_results.md says of it."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def changes(arm: str, quantity: str, shared: bool) -> pd.DataFrame:
 def test_the_page_has_the_changes_on_the_shared_draw_and_on_the_others(arm, extension):
     [line] = [
         line
-        for line in (DOCS / "alignment.md").read_text().splitlines()
+        for line in (DOCS / "alignment_results.md").read_text().splitlines()
         if line.lower().startswith(f"| {ARMS[arm].lower()}, {extension} |")
     ]
     for shared, told in zip((True, False), line.split("|")[2:4], strict=True):

@@ -1,0 +1,87 @@
+"""The tables of ``docs/reference_tables.md``, made from ``conf/``, the families' metrics, ``Encoding`` and claims."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from experiments.papers import papers
+from synthlab.config.comments import comments_of_member, find_group_files
+from synthlab.config.families import families, kind_of_family, tasks_of
+from synthlab.models.encodings.base import Encoding
+
+Rows = list[dict[str, Any]]
+LIST = "list_of_"  # how the name of a block begins that has a line for each member
+# The groups of conf/ that a block lists, by the block's name.
+GROUPS = {
+    "inputs": "inputs",
+    "encodings": "encoding",
+    "extensions": "extension",
+    "maps": "outrep",
+    "positions": "positions",
+    "patterns": "pattern",
+    "adapters": "lora",
+    "models": "model",
+    "protocols": "protocol",
+}
+STANDS_FOR = re.compile(r"after training in the place of the encoding: conf/encoding/(\w+)\.yaml")
+
+
+def make_tables() -> dict[str, Rows]:
+    """Return the rows of each table by the name of its block."""
+    tables = {f"tasks_{family}": list_members("task", tasks_of(family)) for family in families()}
+    tables |= {name: list_members(group) for name, group in GROUPS.items()}
+    tables |= {f"metrics_{family}": list_metrics(family) for family in families()}
+    tables["hooks"] = [{"hook": f"`{name}`", "what it does": text} for name, text in find_hooks()]
+    tables |= {f"claims_{name}": list_claims(name) for name in papers()}
+    return {LIST + name: rows for name, rows in tables.items()}
+
+
+def list_members(group: str, names: list[str] | None = None) -> Rows:
+    """Return a row for each file of a config group: its name, and the comment that it begins with.
+
+    A method of context extension that is an encoding, too, has the comment of the encoding.
+    """
+    rows = []
+    for name in names or [path.stem for path in find_group_files(group)]:
+        title = comments_of_member(group, name).title
+        if found := STANDS_FOR.fullmatch(title):
+            title = comments_of_member("encoding", found[1]).title
+        rows.append({f"`{group}=`": f"`{name}`", "what it is": _escape(title)})
+    return rows
+
+
+def list_metrics(family: str) -> Rows:
+    """Return a row for each metric of a family: its name, its meaning and which values are better."""
+    metrics = kind_of_family(family).measures().metrics
+    return [
+        {"metric": f"`{name}`", "meaning": metric.meaning, "better": metric.better or ""}
+        for name, metric in metrics.items()
+    ]
+
+
+def find_hooks() -> Iterator[tuple[str, str]]:
+    """Yield each method and attribute that an encoding may override: its name, and the first sentence on it."""
+    methods = {name: inspect.getdoc(member) or "" for name, member in vars(Encoding).items() if _is_hook(name, member)}
+    # An attribute has a comment above it in place of a docstring.
+    comments = re.findall(r"\n    # (.+)\n    (\w+) = ", inspect.getsource(Encoding))
+    for name, text in [*methods.items(), *((name, comment) for comment, name in comments)]:
+        first = text.split("\n\n")[0].replace("\n", " ").split(". ")[0]
+        yield name, first.rstrip(".").replace("``", "`")
+
+
+def _is_hook(name: str, member: object) -> bool:
+    return inspect.isfunction(member) and not name.startswith("_")
+
+
+def list_claims(name: str) -> Rows:
+    """Return a row for each claim of a paper: its id, its statement and where it is stated."""
+    return [
+        {"claim": claim.name, "statement": claim.statement, "where": claim.where}
+        for claim in papers()[name]().claims.values()
+    ]
+
+
+def _escape(text: str) -> str:
+    """Return a comment as Markdown that shows it."""
+    return text.replace("*", r"\*")
