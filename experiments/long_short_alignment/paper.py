@@ -7,6 +7,7 @@ import pandas as pd
 from experiments import committed_verdicts
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
+from experiments.long_short_alignment.page_tables import make_blocks
 from experiments.long_short_alignment.studies import AlignmentStudy
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
@@ -27,7 +28,7 @@ def blocks(folder: Path) -> dict[str, Rows]:
     return {
         "long_short_alignment": [row for row in rows if row["id"] not in extensions],
         "extension": [row for row in rows if row["id"] in extensions],
-    }
+    } | make_blocks(committed_verdicts.read_tables(folder / committed_verdicts.RUNS))
 
 
 PAPER = Paper("long_short_alignment", ABOUT, AlignmentStudy, CLAIMS, blocks=blocks)

@@ -1,0 +1,197 @@
+"""The tables of pages on language models, made from the committed tables of runs."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.long_short_alignment.arms import baseline, by_depth, differences
+from experiments.long_short_alignment.power import power
+from experiments.long_short_alignment.run_table import SAME_TARGETS, WITHIN
+from synthlab.analysis.correlations import (
+    WITNESSES,
+    Correlation,
+    correlation,
+    lead,
+    pearson,
+    range_without_one,
+    spearman,
+)
+from synthlab.studies.study import Rows
+
+FACTS = 256  # tokens of the longer texts that ask for facts
+OUTCOMES = {"loss_to_4x": "log of perplexity to 4x, the paper's outcome", "loss_4x": "loss after 3x to 4x"}
+PREDICTORS = {
+    "sce": "misalignment (equation 2)",
+    "sce_overlap": "the same along overlapping windows",
+    "excess": "misalignment beyond entropy",
+    "excess_overlap": "the same along overlapping windows",
+    "loss_1x": "loss within the training length",
+}
+FAILURES = {
+    "loss_4x": "loss",
+    "recall_error_4x": "recall",
+    "needle_error_4x": "needle",
+    "tracking_error_4x": "tracking",
+}
+CHANGES = {
+    "loss_1x": "loss within, nats",
+    "loss_4x": "loss, nats",
+    "calibrated_loss_4x": "calibrated loss, nats",
+    "accuracy_4x": "top-1 accuracy, points",
+}
+POINTS = 100
+WORTH = 0.2  # the lead that misalignment has in the paper's table 1
+
+
+def make_blocks(runs: Mapping[str, pd.DataFrame]) -> dict[str, Rows]:
+    """Return the rows of each table by the name of its block; ``runs`` has the committed runs of each study."""
+    makers: dict[str, tuple[str, Callable[[pd.DataFrame], Rows]]] = {
+        "table1_correlations": ("table1", tabulate_leads),
+        "predictors_correlations": ("predictors", tabulate_failures),
+        "scalar_correlations": ("scalar", tabulate_numbers),
+        "coefficient": ("finetune", tabulate_coefficients),
+        "distance_changes": ("distance", tabulate_changes),
+        "range_changes": ("range", tabulate_changes),
+        "compute_changes": ("compute", tabulate_changes),
+        "recall_depths": ("recall", tabulate_facts),
+        "untrained_losses": ("untrained", tabulate_losses),
+        "methods_losses": ("methods", tabulate_losses),
+        "depths_facts": ("depths", tabulate_facts),
+        "regularized_changes": ("regularized", tabulate_changes),
+        "against_cream_changes": ("against_cream", tabulate_changes),
+        "cream_changes": ("cream", tabulate_changes),
+        "clex_changes": ("clex", tabulate_changes),
+        "leak_changes": ("leak", tabulate_changes),
+    }
+    return {name: make(runs[study]) for name, (study, make) in makers.items() if study in runs}
+
+
+def tabulate_leads(runs: pd.DataFrame) -> Rows:
+    """Return the correlation of each predictor with each outcome, over all models and among those of one setting, and
+    by how much it exceeds that of the last predictor, with 95 % intervals over settings."""
+    unit, rows = WITNESSES["settings"], Rows()
+    for outcome, told in OUTCOMES.items():
+        for name, about in PREDICTORS.items():
+            x, y, last = name + WITHIN, outcome + WITHIN, "loss_1x" + WITHIN
+            is_last = name == "loss_1x"
+            rows.append(
+                {
+                    "predictor": about,
+                    "outcome": told,
+                    "over all models": str(correlation(runs, name, outcome, unit, pearson)),
+                    "among models of one setting": str(correlation(runs, x, y, unit, pearson)),
+                    "lead": "" if is_last else str(lead(runs, x, last, y, unit, pearson)),
+                    "lead by ranks": "" if is_last else str(lead(runs, x, last, y, unit, spearman)),
+                }
+            )
+    return rows
+
+
+def tabulate_failures(runs: pd.DataFrame) -> Rows:
+    """Return the correlation of each predictor within the training length with each failure beyond it, among models of
+    one setting, with 95 % intervals over settings."""
+    unit, rows = WITNESSES["settings"], Rows()
+    for name in ("loss_1x", "sce", "excess", "the same questions"):
+        row = {"within the training length": PREDICTORS.get(name, "error of the same questions")}
+        for outcome, told in FAILURES.items():
+            x = outcome.replace("4x", "1x") if name == "the same questions" else name
+            is_empty = name == "the same questions" and outcome == "loss_4x"
+            row[told] = "" if is_empty else str(correlation(runs, x + WITHIN, outcome + WITHIN, unit, pearson))
+        rows.append(row)
+    needed = {"within the training length": f"encodings that would find a lead of misalignment of {WORTH:g}"}
+    for outcome, told in FAILURES.items():
+        found = lead(runs, "sce" + WITHIN, "loss_1x" + WITHIN, outcome + WITHIN, WITNESSES["encodings"], pearson)
+        needed[told] = _count_needed(found, runs["encoding"].nunique(), WORTH)
+    return [*rows, needed]
+
+
+def tabulate_numbers(runs: pd.DataFrame) -> Rows:
+    """Return, for each task with a number for an answer, the rank correlation of misalignment with the error at five
+    times the training length, among models of one map."""
+    rows = Rows()
+    for task, of_task in runs.groupby("task", sort=False):
+        x, y = "wasserstein_within", "error_within"
+        found = correlation(of_task, x, y, WITNESSES["encodings"], spearman)
+        least, greatest = range_without_one(of_task, x, y, spearman, SAME_TARGETS)
+        without, over = f"{least:.2f} to {greatest:.2f}", f"{found.low:.2f} to {found.high:.2f}"
+        needed = _count_needed(found, of_task["encoding"].nunique(), abs(found.value))
+        value = {"task": task, "rank correlation": f"{found.value:.2f}"}
+        without_and_over = {"with any one encoding left out": without, "interval over encodings": over}
+        rows.append(value | without_and_over | {"encodings that would tell it from 0": needed})
+    return rows
+
+
+def tabulate_coefficients(runs: pd.DataFrame) -> Rows:
+    """Return, for each weight of the regularizer, the least and the greatest of the models' medians over seeds: of the
+    change from weight 0, and of misalignment and temperature as they are."""
+    quantities = {name: told for name, told in CHANGES.items() if name != "loss_1x"}
+    changed = {name: _find_medians(differences(runs, name), name) for name in quantities}
+    measured = {"sce": "misalignment, nats", "excess": "beyond entropy, nats", "temperature": "temperature"}
+    as_is = {name: _find_medians(runs.assign(series=runs["variant"]), name) for name in measured}
+    rows = Rows()
+    for arm in runs["arm"].unique():
+        row = {"weight": arm.removeprefix("alpha ")}
+        for name, told in quantities.items():
+            values = changed[name].loc[arm]
+            row[told] = "" if (values == 0).all() else " to ".join(format_change(name, values.agg(["min", "max"])))
+        for name, told in measured.items():
+            digits, values = 3 if name == "excess" else 2, as_is[name].loc[arm]
+            row[told] = f"{values.min():.{digits}f} to {values.max():.{digits}f}"
+        rows.append(row)
+    return rows
+
+
+def tabulate_changes(runs: pd.DataFrame) -> Rows:
+    """Return how each arm differs from the first, for each model: the median over seeds [least, greatest]."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for name, told in CHANGES.items():
+        changed = differences(runs, name)
+        for (model, arm), rows in changed[changed["arm"] != baseline(runs)].groupby(["variant", "arm"], sort=False):
+            middle, least, greatest = format_change(name, rows[name].agg(["median", "min", "max"]))
+            found.setdefault((str(model), str(arm)), {})[told] = f"{middle} [{least}, {greatest}]"
+    return [{"model": model, "arm": arm} | row for (model, arm), row in found.items()]
+
+
+def tabulate_losses(runs: pd.DataFrame) -> Rows:
+    """Return the loss of each arm within N tokens, and after 3N to 4N and 7N to 8N, median over seeds."""
+    columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
+    medians = runs.groupby("arm", sort=False)[list(columns)].median().sort_values("loss_8x", ascending=False)
+    return [
+        {"loss, nats": arm} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
+        for arm, row in medians.iterrows()
+    ]
+
+
+def tabulate_facts(runs: pd.DataFrame) -> Rows:
+    """Return the share of right answers of each model and arm in texts of ``FACTS`` tokens, and within the training
+    length at depth 0, by where the fact stands; medians over seeds."""
+    facts = by_depth(runs)
+    rows = Rows()
+    for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
+        row: dict[str, Any] = {"model": f"{model}, {arm}".strip(", ") if facts["variant"].nunique() > 1 else arm}
+        within = of_arm[of_arm["length"] < FACTS]
+        row["within, depth 0"] = f"{within.loc[within['depth'] == 0, 'accuracy'].median():.2f}"
+        beyond = of_arm[of_arm["length"] == FACTS].groupby("depth")["accuracy"].median()
+        rows.append(row | {f"depth {depth:g}": f"{value:.2f}" for depth, value in beyond.items()})
+    return rows
+
+
+def format_change(name: str, values: Iterable[float]) -> list[str]:
+    """Return changes of a quantity with their signs: of accuracy in points, of losses in nats."""
+    if name == "accuracy_4x":
+        return [f"{POINTS * value:+.2f}" for value in values]
+    return [f"{value:+.4f}" if abs(value) < 0.1 else f"{value:+.2f}" for value in values]
+
+
+def _count_needed(found: Correlation, number: int, worth: float) -> str:
+    """Return how many encodings it takes for four studies of five to find a correlation or lead of ``worth``, if one
+    with ``number`` of them ``found`` this; empty where it takes more than can be said."""
+    needed = power(found, number, worth).needed
+    return f"{needed:.0f}" if np.isfinite(needed) else ""
+
+
+def _find_medians(runs: pd.DataFrame, name: str) -> pd.Series:
+    """Return the median of ``name`` over seeds, by arm and model."""
+    return runs.groupby(["arm", "series"], sort=False)[name].median()
