@@ -49,8 +49,9 @@ def share_by_length(found: Sequence[Series], metric: str) -> pd.DataFrame:
 def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | None = None) -> pd.DataFrame:
     """Return a row for each run of a series and range of lengths, the training lengths first.
 
-    Columns say whether the run ``fit``, and the ``step`` at which its training ended, early or not. Further rows,
-    numbered by ``published_range``, are means over the lengths of ``published`` ranges.
+    Columns say whether the run ``fit``, the ``step`` at which its training ended, early or not, the model's ``width``
+    and the ``scale`` that a config gives its encoding to begin with, if it does. Further rows, numbered by
+    ``published_range``, are means over the lengths of ``published`` ranges.
     """
     rows = []
     for record in series.records:
@@ -68,6 +69,8 @@ def bins_of(series: Series, fit: float, published: Mapping[int, np.ndarray] | No
                 train_length=record.config.train_length,
                 fit=bool((trained["exact"] >= fit).any()),
                 step=int(record.training["step"].iloc[-1]),
+                width=config["model"]["width"],
+                scale=config["encoding"].get("scale") or np.nan,
             )
         )
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame()

@@ -12,13 +12,16 @@ RUN = ["task", "seed", "arm"]
 
 
 def score_beyond(runs: pd.DataFrame) -> pd.DataFrame:
-    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike.
+    """The ``score`` of each run: exact match beyond the training lengths, where all lengths count alike; and, where
+    ``runs`` have them, the model's ``width`` and the ``scale`` that its encoding begins with.
 
     Args:
         runs: A row for each run and range of lengths.
     """
     weighted = runs.assign(lengths=runs["last"] - runs["first"] + 1)
-    return mean_beyond(weighted, "exact", "lengths").astype(float).rename("score").reset_index()
+    found = mean_beyond(weighted, "exact", "lengths").astype(float).rename("score").reset_index()
+    model = [name for name in ("width", "scale") if name in runs]
+    return found.merge(runs[[*RUN, *model]].drop_duplicates(), on=RUN) if model else found
 
 
 def mean_beyond(runs: pd.DataFrame, metric: str, weight: str) -> pd.Series:

@@ -25,7 +25,7 @@ from synthlab.studies.study import Plan, Results, Study, check_text
 from synthlab.studies.verdicts import Grounds
 
 Arms = dict[str, dict[str, Any]]
-OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run"]
+OF_A_RUN = ["series", "arm", "task", "train_length", RANGE, "first", "last", "exact", "fit", "run", "width", "scale"]
 
 
 class PaperTask(BaseModel):

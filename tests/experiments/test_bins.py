@@ -71,6 +71,7 @@ def test_the_lengths_of_published_ranges_are_rows_of_their_own():
     assert found[RANGE].tolist() == [*[0] * len(record.outputs), 1, 2]
     assert found["exact"].tolist()[-2:] == pytest.approx([(0.8 + 0.8 + 0.6) / 3, 0.2])
     assert found[["first", "last"]].values.tolist()[-2:] == [[5, 6], [8, 8]]
+    assert set(found["width"]) == {record.config.model_dump()["model"]["width"]}
     assert bins_of(Series({}, [record]), 0.99)[RANGE].tolist() == [0] * len(record.outputs)
 
 
