@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from experiments.committed_verdicts import TABLES, read_tables
+from experiments.nope import message
 from experiments.nope.claims import CLAIMS, LEVEL
 from experiments.sequences.comparison import format_number
+from experiments.sequences.published import read_published
 from experiments.sequences.ranking_reproduction import Ranked
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
@@ -39,4 +41,11 @@ def results(folder: Path) -> Rows:
     return rows
 
 
-PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=lambda folder: {"nope_results": results(folder)})
+PAPER = Paper(
+    "nope",
+    ABOUT,
+    Nope,
+    CLAIMS,
+    blocks=lambda folder: {"nope_results": results(folder)},
+    message=lambda folder: message.draw(folder, read_published(Nope.numbers)),
+)
