@@ -94,6 +94,7 @@ class Points(Drawing):
         axes.tick_params(axis="y", labelsize="small")
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.axvline(0, color="0.5", lw=0.8, linestyle=":")
+        axes.locator_params(axis="x", nbins=6)
         axes.set_xlabel(self.answer)
 
     def note(self, drawn: pd.DataFrame) -> str:
@@ -145,7 +146,7 @@ class Cells(Drawing):
         for row in drawn.to_dict("records"):
             self._write(axes, columns.index(row["outcome"]), rows.index(row["predictor"]), row)
         for set_ticks, names in ((axes.set_yticks, rows), (axes.set_xticks, columns)):
-            set_ticks(range(len(names)), [fill(str(SHORT.get(name, name)), 16) for name in names], fontsize="small")
+            set_ticks(range(len(names)), [fill(str(SHORT.get(name, name)), 15) for name in names], fontsize="small")
         axes.tick_params(which="both", length=0)
         axes.set_ylabel("within the training length")
         axes.set_xlabel("beyond it")

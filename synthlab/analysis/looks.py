@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import cycle, islice
 from typing import Any, NamedTuple
 
-from synthlab.analysis.names import NAMES, find_members, name_series
+from synthlab.analysis.names import MEMBERS, NAMES, find_members, name_series
 
 # Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -97,8 +97,9 @@ def style_of(names: Sequence[str]) -> dict[str, Style]:
     - Series that differ by one number, such as ``length=20`` and ``length=50``, are on a ramp from dark to light.
     - Any other has the next of a cycle, first those whose colours are free.
     """
-    looks = {name: LOOKS[name] for name in names if name in LOOKS}
-    looks |= _look_variants([name for name in names if name not in looks], set(looks))
+    members = {name: MEMBERS.get(name.lower(), "") for name in names}
+    looks = {name: LOOKS[member] for name, member in members.items() if member in LOOKS}
+    looks |= _look_variants([name for name in names if name not in looks], {members[name] for name in looks})
     for group in group_by_number([name for name in names if name not in looks]):
         looks |= _look_ramp(group)
     taken, unknown = {look[0] for look in looks.values()}, [name for name in names if name not in looks]
@@ -125,7 +126,7 @@ def _look_variants(names: Iterable[str], known: set[str]) -> dict[str, tuple]:
 def _shade(colour: str, turn: int) -> str:
     """A dark colour lighter, and a light one darker, the more so the greater ``turn``; unchanged at 0."""
     parts = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
-    towards, share = (0 if max(parts) + min(parts) > 255 else 255), min(0.3 * turn, 0.6)
+    towards, share = (0 if max(parts) + min(parts) > 255 else 255), min(0.25 * turn, 0.6)
     return "#" + "".join(f"{round(part + share * (towards - part)):02x}" for part in parts) if turn else colour
 
 

@@ -175,7 +175,16 @@ def _name_value(value: str) -> str:
 
 def plain_label(name: str) -> str:
     """Return a name without mathematical typesetting, for texts and tables: ``1/sqrt(x)``."""
-    label = NAMES.get(name) or name.replace("=", " = ")
+    return strip_formulas(NAMES.get(name) or name.replace("=", " = "))
+
+
+def strip_formulas(label: str) -> str:
+    r"""Return a label without mathematical typesetting.
+
+    Example:
+        >>> strip_formulas(r"$1/\sqrt{x}$")
+        '1/sqrt(x)'
+    """
     return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
 
 

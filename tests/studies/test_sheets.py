@@ -6,7 +6,7 @@ import pytest
 from matplotlib.text import Text
 
 from synthlab.analysis.curves import RC
-from synthlab.studies.presentation.figure_files import PAGE, Drawn, draw_sheet
+from synthlab.studies.presentation.figure_files import PAGE, Drawn, draw_sheet, save_with_points
 from synthlab.studies.presentation.plots import PLOTS
 
 LEAST = 7  # points
@@ -50,3 +50,15 @@ def test_a_series_looks_the_same_in_every_panel():
         [line.get_color() for line in axes.get_lines() if line.get_label() == "other"] for axes in figure.axes
     )
     assert first == second
+
+
+def test_values_can_be_pointed_at_where_they_are_drawn(tmp_path):
+    _, points = save_with_points(tmp_path, "x", "", {"a": curves("a", "rope"), "b": curves("b", "rope", "nope")})
+    assert [point.says for point in points[:2]] == [
+        "RoPE: 1, 1 (0.5 to 2, seeds: 5)",
+        "RoPE: 9, 9 (4.5 to 18, seeds: 5)",
+    ]
+    assert len(points) == 6
+    first, second = points[:2]
+    assert first.x < second.x < 0.5 < points[2].x
+    assert first.y > second.y

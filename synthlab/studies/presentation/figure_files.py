@@ -1,12 +1,12 @@
 """Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
 from textwrap import TextWrapper, wrap
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -18,6 +18,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from synthlab.analysis.curves import RC
 from synthlab.analysis.looks import Style, style_of
+from synthlab.analysis.names import name_series, strip_formulas
 from synthlab.studies.presentation.drawing import Drawing
 
 # All in inches. A sheet is as wide as a page shows it, so that a point of its text is a point on the page.
@@ -26,6 +27,7 @@ HEIGHT, HEIGHT_OF_MANY = 3.3, 2.2
 MANY = 12  # panels that two columns of a sheet have room for
 LINE, LETTER, HANDLE = 0.15, 0.066, 0.62  # of a legend's or a note's text: a line, a letter, a sample and the gaps
 TITLE = 0.3
+MOST_POINTS = 25  # of a series, that a reader can point at
 NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the moment
 
 
@@ -72,10 +74,68 @@ def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
     return [*_save(folder / name, draw_sheet("", [panel])), table]
 
 
-@mpl.rc_context(RC)
 def save_sheet(folder: Path, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
-    """Save all panels of a figure as PDF and PNG, with one legend below them."""
-    return _save(folder / name, draw_sheet(title, list(panels.values())))
+    """Save all panels of a figure as PDF and PNG, with one legend below them; return the two."""
+    return save_with_points(folder, name, title, panels)[0]
+
+
+@mpl.rc_context(RC)
+def save_with_points(
+    folder: Path, name: str, title: str, panels: Mapping[str, Drawn]
+) -> tuple[list[Path], list["Point"]]:
+    """Save as ``save_sheet`` does; return the files, and where on the picture which values are."""
+    figure = draw_sheet(title, list(panels.values()))
+    files = _save(folder / name, figure)
+    return files, find_points(figure, list(panels.values()))
+
+
+class Point(NamedTuple):
+    """A drawn value: where it is, in parts of the picture's width and height from the upper left corner, and what it
+    is, in words."""
+
+    x: float
+    y: float
+    says: str
+
+
+def find_points(figure: Figure, panels: Sequence[Drawn]) -> list[Point]:
+    """Return the values of all series that are drawn, at most ``MOST_POINTS`` of each, in order along it."""
+    found = []
+    for axes, panel in zip(figure.axes, panels, strict=False):
+        rows = _find_rows(panel)
+        for line in axes.get_lines():
+            label, values = str(line.get_label()), np.column_stack([line.get_xdata(), line.get_ydata()])
+            if label.startswith("_"):
+                continue
+            for x, y in values[:: -(-len(values) // MOST_POINTS) or 1].astype(float):
+                place = figure.transFigure.inverted().transform(axes.transData.transform((x, y)))
+                if np.isfinite(place).all() and axes.bbox.contains(*axes.transData.transform((x, y))):
+                    spread = _describe_spread(rows.get((label, y)) or rows.get((label, x)) or [], x, y)
+                    found.append(
+                        Point(
+                            float(place[0]), float(1 - place[1]), f"{strip_formulas(label)}: {x:.4g}, {y:.4g}{spread}"
+                        )
+                    )
+    return found
+
+
+def _find_rows(panel: Drawn) -> dict[tuple[str, float], list[dict[Hashable, Any]]]:
+    """Return the rows of a panel's table by the label of their series and their median."""
+    found: dict[tuple[str, float], list[dict[Hashable, Any]]] = {}
+    if {"series", "median", "low", "high", "seeds"} <= set(panel.data):
+        for row in panel.data.to_dict("records"):
+            found.setdefault((name_series(str(row["series"])), row["median"]), []).append(row)
+    return found
+
+
+def _describe_spread(rows: Sequence[Mapping[Hashable, Any]], x: float, y: float) -> str:
+    """Return the least and the greatest value over seeds of the one of ``rows`` that is drawn at ``x`` and ``y``, and
+    how many seeds there are; nothing where it is not known."""
+    drawn = [row for row in rows if {x, y} & {row[key] for key in row if key != "median"}] or rows
+    if len(drawn) != 1:
+        return ""
+    [row] = drawn
+    return f" ({row['low']:.4g} to {row['high']:.4g}, seeds: {row['seeds']:g})"
 
 
 def draw_sheet(title: str, panels: Sequence[Drawn]) -> Figure:
@@ -90,7 +150,7 @@ def draw_sheet(title: str, panels: Sequence[Drawn]) -> Figure:
     for axes, panel, letter in zip(grid.flat, panels, letters, strict=False):
         panel.draw(axes, styles)
         title_of = "" if _join(axes.get_title()) == _join(axes.get_xlabel()) else axes.get_title()  # said once
-        axes.set_title(_wrap_words(f"{letter}{title_of}", 30 if columns > 2 else 64))
+        axes.set_title(_wrap_words(f"{letter}{title_of}".removesuffix(": "), 30 if columns > 2 else 64))
         if columns > 2:
             axes.tick_params(labelsize="small")
     for axes in list(grid.flat)[len(panels) :]:
