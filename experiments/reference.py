@@ -18,6 +18,7 @@ import pandas as pd
 from PIL import Image
 
 from experiments.committed_verdicts import CLAIMS, RUNS, TABLES, read_text, verdicts, write_tables
+from experiments.messages import NAME, draw_message
 from experiments.papers import papers
 from experiments.reference_runs import describe_costs, list_entries, train
 from experiments.reference_tables import make_tables
@@ -30,7 +31,7 @@ REFERENCE = ROOT / "docs" / "reference"
 OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
 MARK = "(Ours.) "  # how the statements of some of them begin
 FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
-WIDTH, WIDTH_OF_MANY = 896, 1056  # pixels, of a sheet with two panels in a row and with four
+WIDTH = 896  # pixels, of a page's column
 
 
 def keep(figures: Path, folder: Path) -> None:
@@ -73,7 +74,7 @@ def _needs_records(name: str, table: pd.DataFrame) -> bool:
 def shrink(picture: Path, target: Path) -> None:
     """Write a PNG as wide as a page shows it, with 256 colours."""
     with Image.open(picture) as opened:
-        width = min(opened.width, WIDTH if opened.width <= 1.5 * WIDTH else WIDTH_OF_MANY)
+        width = min(opened.width, WIDTH)
         size = (width, round(opened.height * width / opened.width))
         small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
     # The default method weighs colours by how often they are, and so gives thin lines the colour of others.
@@ -160,6 +161,14 @@ def renew_statements() -> None:
             checks.to_csv(path, index=False)
 
 
+def draw_messages() -> None:
+    """Draw the picture that is each paper's message, from its committed tables."""
+    for name, load in papers().items():
+        picture = draw_message(load(), REFERENCE / name)
+        if picture is not None:
+            (REFERENCE / name / NAME).write_bytes(picture)
+
+
 def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
     """Return, by paper and study, the verdicts on all claims that the committed tables alone decide."""
     return {name: rejudge(load(), REFERENCE / name) for name, load in papers().items()}
@@ -200,6 +209,7 @@ def main() -> None:
     for name, claims in rejudge_all().items():
         write_tables(REFERENCE / name / CLAIMS, claims)
     renew_statements()
+    draw_messages()
     tables = blocks()
     for page in pages():
         page.write_text(renew_page(page.read_text(), tables))

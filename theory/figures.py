@@ -1,11 +1,12 @@
 """Figures of the theory's tables."""
 
+from collections.abc import Mapping
 from typing import cast
 
 import pandas as pd
 from matplotlib.axes import Axes
 
-from synthlab.analysis.curves import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
+from synthlab.analysis.looks import BLACK, BLUE, DASHES, DOTS, GREEN, ORANGE, PURPLE, RED, STYLES, Style
 from synthlab.studies.presentation.drawing import Drawing
 
 # Exact errors are drawn as lines, errors of trained models as marks.
@@ -13,14 +14,13 @@ PAPER = Style("paper's optimum", BLACK, DASHES, "")
 HEADS = {1: Style("1", BLUE, "-", "s"), 2: Style("2", ORANGE, "-", "o"), 8: Style("8", RED, "-", "x")}
 OTHER_HEAD = Style("another", PURPLE, "-", "D")
 SOFTMAX = Style("softmax Transformer, trained", GREEN, DOTS, "^")
-ROOM = 1e-2  # the least upper end of the error scale, which leaves room for the legend
 FLOOR = 1e-9  # errors below, which are rounding errors of 0, are drawn here
 
 
 class Optima(Drawing):
     """Error against length on one task: the exact optima of linear attention, the paper's, and trained models."""
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
         linear, softmax = drawn[drawn["model"] == "linear"], drawn[drawn["model"] == "softmax"]
         _draw_heads(axes, linear, step=7)
@@ -43,7 +43,7 @@ class OverPaper(Drawing):
     """The errors of linear attention divided by those of the paper's optimum: small ratios, which a logarithmic scale
     hides."""
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
         linear = drawn[(drawn["model"] == "linear") & (drawn["length"] > drawn["train_length"])]
         over = linear.assign(**{name: linear[name] / linear["paper"] for name in ("exact", "median", "low", "high")})
@@ -52,7 +52,6 @@ class OverPaper(Drawing):
         axes.set_xlim(0.5, drawn["length"].max() + 0.5)
         axes.set_xlabel("sequence length")
         axes.set_ylabel("error / error of the paper's optimum")
-        axes.legend(fontsize="x-small", framealpha=0.85)
 
     def note(self, drawn: pd.DataFrame) -> str:
         return "over the paper's: lengths beyond training alone"
@@ -61,7 +60,7 @@ class OverPaper(Drawing):
 class Maps(Drawing):
     """Error against length on the length task under maps: exact lines, trained marks."""
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         _shade(axes, drawn)
         for turn, (outrep, rows) in enumerate(drawn.groupby("outrep", sort=False)):
             style, shift = STYLES[str(outrep)], int(rows["shift"].iloc[0])
@@ -71,9 +70,7 @@ class Maps(Drawing):
             )
             if rows["median"].notna().any():
                 _plot_marked(axes, rows, style, every=(2 * turn, 7), label=None)
-        _finish(axes, drawn, columns=2)
-        if drawn["exact"].min() < FLOOR:  # marks from top to bottom leave the legend no room
-            axes.set_ylim(top=axes.get_ylim()[1] * 1e4)
+        _finish(axes, drawn)
 
     def note(self, drawn: pd.DataFrame) -> str:
         return (
@@ -92,7 +89,7 @@ class Bounds(Drawing):
         ("sharper", "bound without misalignment", GREEN, DOTS, "^"),
     )
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         by_length = drawn.groupby("length")
         for column, label, colour, line, marker in self.LINES:
             median = by_length[column].median()
@@ -105,7 +102,6 @@ class Bounds(Drawing):
         axes.set_yscale("log")
         axes.set_xlabel("test length")
         axes.set_ylabel("mean squared distance")
-        axes.legend(fontsize="x-small", loc="lower right", bbox_to_anchor=(1, 0.13), ncols=2)
 
     def note(self, drawn: pd.DataFrame) -> str:
         return f"{_models(drawn)}, trained on windows of up to {int(drawn['train_length'].max())} tokens"
@@ -114,7 +110,7 @@ class Bounds(Drawing):
 class Ratio(Drawing):
     """C1/C2 against test length."""
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         ratio = drawn.groupby("length")["ratio"].first()
         axes.plot(ratio.index, ratio, color=BLUE, marker="o", markersize=4)
         axes.axhline(0.5, color="0.5", lw=0.8, linestyle=":")
@@ -171,11 +167,8 @@ def _plot_marked(
     )
 
 
-def _finish(axes: Axes, drawn: pd.DataFrame, columns: int = 1) -> None:
+def _finish(axes: Axes, drawn: pd.DataFrame) -> None:
     axes.set_yscale("log")
-    if axes.get_ylim()[1] < ROOM:
-        axes.set_ylim(top=ROOM)
     axes.set_xlim(0.5, drawn["length"].max() + 0.5)
     axes.set_xlabel("sequence length")
     axes.set_ylabel("mean squared error, original scale")
-    axes.legend(fontsize="x-small", framealpha=0.85, ncols=columns)

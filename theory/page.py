@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from latex2mathml.converter import convert
 
-from synthlab.analysis.curves import plain_label
+from synthlab.analysis.names import plain_label
 from synthlab.storage.files import write_whole
 from synthlab.studies.presentation.figure_files import Drawn, save_sheet
 from synthlab.studies.presentation.pages import template

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from synthlab.analysis import curves as plots
+from synthlab.analysis.names import plain_label
 
 MODELS = {"transformer": "Transformer", "linear": "linear attention"}
 
 
 def display_name(name: str) -> str:
     """The display name of a series of ``tables.label_series`` or a member of a config group: ``1/√x``."""
-    return plots.plain_label(name).replace("sqrt(x)", "√x")
+    return plain_label(name).replace("sqrt(x)", "√x")
 
 
 def format_digits(value: float) -> str:

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from classroom.charts.views import View
 from classroom.charts.wording import display_name
 from classroom.lessons.words import unit_of
-from synthlab.analysis.curves import RC, Style, draw_curves, style_of
+from synthlab.analysis.curves import RC, draw_curves
+from synthlab.analysis.looks import Style, style_of
 from synthlab.regression.config import RunConfig
 from synthlab.regression.measures import METRICS
 from synthlab.studies.presentation.pages import embed_data

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
+from experiments.chomsky import message
 from experiments.chomsky.claims import CLAIMS, LEVEL
 from experiments.chomsky.scores import by_arm, by_task
 from experiments.committed_verdicts import RUNS, read_tables
@@ -77,4 +79,17 @@ def blocks(folder: Path) -> dict[str, Rows]:
     return {"chomsky_results": results(folder), "chomsky_alignment": tabulate_claims(folder)}
 
 
-PAPER = Paper("chomsky", ABOUT, Chomsky, CLAIMS, blocks=blocks)
+def draw_message(folder: Path) -> Figure | None:
+    """Draw the gains, beside the first of the published numbers, their mean over tasks."""
+    published: Any = OmegaConf.load(Chomsky.numbers)
+    return message.draw(folder, published.numbers[0].value)
+
+
+PAPER = Paper(
+    "chomsky",
+    ABOUT,
+    Chomsky,
+    CLAIMS,
+    blocks=blocks,
+    message=draw_message,
+)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.committed_verdicts import TABLES, read_tables
+from experiments.crasp import message
 from experiments.crasp.claims import CLAIMS, LEVEL
 from experiments.sequences.comparison import format_number
 from experiments.sequences.reproduction import Reproduction
@@ -65,4 +66,6 @@ def _spread(row: pd.Series) -> str:
     return f"{format_number(row['median'])} [{format_number(row['least'])}, {format_number(row['greatest'])}]"
 
 
-PAPER = Paper("crasp", ABOUT, Crasp, CLAIMS, blocks=lambda folder: {"crasp_results": results(folder)})
+PAPER = Paper(
+    "crasp", ABOUT, Crasp, CLAIMS, blocks=lambda folder: {"crasp_results": results(folder)}, message=message.draw
+)

@@ -9,11 +9,12 @@ import pandas as pd
 from pydantic import Field
 
 from experiments.long_short_alignment.arms import baseline, bin_by_tokens, by_depth, differences, less_baseline
-from experiments.long_short_alignment.drawings import Contexts, Lines
+from experiments.long_short_alignment.drawings import Contexts, Lines, Points
 from experiments.long_short_alignment.run_table import FAR, QUANTITIES, Named, make_run_table, mark_fits
 from experiments.long_short_alignment.scalar import ScalarConfig
 from experiments.long_short_alignment.step_costs import step_costs
-from synthlab.analysis.curves import plain_label
+from synthlab.analysis.looks import group_by_number
+from synthlab.analysis.names import name_series
 from synthlab.analysis.tables import aggregate_seeds
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown
@@ -78,7 +79,10 @@ class Effect(Analysis):
         self.quantities, self.label = quantities, label
 
     def panels(self, runs, records):
-        drawing = Lines("arm", self.label, f"change from {baseline(runs)}", zero=True)
+        first, arms = baseline(runs), list(dict.fromkeys(runs["arm"]))
+        change, ordered = f"change from {first}", len(arms) > 2 and len(group_by_number(arms)) == 1
+        ordered = ordered and len(group_by_number(arms)[0]) == len(arms)
+        drawing = Lines("arm", self.label, change, zero=True) if ordered else Points(first, change)
         return {
             name: Drawn(
                 QUANTITIES[name], drawing, _sort_by_arm(aggregate_seeds(differences(runs, name), BY_ARM, name), runs)
@@ -113,7 +117,7 @@ class ByContext(Analysis):
         every = every[every["arm"] != first].assign(series=lambda d: d["arm"])
         drawing = Contexts(f"loss, change from {baseline(runs)}, nats", zero=True)
         return {
-            _file_name(str(name)): Drawn(plain_label(str(name)), drawing, _aggregate_seeds(rows))
+            _file_name(str(name)): Drawn(name_series(str(name)), drawing, _aggregate_seeds(rows))
             for name, rows in every.groupby("variant", sort=False)
         }
 
@@ -135,7 +139,7 @@ class ByDepth(Analysis):
         drawing = Lines("depth", "depth of the fact", "share of right answers")
         return {
             f"{_file_name(str(name))}_{length}": Drawn(
-                f"{plain_label(str(name))}, {length} tokens",
+                f"{name_series(str(name))}, {length} tokens",
                 drawing,
                 aggregate_seeds(rows, ["series", "depth"], "accuracy"),
             )

@@ -8,14 +8,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from experiments.long_short_alignment.run_table import SHORT
 from synthlab.analysis.correlations import WITNESSES, correlation, pearson, spearman
-from synthlab.analysis.curves import band_note, draw_lines, style_of
+from synthlab.analysis.curves import band_note, draw_lines, seeds_note
+from synthlab.analysis.looks import Style, style_of
+from synthlab.analysis.names import name_series
 from synthlab.studies.presentation.drawing import Drawing
 
 LETTERS = 50  # that fit beside and below a panel
-FEW = 6  # series whose legend leaves room for the lines
+FEW = 6  # series whose lines can be told apart where they cross
+WORDS = 40  # letters of an arm's name that fit beside a panel
 DARK = 0.6  # from here on the text of a cell is white
-ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
 
 
 class Scatter(Drawing):
@@ -24,41 +27,37 @@ class Scatter(Drawing):
     def __init__(self, x: str, y: str, labels: Mapping[str, str], of: str):
         self.x, self.y, self.of, self.labels = x, y, of, {name: labels[name] for name in (x, y)}
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        for name, style in style_of(list(dict.fromkeys(drawn["series"]))).items():
-            rows = drawn[drawn["series"] == name]
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+        for name in self.names(drawn):
+            rows, style = drawn[drawn["series"] == name], styles[name]
             look: dict[str, Any] = {"color": style.colour, "label": style.label, "mfc": "none", "markersize": 5}
             axes.plot(rows[self.x], rows[self.y], style.marker, **look)
         axes.set_xlabel(fill(self.labels[self.x], LETTERS))
         axes.set_ylabel(fill(self.labels[self.y], LETTERS))
-        left, right = axes.get_xlim()
-        axes.set_xlim(left, right + ROOM * (right - left))
-        axes.legend(fontsize="x-small", framealpha=0.85, handletextpad=0.2, loc="center right")
 
     def note(self, drawn: pd.DataFrame) -> str:
         linear, ranks = (correlation(drawn, self.x, self.y, WITNESSES[self.of], how) for how in (pearson, spearman))
         return (
-            f"{self.labels[self.x]}: r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the "
-            f"jackknife over {drawn[WITNESSES[self.of]].nunique()} {self.of}"
+            f"r = {linear}, by ranks {ranks}; {len(drawn)} models, 95 % intervals by the jackknife over "
+            f"{drawn[WITNESSES[self.of]].nunique()} {self.of}"
         )
 
 
 class Lines(Drawing):
-    """A line and a band for each series over the values of ``x``, evenly apart, in their order."""
+    """A line and a band for each series over the values of ``x``, which have an order, evenly apart."""
 
     def __init__(self, x: str, label: str, answer: str, zero: bool = False):
         self.x, self.label, self.answer, self.zero = x, label, answer, zero
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         values = list(dict.fromkeys(drawn[self.x]))
-        draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place")
-        _make_room(axes)
+        draw_lines(axes, drawn.assign(place=drawn[self.x].map(values.index)), "place", styles=styles)
         axes.set_yscale("linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
         # Names of arms are as wide as a panel has room for each of them.
         labels = ["\n".join(wrap(str(value), LETTERS // len(values))) for value in values]
-        axes.set_xticklabels(labels, fontsize="x-small")
+        axes.set_xticklabels(labels, fontsize="small")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
         axes.set_xlabel(self.label)
@@ -68,16 +67,54 @@ class Lines(Drawing):
         return band_note(drawn)
 
 
+class Points(Drawing):
+    """A row for each arm, and in it a point with its interval for each series: arms have no order. If only one arm is
+    compared with the baseline ``first``, which is the line at 0, a row for each series."""
+
+    height = 0.7
+
+    def __init__(self, first: str, answer: str):
+        self.first, self.answer = first, answer
+
+    def names(self, drawn: pd.DataFrame) -> list[str]:
+        return list(dict.fromkeys(drawn["series"])) if self._by_arm(drawn) else []
+
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+        by, shown = self._by_arm(drawn), drawn[drawn["arm"] != self.first]
+        series, rows = list(dict.fromkeys(shown["series"])), list(dict.fromkeys(shown["arm" if by else "series"]))
+        looks = styles if by else style_of(series)
+        for order, name in enumerate(series):
+            points, style = shown[shown["series"] == name], looks[name]
+            aside = (order - (len(series) - 1) / 2) * min(0.16, 0.7 / len(series)) if by else 0.0
+            places = [rows.index(row) + aside for row in points["arm" if by else "series"]]
+            axes.hlines(places, points["low"], points["high"], color=style.colour, lw=1.4)
+            label = style.label if by else None
+            axes.plot(points["median"], places, style.marker, color=style.colour, markersize=5, label=label)
+        axes.set_yticks(range(len(rows)), [fill(row if by else name_series(row), WORDS) for row in rows])
+        axes.tick_params(axis="y", labelsize="small")
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.axvline(0, color="0.5", lw=0.8, linestyle=":")
+        axes.locator_params(axis="x", nbins=6)
+        axes.set_xlabel(self.answer)
+
+    def note(self, drawn: pd.DataFrame) -> str:
+        return f"{seeds_note(drawn)}, bar from least to greatest; dotted: {self.first}"
+
+    def _by_arm(self, drawn: pd.DataFrame) -> bool:
+        return drawn["arm"].nunique() > 2 or drawn["series"].nunique() == 1
+
+
 class Contexts(Drawing):
-    """A line and a band for each series against the number of tokens seen, those of training shaded."""
+    """A line and a band for each series against the number of tokens seen, those of training shaded. Of many series,
+    means over one training length of tokens each, without bands: single points differ by the noise of the texts."""
 
     def __init__(self, answer: str, zero: bool = False):
         self.answer, self.zero = answer, zero
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         axes.axvspan(0, drawn["train_length"].max(), color="0.2", alpha=0.1, lw=0, zorder=0)
-        draw_lines(axes, drawn, "length", every=4)
-        _make_room(axes)
+        many = self._are_many(drawn)
+        draw_lines(axes, _average_spans(drawn) if many else drawn, "length", every=1 if many else 4, styles=styles)
         axes.set_yscale("linear")
         if self.zero:
             axes.axhline(0, color="0.5", lw=0.8, linestyle=":")
@@ -86,7 +123,13 @@ class Contexts(Drawing):
         axes.set_ylabel(self.answer)
 
     def note(self, drawn: pd.DataFrame) -> str:
+        if self._are_many(drawn):
+            mean = f"each point: mean over {drawn['train_length'].max()} tokens"
+            return f"{seeds_note(drawn)}; {mean}; training lengths are shaded"
         return f"{band_note(drawn)}; training lengths are shaded"
+
+    def _are_many(self, drawn: pd.DataFrame) -> bool:
+        return drawn["series"].nunique() > FEW
 
 
 class Cells(Drawing):
@@ -96,14 +139,14 @@ class Cells(Drawing):
     def __init__(self, value: str, ends: tuple[str, str], note: str):
         self.value, self.ends, self.told = value, ends, note
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
         rows, columns = (list(dict.fromkeys(drawn[name])) for name in ("predictor", "outcome"))
         values = drawn.pivot(index="predictor", columns="outcome", values=self.value).loc[rows, columns]
         axes.imshow(values.to_numpy(dtype=float), cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
         for row in drawn.to_dict("records"):
             self._write(axes, columns.index(row["outcome"]), rows.index(row["predictor"]), row)
-        axes.set_yticks(range(len(rows)), [name.replace("_", "\n", 1) for name in rows], fontsize="xx-small")
-        axes.set_xticks(range(len(columns)), [name.replace("_", "\n", 1) for name in columns], fontsize="xx-small")
+        for set_ticks, names in ((axes.set_yticks, rows), (axes.set_xticks, columns)):
+            set_ticks(range(len(names)), [fill(str(SHORT.get(name, name)), 15) for name in names], fontsize="small")
         axes.tick_params(which="both", length=0)
         axes.set_ylabel("within the training length")
         axes.set_xlabel("beyond it")
@@ -120,7 +163,7 @@ class Cells(Drawing):
             _in_cell(value, low, high),
             ha="center",
             va="center",
-            fontsize="xx-small",
+            fontsize="small",
             color="white" if abs(value) > DARK else "black",
             fontweight="bold" if low > 0 or high < 0 else "normal",
         )
@@ -132,9 +175,8 @@ def _in_cell(value: float, low: float, high: float) -> str:
     return f"{value:.2f}\n[{low:.2f}, {high:.2f}]" if low <= high else f"{value:.2f}"
 
 
-def _make_room(axes: Axes) -> None:
-    """Put the legend of many series beside the panel, each name in lines of a few words."""
-    handles, labels = axes.get_legend_handles_labels()
-    if len(labels) > FEW:
-        told = [fill(label, LETTERS // 2) for label in labels]
-        axes.legend(handles, told, fontsize="x-small", handlelength=3.2, loc="upper left", bbox_to_anchor=(1, 1))
+def _average_spans(drawn: pd.DataFrame) -> pd.DataFrame:
+    """The medians of each series as means over spans of one training length; there is no band."""
+    spans = (drawn["length"] // drawn["train_length"].max()).astype(int)
+    means = drawn.groupby(["series", spans.rename("span")], sort=False)[["length", "median"]].mean().reset_index()
+    return means.assign(low=means["median"], high=means["median"])

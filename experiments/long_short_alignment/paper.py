@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import committed_verdicts
+from experiments.long_short_alignment import message
 from experiments.long_short_alignment.claims import CLAIMS
 from experiments.long_short_alignment.extension_claims import EXTENSIONS
 from experiments.long_short_alignment.page_tables import make_blocks
@@ -31,4 +32,4 @@ def blocks(folder: Path) -> dict[str, Rows]:
     } | make_blocks(committed_verdicts.read_tables(folder / committed_verdicts.RUNS))
 
 
-PAPER = Paper("long_short_alignment", ABOUT, AlignmentStudy, CLAIMS, blocks=blocks)
+PAPER = Paper("long_short_alignment", ABOUT, AlignmentStudy, CLAIMS, blocks=blocks, message=message.draw)

@@ -6,7 +6,7 @@ import pandas as pd
 
 from experiments.long_short_alignment.drawings import Cells
 from experiments.long_short_alignment.predictions import Correlations
-from experiments.long_short_alignment.run_table import WITHIN
+from experiments.long_short_alignment.run_table import SHORT, WITHIN
 from synthlab.analysis.correlations import COVERAGE, WITNESSES, Correlation, correlation, lead
 from synthlab.studies.presentation.figure_files import Drawn
 
@@ -22,7 +22,11 @@ class Predictors(Correlations):
         others = table[table["predictor"] != last]
         drawings = {
             "correlation_map": ("correlation", table, Cells("value", ("low", "high"), _note(runs))),
-            "lead_map": (f"lead over {last}", others, Cells("lead", ("lead_low", "lead_high"), _note(runs))),
+            "lead_map": (
+                f"lead over {SHORT.get(last, last)}",
+                others,
+                Cells("lead", ("lead_low", "lead_high"), _note(runs)),
+            ),
         }
         return {
             name + kind: Drawn(f"{title}, {among}", drawing, rows[rows["among"] == among].reset_index(drop=True))

@@ -60,6 +60,22 @@ QUANTITIES = MISALIGNMENTS | {
     "tracking_error_4x": "share of linked facts not recalled after $4l$ tokens",
 }
 
+# Short names of quantities, for tables and axes with many.
+SHORT = {
+    "sce": "misalignment",
+    "excess": "misalignment beyond entropy",
+    "kl": "KL divergence",
+    "squared": "squared distance",
+    "loss_1x": "loss to 1x",
+    "loss_4x": "loss at 4x",
+    "loss_to_4x": "loss to 4x",
+    "recall_error_1x": "recall errors at 1x",
+    "recall_error_4x": "recall errors at 4x",
+    "needle_error_1x": "needle errors at 1x",
+    "needle_error_4x": "needle errors at 4x",
+    "tracking_error_1x": "tracking errors at 1x",
+    "tracking_error_4x": "tracking errors at 4x",
+}
 # The same for runs on regression tasks.
 SCALAR_QUANTITIES = {
     "wasserstein_scaled": "Wasserstein distance between lengths, in deviations",

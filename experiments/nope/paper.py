@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from experiments.committed_verdicts import TABLES, read_tables
+from experiments.nope import message
 from experiments.nope.claims import CLAIMS, LEVEL
 from experiments.sequences.alignment import tabulate_claims
 from experiments.sequences.comparison import format_number
+from experiments.sequences.published import read_published
 from experiments.sequences.ranking_reproduction import Ranked
 from synthlab.studies.presentation.report import About
 from synthlab.studies.study import Paper, Rows
@@ -45,4 +47,11 @@ def blocks(folder: Path) -> dict[str, Rows]:
     return {"nope_results": results(folder), "nope_alignment": tabulate_claims(folder)}
 
 
-PAPER = Paper("nope", ABOUT, Nope, CLAIMS, blocks=blocks)
+PAPER = Paper(
+    "nope",
+    ABOUT,
+    Nope,
+    CLAIMS,
+    blocks=blocks,
+    message=lambda folder: message.draw(folder, read_published(Nope.numbers)),
+)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from synthlab.analysis.curves import plain_label
+from synthlab.analysis.names import plain_label
 from synthlab.regression.baseline import constant_loss
 from synthlab.regression.choosing import score
 from synthlab.regression.config import RunConfig

@@ -1,20 +1,17 @@
 """A plot of the error against the power of the map, one line for each power by which the readout's weight falls."""
 
-import matplotlib as mpl
 import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator
 from pydantic import PositiveInt
 
 from synthlab.analysis.columns import HORIZON, metric_of
-from synthlab.analysis.curves import DASHDOT, DASHES, band_note
+from synthlab.analysis.curves import band_note
 from synthlab.analysis.tables import aggregate_seeds, make_table
 from synthlab.errors import InputError
 from synthlab.regression.config import RunConfig
 from synthlab.studies.presentation.drawing import Plot, Series, check_lengths
 
 SETTINGS = {"encoding.q", "outrep.p"}
-LOOKS = (("-", "o"), (DASHES, "s"), (DASHDOT, "^"))  # line and marker by order of q, again from the first beyond three
-DARKEST, LIGHTEST = 0.0, 0.8  # of the colour map, for the least and the greatest q
 
 
 class ReadoutPowers(Plot):
@@ -50,24 +47,24 @@ class ReadoutPowers(Plot):
         counts = last.groupby(["q", "p"])[["breaks", "misses"]].sum().reset_index()
         return aggregate_seeds(last, ["q", "p"], metric).merge(counts, on=["q", "p"])
 
-    def draw(self, axes, drawn):
-        every, ramp = sorted(drawn["q"].unique()), mpl.colormaps["viridis"]
-        top = axes.get_xaxis_transform()
-        for order, q in enumerate(every):
+    def names(self, drawn):
+        return [f"q={q:g}" for q in sorted(drawn["q"].unique())]
+
+    def paint(self, axes, drawn, styles):
+        for q in sorted(drawn["q"].unique()):
             rows = drawn[drawn["q"] == q]
-            colour = ramp(DARKEST + (LIGHTEST - DARKEST) * order / max(len(every) - 1, 1))
-            line, marker = LOOKS[order % len(LOOKS)]
+            label, colour, line, marker = styles[f"q={q:g}"]
             axes.fill_between(-rows["p"], rows["low"], rows["high"], color=colour, alpha=0.12, lw=0)
             axes.plot(-rows["p"], rows["median"], color=colour, linestyle=line, lw=1.4)
+            axes.plot([], [], color=colour, linestyle=line, marker=marker, markersize=5, label=label)
             for broken, face in ((False, colour), (True, "white")):
                 some = rows[(rows["breaks"] > 0) == broken]
                 axes.plot(-some["p"], some["median"], marker, color=colour, mfc=face, markersize=5)
             axes.axvline(q, color=colour, linestyle=":", lw=1.2, zorder=0)
-            axes.text(q, 0.98, f" $q = {q:g}$", color=colour, transform=top, ha="left", va="top", fontsize="small")
         axes.set_yscale("log")
         low, high = axes.get_ylim()
         low = min(low, high / 10)  # what is flat looks flat
-        axes.set_ylim(low, high * (high / low) ** 0.1)  # room for the names of the lines
+        axes.set_ylim(low, high * (high / low) ** 0.05)
         powers = sorted(-drawn["p"].unique())
         axes.set_xscale("log")
         axes.invert_xaxis()
@@ -80,7 +77,8 @@ class ReadoutPowers(Plot):
     def note(self, drawn):
         return (
             f"{band_note(drawn)}; dotted: the power -q that the account predicts; open markers: "
-            f"some seed breaks near 0; trained on lengths up to {drawn['train_length'].max()}"
+            f"some seed breaks near 0; q: the power by which the weight falls; trained on lengths up to "
+            f"{drawn['train_length'].max()}"
         )
 
 

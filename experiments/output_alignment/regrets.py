@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.output_alignment.choosing import trials_of
-from synthlab.analysis.curves import plain_label, style_of
+from synthlab.analysis.names import plain_label
 from synthlab.studies.intervals import median_interval
 from synthlab.studies.presentation.drawing import Plot
 
@@ -44,22 +44,23 @@ class Regrets(Plot):
                 )
         return pd.DataFrame(rows)
 
-    def draw(self, axes, drawn):
-        rules, names = list(dict.fromkeys(drawn["rule"])), list(dict.fromkeys(drawn["series"]))
-        for i, (name, style) in enumerate(style_of(names).items()):
-            rows = drawn[drawn["series"] == name]
+    def paint(self, axes, drawn, styles):
+        rules, names = list(dict.fromkeys(drawn["rule"])), self.names(drawn)
+        for i, name in enumerate(names):
+            rows, style = drawn[drawn["series"] == name], styles[name]
             places = np.array([rules.index(rule) for rule in rows["rule"]]) + (i - (len(names) - 1) / 2) * 0.15
             axes.hlines(places, rows["low"], rows["high"], color=style.colour, lw=1.2)
-            best = plain_label(rows["best_map"].iloc[0])
-            axes.plot(rows["median"], places, style.marker, color=style.colour, ms=4.5, label=f"{name} (best: {best})")
+            axes.plot(rows["median"], places, style.marker, color=style.colour, ms=4.5, label=style.label)
         axes.set_yticks(range(len(rules)), rules)
         axes.set_ylim(len(rules) - 0.4, -0.6)
         axes.axvline(0, color="0.5", lw=0.8)
         axes.set_xlabel("regret (decades)")
-        axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.3, -0.22))
 
     def note(self, drawn):
+        best = drawn.drop_duplicates("series").set_index("series")["best_map"]
+        maps = ", ".join(f"{plain_label(map)} ({' and '.join(best.index[best == map])})" for map in best.unique())
         return (
+            f"best fixed map: {maps if best.nunique() > 1 else plain_label(best.iloc[0])}; "
             "regret: log10 of the error at five times the training length / that of the map that is best on other "
             f"seeds; median over {drawn['seeds'].min()} seeds with its interval"
         )

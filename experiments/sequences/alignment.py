@@ -6,6 +6,7 @@ A shift has a part that is chance, the greater the more symbols answers have and
 encodings on one task and seed have it alike, since they answer the same sequences; so these are what is compared.
 """
 
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from experiments.committed_verdicts import CLAIMS
 from experiments.sequences.published import RANGE
 from experiments.sequences.ranks import RUN, mean_beyond
 from synthlab.analysis.correlations import COVERAGE, LEAST_GROUPS, student
-from synthlab.analysis.curves import style_of
+from synthlab.analysis.looks import Style
 from synthlab.studies.checks import Check
 from synthlab.studies.evidence import NoEvidence
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate, median_interval
@@ -104,14 +105,16 @@ def _describe_pairs(found: pd.DataFrame) -> list[str]:
 class Shifts(Drawing):
     """The score against the shift of outputs, a point for each run; a colour for each encoding."""
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        for name, style in style_of(list(dict.fromkeys(drawn["arm"]))).items():
-            rows = drawn[drawn["arm"] == name]
+    def names(self, drawn: pd.DataFrame) -> list[str]:
+        return list(dict.fromkeys(drawn["arm"]))
+
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+        for name in self.names(drawn):
+            rows, style = drawn[drawn["arm"] == name], styles[name]
             look = {"markersize": 4, "mfc": "none", "alpha": 0.7}
             axes.plot(rows["shift"], rows["score"], style.marker, color=style.colour, label=style.label, **look)
         axes.set_xlabel("shift of outputs")
         axes.set_ylabel("score beyond training")
-        axes.legend(fontsize="x-small")
 
     def note(self, drawn: pd.DataFrame) -> str:
         count = f"{len(drawn)} runs of {drawn['task'].nunique()} tasks"

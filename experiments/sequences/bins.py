@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from experiments.sequences.published import RANGE
 from synthlab.analysis.curves import band_note, draw_lines
+from synthlab.analysis.looks import Style
 from synthlab.analysis.tables import curves
 from synthlab.sequences.measures import METRICS
 from synthlab.storage.records import Record
@@ -23,8 +24,8 @@ class Share(Drawing):
     def __init__(self, label: str):
         self.label = label
 
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        draw_lines(axes, drawn, "length", every=0.12)
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+        draw_lines(axes, drawn, "length", every=0.12, styles=styles)
         for _, rows in drawn.groupby("series", sort=False):
             axes.plot(rows["length"], rows["chance"], ":", color="0.6", lw=0.9, zorder=0)
         axes.axvspan(drawn["train_from"].min(), drawn["train_length"].max(), color="0.93", zorder=-1)

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_extension_array_dtype, is_numeric_dtype
 
-from synthlab.analysis import curves as plots
 from synthlab.analysis.columns import (
     HORIZON,
     STEP,
@@ -19,7 +18,8 @@ from synthlab.analysis.columns import (
     metric_of,
     primary_of,
 )
-from synthlab.analysis.curves import STYLES
+from synthlab.analysis.curves import band_note
+from synthlab.analysis.looks import STYLES
 from synthlab.analysis.tables import aggregate_seeds, find_varying, mark_followers
 from synthlab.config.base import Config
 from synthlab.config.registry import describe_unknown, show
@@ -191,7 +191,7 @@ def _find_pooled(rows: pd.DataFrame, settings: pd.DataFrame, point: list[str]) -
 
 def _runs_note(points: pd.DataFrame, x: str, facet: list[str]) -> str:
     """How many runs are behind a point, what bands are, what is shaded."""
-    note = plots.band_note(points)
+    note = band_note(points)
     if points["pooled"].any():
         note = note.replace("seed", "run")
     if x != "length":
@@ -259,7 +259,7 @@ def text_of(value: Any) -> str:
 
 
 def sort_texts(texts: Iterable[str]) -> list[str]:
-    """Numbers by size, then names as ``plots.STYLES`` has them, then others by alphabet."""
+    """Numbers by size, then names as ``looks.STYLES`` has them, then others by alphabet."""
 
     def rank(text: str) -> tuple:
         try:

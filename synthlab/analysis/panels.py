@@ -10,14 +10,14 @@ import pandas as pd
 
 from synthlab.analysis import curves as plots
 from synthlab.analysis.comparison import Comparison, is_numeric, sort_texts, text_of
-from synthlab.analysis.curves import RC, STYLES, SYMBOLS, Style
+from synthlab.analysis.curves import RC
+from synthlab.analysis.looks import LINES, MARKERS, STYLES, Style, style_of
+from synthlab.analysis.names import SYMBOLS, name_setting
 from synthlab.metrics import Metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-LINES, MARKERS = ("-", plots.DASHES, plots.DASHDOT, plots.DOTS, plots.LONG), "os^Dv"
 
 
 def draw_comparison(comparison: Comparison) -> "Figure":
@@ -83,21 +83,18 @@ def _draw_panel(axes: "Axes", drawn: pd.DataFrame, x: str, metric: Metric, style
             axes.vlines(
                 np.asarray(line.get_xdata())[spread], own["low"][spread], own["high"][spread], color=style.colour, lw=1
             )
-    legend = axes.get_legend()
-    assert legend is not None  # both have drawn one
-    legend.remove()
 
 
 def choose_styles(points: pd.DataFrame, by: list[str], joined: bool) -> dict[str, Style]:
     """Each series' style. Encodings or maps set apart along with other settings keep their colour and marker, and lines
     tell the others (where points are not joined, markers do); one that has none of the others keeps its style whole."""
     series = points.drop_duplicates("series")
-    styles = plots.style_of(list(series["series"]))
+    styles = style_of(list(series["series"]))
     own = next((column for column in by if set(series[column]) & set(STYLES)), "")
     others = ["|".join(filter(None, values)) for values in series[[c for c in by if c != own]].to_numpy(dtype=str)]
     kinds = list(dict.fromkeys(filter(None, others)))
     if own and len(kinds) <= len(LINES):
-        members = plots.style_of(sort_texts(series[own]))
+        members = style_of(sort_texts(series[own]))
         for name, member, other in zip(series["series"], series[own], others, strict=True):
             look = members[member]._replace(label=styles[name].label)
             if other:
@@ -162,8 +159,7 @@ def _arrange_x(grid: Any, points: pd.DataFrame, x: str, names: list[str], panels
 
 def _name_setting(setting: str, value: str) -> str:
     """One setting for a reader: ``RoPE``, ``task = mean``."""
-    name = f"{setting}={value}"
-    return plots.style_of([name])[name].label if value else f"without {SYMBOLS.get(setting, setting)}"
+    return name_setting(setting, value) if value else f"without {SYMBOLS.get(setting, setting)}"
 
 
 def _wrap(text: str, width: int) -> str:

@@ -14,7 +14,7 @@ from synthlab.output import say
 from synthlab.storage.records import Record
 from synthlab.storage.store import Store
 from synthlab.studies.overrides import NOT_RUNS, Overrides
-from synthlab.studies.presentation.figure_files import save_panel, save_sheet
+from synthlab.studies.presentation.figure_files import save_panel, save_with_points
 from synthlab.studies.presentation.report import (
     Picture,
     add_statements,
@@ -102,14 +102,14 @@ def _write(paper: Paper, plan: Plan, results: Results, verdicts: Sequence[Verdic
     """The files of one study."""
     tables = {**results.tables, **({"claims": add_statements(verdicts)} if verdicts else {})}
     with _catch_write_errors():
-        files = save_sheet(folder, plan.name, plan.study.title, results.panels)
+        files, points = save_with_points(folder, plan.name, plan.study.title, results.panels)
         for key, panel in results.panels.items():
             files += save_panel(folder, paper.panel_file(plan.name, key), panel)
         for key, table in tables.items():
             files.append(folder / f"{paper.table_file(plan.name, key)}.csv")
             table.to_csv(files[-1], index=False)
     titles = [panel.title for panel in results.panels.values()]
-    return Picture(plan.name, plan.study.title, titles, files, results.numbers)
+    return Picture(plan.name, plan.study.title, titles, files, results.numbers, points)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from synthlab.analysis.curves import plain_label
+from synthlab.analysis.names import plain_label
 from synthlab.storage.records import Record
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from pydantic import BaseModel
 
@@ -159,7 +160,8 @@ class Paper:
     """A paper: the name of its folder in ``experiments/`` and in ``conf/study/``, its kind of studies, and its claims.
 
     A panel's files are called by the study's name and the panel's key, with ``between`` them. ``blocks`` makes the
-    tables of pages of the committed tables in a folder, by the name of their block.
+    tables of pages of the committed tables in a folder, by the name of their block; ``message`` draws the one picture
+    that says what the paper is about, None where tables are missing.
     """
 
     name: str
@@ -168,6 +170,7 @@ class Paper:
     claims: Mapping[str, Claim[Any]]
     between: str = "_"
     blocks: Callable[[Path], Mapping[str, Rows]] = lambda _: {}
+    message: Callable[[Path], Figure | None] = lambda _: None
 
     def __post_init__(self):
         claims = {id: replace(claim, paper=self.name) for id, claim in self.claims.items()}

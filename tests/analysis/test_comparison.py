@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.records import encoded, made, record
 from synthlab.analysis.comparison import gather_points
-from synthlab.analysis.curves import STYLES
+from synthlab.analysis.looks import STYLES
 from synthlab.analysis.panels import choose_styles, draw_comparison
 from synthlab.analysis.record_list import Records
 from synthlab.compare import compare

@@ -88,7 +88,7 @@ def test_against_has_a_line_for_each_combination_of_the_other_settings():
         ["model.depth=2", 10, 20 * 12 * 1.5],
     ]
     axes = axes_of(plot, drawn)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["layers = 1", "layers = 2"]
+    assert axes.get_legend_handles_labels()[1] == ["layers = 1", "layers = 2"]
     assert list(axes.get_lines()[1].get_ydata()) == [180, 360]
     both = PLOTS.build({"name": "against", "x": "train_length", "lengths": [6, 12]}).data(grid[:2], "mse")
     assert both["series"].unique().tolist() == ["model.depth=1 length=6", "model.depth=1 length=12"]

@@ -12,6 +12,7 @@ from support.records import record
 from synthlab.config.composition import to_overrides
 from synthlab.studies.checks import Check, Witnesses
 from synthlab.studies.intervals import ConfidenceInterval, GroupEstimate
+from synthlab.studies.presentation.figure_files import Point
 from synthlab.studies.presentation.report import (
     Picture,
     describe_robustness,
@@ -58,13 +59,14 @@ def test_the_report_of_a_command_is_whole_and_needs_nothing_beside_it(invoke, tm
 
 def test_text_is_escaped_and_diverged_runs_are_named(tmp_path):
     (tmp_path / "f.png").write_bytes(b"picture")
-    picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"])
+    picture = Picture("f", "<script>", ["a & b"], [tmp_path / "f.png"], points=[Point(0.5, 0.25, "x<y: 1, 2")])
     verdict = Verdict(CLAIMS["1a"], "Figure <1>", CHECKS, [])
     lost = record(1, diverged_at=7)
     write_report(tmp_path / "report.html", [picture], [verdict], [record(0), lost], "python -m 'x>y'", ABOUT)
     text = (tmp_path / "report.html").read_text()
     assert "<script>" not in text
     assert "a &lt;b&gt; &amp; c" in text
+    assert 'cx="50.00" cy="25.00" rx=".6" ry=".6"><title>x&lt;y: 1, 2</title>' in text
     assert f"{lost.config.id} (step 7)" in text
     assert Page(text).open == []
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []

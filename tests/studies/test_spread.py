@@ -46,8 +46,8 @@ def axes_of(drawn: pd.DataFrame) -> Axes:
     return axes
 
 
-def legend_of(drawn: pd.DataFrame) -> list[str]:
-    return [line.get_label() for line in axes_of(drawn).get_lines()]
+def factors_of(drawn: pd.DataFrame) -> list[str]:
+    return [text.get_text() for text in axes_of(drawn).texts]
 
 
 def share(drawn: pd.DataFrame, name: str) -> dict[str, float]:
@@ -85,7 +85,7 @@ def test_a_design_with_a_hole_has_no_shares_and_says_what_diverged(log_error):
         drawn = draw_data(panel, PLOTS.build(panel.plot), found, "")
         assert drawn[["share", "low", "high", "deviation"]].isna().all(axis=None)
         assert ("(1 diverged)" in drawn["left_out"].iloc[0]) == (lost.diverged_at is not None)
-        assert legend_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]
+        assert factors_of(drawn) == ["test length = 2: an error is missing", "test length = 5: an error is missing"]
 
 
 CROSSED = {"weight_seed": [0, 1], "data_seed": [0, 1], "test_seed": [0, 1]}

@@ -1,11 +1,13 @@
 """The figure of an evaluation: loss by position, and perplexity by length under each definition."""
 
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.curves import BLUE, DASHDOT, DASHES, DOTS, GREEN, OTHERS, PURPLE, RC, RED, Style
+from synthlab.analysis.curves import RC
+from synthlab.analysis.looks import BLUE, DASHDOT, DASHES, DOTS, GREEN, LINES, MARKERS, PURPLE, RED, Style, ramp
 from synthlab.huggingface.perplexity.tables import Tables
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def _by_length(axes: "Axes", found: Tables) -> None:
 
 def _by_position(axes: "Axes", found: Tables) -> None:
     lengths = sorted(found.positions["length"].unique())
-    for length, (colour, line, marker) in zip(lengths, OTHERS, strict=False):
+    for length, colour, line, marker in zip(lengths, ramp(len(lengths)), cycle(LINES), cycle(MARKERS)):
         rows = average_bins(found.positions[found.positions["length"] == length])
         axes.plot(rows["context"], rows["loss"], **Style(f"$L$ = {length:,}", colour, line, marker).line_options())
     axes.set_xscale("log")

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from pydantic import Field, PositiveInt
 
 from synthlab.analysis.curves import band_note
+from synthlab.analysis.looks import Style, style_of
 from synthlab.analysis.tables import make_table
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
@@ -37,11 +38,24 @@ class Series(NamedTuple):
 
 
 class Drawing(ABC):
-    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes."""
+    """Draws a table onto axes, and says how to read what it drew. All that it depends on are its attributes.
+
+    ``height`` is that of its panel, where 1 is that of most.
+    """
+
+    height = 1.0
+
+    def names(self, drawn: pd.DataFrame) -> list[str]:
+        """Return the series of the table that a legend explains, in its order; empty where there is none."""
+        return list(dict.fromkeys(drawn["series"])) if "series" in drawn else []
+
+    def draw(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style] | None = None) -> None:
+        """Draw the table, without a legend. ``styles`` are those of a sheet's series; None for the table's own."""
+        self.paint(axes, drawn, style_of(self.names(drawn)) if styles is None else styles)
 
     @abstractmethod
-    def draw(self, axes: Axes, drawn: pd.DataFrame) -> None:
-        """Draw the table."""
+    def paint(self, axes: Axes, drawn: pd.DataFrame, styles: Mapping[str, Style]) -> None:
+        """Draw the table, each series in its style. Artists with a label get an entry in the sheet's legend."""
 
     @abstractmethod
     def note(self, drawn: pd.DataFrame) -> str:

@@ -1,12 +1,12 @@
 """A plot that is a table: numbers on colours."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from synthlab.analysis.curves import STYLES, seeds_note
+from synthlab.analysis.curves import seeds_note
+from synthlab.analysis.names import name_series
 from synthlab.analysis.tables import aggregate_seeds, make_table
 from synthlab.errors import InputError
 from synthlab.storage.records import Record
@@ -62,7 +62,7 @@ class Heat(Plot):
         )
         return drawn.reset_index(drop=True).assign(test_length=int(runs["test_length"].max()))
 
-    def draw(self, axes, drawn):
+    def paint(self, axes, drawn, styles):
         rows, columns = (list(dict.fromkeys(drawn[key])) for key in (self.rows, self.columns))
         numbers = drawn.pivot(index=self.rows, columns=self.columns, values="median").loc[rows, columns].to_numpy()
         greatest = self.find_greatest(drawn)
@@ -72,10 +72,7 @@ class Heat(Plot):
             colour = "black" if value > 0.6 * greatest or np.isnan(value) else "white"
             axes.text(j + 0.5, i + 0.5, text, ha="center", va="center", color=colour)
         for axis, names in ((axes.xaxis, columns), (axes.yaxis, rows)):
-            axis.set_ticks([k + 0.5 for k in range(len(names))], [_name(name) for name in names], fontsize="small")
+            labels = [name_series(str(name)) for name in names]
+            axis.set_ticks([k + 0.5 for k in range(len(names))], labels, fontsize="small")
         axes.tick_params(length=0)
         axes.invert_yaxis()
-
-
-def _name(member: Any) -> str:
-    return STYLES[member].label if member in STYLES else str(member)

@@ -6,7 +6,9 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from synthlab.analysis.columns import metric_of
-from synthlab.analysis.curves import SYMBOLS, band_note, draw_curves, draw_lines, style_of
+from synthlab.analysis.curves import band_note, draw_curves, draw_lines
+from synthlab.analysis.looks import STYLES
+from synthlab.analysis.names import SYMBOLS
 from synthlab.analysis.tables import aggregate_seeds, curves
 from synthlab.config.families import families, kind_of_family
 from synthlab.config.registry import Registry
@@ -33,8 +35,8 @@ class Curves(Plot):
         runs = tabulate_runs(series)
         return curves(runs, metric, runs["series"])
 
-    def draw(self, axes, drawn):
-        draw_curves(axes, drawn, _metric(drawn))
+    def paint(self, axes, drawn, styles):
+        draw_curves(axes, drawn, _metric(drawn), styles)
 
     def note(self, drawn):
         ends = "; each curve is ringed where its training lengths end" if drawn["train_length"].nunique() > 1 else ""
@@ -50,8 +52,8 @@ class TrainingLoss(Plot):
         losses = [one.count_runs(pd.concat(curves)) for one in series if (curves := _losses(one))]
         return aggregate_seeds(pd.concat(losses), ["series", "step"], "loss") if losses else pd.DataFrame()
 
-    def draw(self, axes, drawn):
-        draw_lines(axes, drawn, "step", every=0.12)
+    def paint(self, axes, drawn, styles):
+        draw_lines(axes, drawn, "step", every=0.12, styles=styles)
         axes.set_xscale("log")
         axes.set_xlabel("training step")
         axes.set_ylabel(self.measures or "")
@@ -66,8 +68,8 @@ class Learned(Plot):
         parts = [part for one in series for curve in _losses(one) for part in self._numbers(one, curve)]
         return aggregate_seeds(pd.concat(parts), ["series", "step"], "value") if parts else pd.DataFrame()
 
-    def draw(self, axes, drawn):
-        draw_lines(axes, drawn, "step", every=0.12, scale="linear")
+    def paint(self, axes, drawn, styles):
+        draw_lines(axes, drawn, "step", every=0.12, scale="linear", styles=styles)
         axes.set_xlabel("training step")
         axes.set_ylabel(self.measures or "")
 
@@ -103,8 +105,8 @@ class Against(Plot):
         runs = pd.concat(parts)
         return aggregate_seeds(runs, ["series", self.x], metric) if len(runs) else pd.DataFrame()
 
-    def draw(self, axes, drawn):
-        draw_lines(axes, drawn, self.x)
+    def paint(self, axes, drawn, styles):
+        draw_lines(axes, drawn, self.x, styles=styles)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(FixedLocator(sorted(drawn[self.x].unique())))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -147,20 +149,19 @@ class Powers(Plot):
         runs = runs.assign(series="length=" + runs["length"].astype(int).astype(str), p=p, map=runs["outrep"])
         return aggregate_seeds(runs, ["series", "p", "map"], metric)
 
-    def draw(self, axes, drawn):
-        draw_lines(axes, drawn, "p", every=0)  # markers are for the named maps
+    def paint(self, axes, drawn, styles):
+        draw_lines(axes, drawn, "p", every=0, styles=styles)  # markers are for the named maps
         named = drawn[drawn["map"] != "power"].fillna({"p": BESIDE})
-        colours, styles = style_of(list(drawn["series"].unique())), style_of(list(named["map"].unique()))
         for row in named.to_dict("records"):
             median, p = row["median"], row["p"]
             spread = [[median - row["low"]], [row["high"] - median]] if p == BESIDE else None
-            look: dict[str, Any] = {"color": colours[row["series"]].colour, "markersize": 6, "mec": "black", "lw": 1}
-            axes.errorbar(p, median, spread, fmt=styles[row["map"]].marker, **look)
+            look: dict[str, Any] = {"color": styles[row["series"]].colour, "markersize": 6, "mec": "black", "lw": 1}
+            axes.errorbar(p, median, spread, fmt=STYLES[row["map"]].marker, **look)
         if (named["p"] == BESIDE).any():  # off the scale, so set apart
             axes.axvline((1 + BESIDE) / 2, color="0.7", lw=0.8, linestyle=":")
         top = axes.secondary_xaxis("top")
         places = named.drop_duplicates("map")
-        top.set_ticks(places["p"], [styles[name].label.removeprefix("plain: ") for name in places["map"]])
+        top.set_ticks(places["p"], [STYLES[name].label.removeprefix("plain: ") for name in places["map"]])
         axes.xaxis.set_major_locator(FixedLocator([-2, -1.5, -1, -0.5, 0, 0.5, 1]))
         axes.set_xlabel("exponent $p$ of $f(x) = x^p$")
         axes.set_ylabel(_metric(drawn).meaning)

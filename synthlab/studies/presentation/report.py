@@ -13,6 +13,7 @@ from synthlab.storage.files import write_whole
 from synthlab.storage.records import Record
 from synthlab.studies.checks import FACTORS, Check, Witnesses
 from synthlab.studies.intervals import FIRST, ConfidenceInterval
+from synthlab.studies.presentation.figure_files import Point
 from synthlab.studies.presentation.forest import forest
 from synthlab.studies.presentation.pages import template
 from synthlab.studies.verdicts import Fit, Verdict
@@ -34,13 +35,15 @@ class NumbersTable(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A figure as it was written: its name and title, the titles of its panels, its files; and numbers beside it."""
+    """A figure as it was written: its name and title, the titles of its panels, its files; numbers beside it; and the
+    values that a reader can point at."""
 
     name: str
     title: str
     panels: Sequence[str]
     files: Sequence[Path]
     numbers: NumbersTable | None = None
+    points: Sequence[Point] = ()
 
     @property
     def sheet(self) -> Path:

@@ -9,7 +9,6 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.ticker import PercentFormatter
 
-from synthlab.analysis.curves import style_of
 from synthlab.analysis.variance import NONE, Factors, VarianceShare, share_variance
 from synthlab.config.base import Config
 from synthlab.errors import InputError
@@ -58,22 +57,23 @@ class Spread(Plot):
                 rows += [common | {"source": name} | share._asdict() for name, share in found.items() if len(errors)]
         return pd.DataFrame(rows).rename(columns={"value": "share"})
 
-    def draw(self, axes, drawn):
+    def paint(self, axes, drawn, styles):
         sources, names = list(dict.fromkeys(drawn["source"])), list(dict.fromkeys(drawn["series"]))
-        for i, (name, style) in enumerate(style_of(names).items()):
-            rows = drawn[drawn["series"] == name]
+        for i, name in enumerate(names):
+            rows, style = drawn[drawn["series"] == name], styles[name]
             places = np.arange(len(sources)) + (i - (len(names) - 1) / 2) * 0.7 / len(names)
             factor = np.exp(rows["deviation"].iloc[0])
             told = "an error is missing" if np.isnan(factor) else f"factor {factor:.3g}"
             axes.vlines(places, rows["low"], rows["high"], color=style.colour, lw=1.2)
-            look: dict[str, Any] = {"color": style.colour, "markersize": 5, "label": f"{style.label}: {told}"}
+            look: dict[str, Any] = {"color": style.colour, "markersize": 5, "label": style.label}
             axes.plot(places, rows["share"], style.marker, **look)
-        axes.set_ylim(-0.02, 1.02 + 0.11 * len(names))  # room for the legend above all that can be there
+            height = 1.06 + 0.07 * (len(names) - 1 - i)
+            axes.text(len(sources) - 0.6, height, f"{style.label}: {told}", ha="right", fontsize="small")
+        axes.set_ylim(-0.02, 1.05 + 0.07 * len(names))  # room for the factors above all that can be there
         axes.set_yticks(np.linspace(0, 1, 6))
         axes.yaxis.set_major_formatter(PercentFormatter(1))
         axes.set_xticks(range(len(sources)), [name.replace(" x ", "\nx ") for name in sources])
         axes.set_ylabel("share of the variance of the log error")
-        axes.legend(fontsize="small", framealpha=0.85, loc="upper right")
 
     def note(self, drawn):
         return (

@@ -1,0 +1,66 @@
+"""The paper's message: the error at five times the training length, of plain and of mapped targets."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.committed_verdicts import TABLES, read_tables
+from experiments.messages import add_legend, draw_interval, name_rows, new_figure
+from experiments.output_alignment.figures import NumberFigure
+from synthlab.analysis.looks import STYLES
+from synthlab.analysis.names import NAMES
+
+FAR = 5  # training lengths
+# The panels of figure 1, by the table of each: what it is about, and what its series are.
+PANELS = {
+    "figure1a": ("mean task, plain target", "encoding"),
+    "figure1b": ("length task, plain target", "encoding"),
+    "figure1c_plus": (f"length task, {NAMES['nope']}, mapped targets", "map"),
+}
+HORIZON = "horizonlength"
+PLAIN = "identity"
+NOTE = (
+    "Trained on lengths 1 to {trained}. Left: median over seeds, bar from least to greatest, on two scales. Right: "
+    "length up to which the relative\nerror stays under 5 %, median over seeds ({longest}+: to the longest tested)."
+)
+
+
+def draw(folder: Path) -> Figure | None:
+    """Draw the errors of each encoding and map on the left, and the horizon of each pair of them on the right."""
+    tables = read_tables(folder / TABLES)
+    if not {*PANELS, HORIZON} <= set(tables):
+        return None
+    far = {key: _select_far(tables[key], of) for key, (_, of) in PANELS.items()}
+    figure = new_figure(3.9)
+    whole = figure.add_gridspec(len(far), 2, height_ratios=[len(rows) for rows in far.values()])
+    upper = None
+    for place, (key, rows) in enumerate(far.items()):
+        axes = figure.add_subplot(whole[place, 0], sharex=upper if place == 2 else None)
+        upper = axes
+        for y, row in enumerate(rows.to_dict("records")):
+            style = STYLES[row["series"]]._replace(label="_")
+            draw_interval(axes, y, row["median"], (row["low"], row["high"]), style)
+        axes.set_xscale("log")
+        name_rows(axes, [STYLES[name].label for name in rows["series"]])
+        axes.set_title(PANELS[key][0], loc="left", fontsize="medium")
+        if place == 1:
+            axes.tick_params(labelbottom=False)
+        axes.grid(axis="x", color="0.9")
+    assert upper is not None
+    trained = int(tables["figure1b"]["train_length"].max())
+    upper.set_xlabel(f"mean squared error at length {FAR * trained}")
+    horizon = tables[HORIZON]
+    heat = NumberFigure.plots.build({"name": "heat", "rows": "encoding", "columns": "outrep"})
+    axes = figure.add_subplot(whole[:, 1])
+    heat.draw(axes, horizon)
+    axes.set_title("length task: how far each pair reaches", fontsize="medium")
+    axes.tick_params(axis="x", rotation=30)
+    add_legend(figure, NOTE.format(trained=trained, longest=int(horizon["test_length"].max())))
+    return figure
+
+
+def _select_far(table: pd.DataFrame, of: str) -> pd.DataFrame:
+    """The rows at the far length; of maps, without the plain target, which is the row of NoPE above."""
+    rows = table[table["length"] == FAR * table["train_length"]]
+    return rows[rows["series"] != PLAIN] if of == "map" else rows
