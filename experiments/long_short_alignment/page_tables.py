@@ -18,6 +18,7 @@ from synthlab.analysis.correlations import (
     range_without_one,
     spearman,
 )
+from synthlab.analysis.names import name_series
 from synthlab.studies.study import Rows
 
 FACTS = 256  # tokens of the longer texts that ask for facts
@@ -151,7 +152,7 @@ def tabulate_changes(runs: pd.DataFrame) -> Rows:
         for (model, arm), rows in changed[changed["arm"] != baseline(runs)].groupby(["variant", "arm"], sort=False):
             middle, least, greatest = format_change(name, rows[name].agg(["median", "min", "max"]))
             found.setdefault((str(model), str(arm)), {})[told] = f"{middle} [{least}, {greatest}]"
-    return [{"model": model, "arm": arm} | row for (model, arm), row in found.items()]
+    return [{"model": name_series(model), "arm": name_series(arm)} | row for (model, arm), row in found.items()]
 
 
 def tabulate_losses(runs: pd.DataFrame) -> Rows:
@@ -159,7 +160,7 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
     columns = {"loss_1x": "to N", "loss_4x": "3N to 4N", "loss_8x": "7N to 8N"}
     medians = runs.groupby("arm", sort=False)[list(columns)].median().sort_values("loss_8x", ascending=False)
     return [
-        {"loss, nats": arm} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
+        {"loss, nats": name_series(str(arm))} | {told: f"{row[name]:.3f}" for name, told in columns.items()}
         for arm, row in medians.iterrows()
     ]
 
@@ -167,10 +168,11 @@ def tabulate_losses(runs: pd.DataFrame) -> Rows:
 def tabulate_facts(runs: pd.DataFrame) -> Rows:
     """Return the share of right answers of each model and arm in texts of ``FACTS`` tokens, and within the training
     length at depth 0, by where the fact stands; medians over seeds."""
-    facts = by_depth(runs)
-    rows = Rows()
+    facts, rows = by_depth(runs), Rows()
+    models_differ = facts.groupby("arm")["variant"].nunique().max() > 1
     for (model, arm), of_arm in facts.groupby(["variant", "arm"], sort=False):
-        row: dict[str, Any] = {"model": f"{model}, {arm}".strip(", ") if facts["variant"].nunique() > 1 else arm}
+        told = [str(model), str(arm)] if models_differ else [str(arm)]
+        row: dict[str, Any] = {"model": ", ".join(map(name_series, told))}
         within = of_arm[of_arm["length"] < FACTS]
         row["within, depth 0"] = f"{within.loc[within['depth'] == 0, 'accuracy'].median():.2f}"
         beyond = of_arm[of_arm["length"] == FACTS].groupby("depth")["accuracy"].median()
