@@ -104,20 +104,6 @@ def model(tokens):
     return 5.0 * torch.nn.functional.one_hot(tokens, 16).float().requires_grad_()
 
 
-def hugging_face():
-    """What the pages on alignment and extension speak of: a causal model, texts for it, and a model of the lab."""
-    transformers = pytest.importorskip("transformers")
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = transformers.LlamaConfig(vocab_size=16, **sizes)
-    texts = torch.randint(16, (32, 96), generator=torch.Generator().manual_seed(0))
-    return {
-        "model": transformers.LlamaForCausalLM(config),
-        "texts": texts,
-        "held_out": texts[:8],
-        "trained": opened(small("encoding=rope")),
-    }
-
-
 def byte_model():
     """What the page on benchmarks speaks of."""
     pytest.importorskip("lm_eval")
@@ -125,8 +111,6 @@ def byte_model():
 
 
 GIVEN = {
-    "alignment.md": hugging_face,
-    "huggingface.md": hugging_face,
     "benchmarks.md": byte_model,
 }
 

@@ -30,7 +30,7 @@ def runs(**arms: list[float]) -> pd.DataFrame:
 
 def test_changes_are_those_of_seeds_from_the_first_arm():
     first, second = tabulate_changes(runs(none=[1.0, 1.0, 1.0], much=[1.01, 1.03, 1.02]))
-    assert (first["model"], first["arm"], second["model"]) == ("pi", "much", "yarn")
+    assert (first["model"], first["arm"], second["model"]) == ("PI", "much", "YaRN")
     assert first[CHANGES["loss_4x"]] == "+0.0200 [+0.0100, +0.0300]"
     assert second[CHANGES["loss_4x"]] == "+0.0400 [+0.0200, +0.0600]"
     assert first[CHANGES["accuracy_4x"]] == "+2.00 [+1.00, +3.00]"

@@ -76,3 +76,10 @@ def test_the_readme_and_the_guide_name_the_hooks_that_there_are():
     assert set().union(*tables) == hooks
     assert (len(named), len(hooks - named)) == (6, 5)  # as the README counts them
     assert named < hooks
+
+
+@pytest.mark.parametrize(("group", "registry"), [("task", TASKS), ("encoding", ENCODINGS), ("outrep", OUTREPS)])
+def test_the_tutorial_names_every_member(group, registry):
+    lines = (ROOT / "docs" / "tutorial.md").read_text().splitlines()
+    [line] = [line for line in lines if line.startswith(f"| `{group}` |")]
+    assert set(CODE.findall(line)) == {group, *registry}
