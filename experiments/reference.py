@@ -1,5 +1,5 @@
-"""``make reference``: keep the figures, numbers and verdicts of results folders as the committed reference run, and put
-its tables into the README and the pages of ``docs/``.
+"""``make reference``: keep the figures, numbers and verdicts of results folders as the committed reference run, draw
+each paper's message from it, and put its tables into the README and the pages of ``docs/``.
 
 ``python -m experiments.reference RESULTS RECIPE`` takes a folder in which the studies of all papers were drawn,
 ``output_alignment/maps`` before ``output_alignment/all``, and ``make theory`` has written, with
