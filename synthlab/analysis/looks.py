@@ -85,7 +85,7 @@ OTHERS = [
         strict=True,
     )
 ]
-RAMP, LIGHTEST = "cividis", 0.76  # the colour map of numbers, and how far into it the greatest lies
+RAMPS, LIGHTEST = ("cividis", "copper"), 0.76  # the colour maps of numbers, and how far into them the greatest lies
 NUMBER = re.compile(r"(?<![A-Za-z0-9.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\w/])")
 
 
@@ -100,8 +100,8 @@ def style_of(names: Sequence[str]) -> dict[str, Style]:
     members = {name: MEMBERS.get(name.lower(), "") for name in names}
     looks = {name: LOOKS[member] for name, member in members.items() if member in LOOKS}
     looks |= _look_variants([name for name in names if name not in looks], {members[name] for name in looks})
-    for group in group_by_number([name for name in names if name not in looks]):
-        looks |= _look_ramp(group)
+    for turn, group in enumerate(group_by_number([name for name in names if name not in looks])):
+        looks |= _look_ramp(group, turn)
     taken, unknown = {look[0] for look in looks.values()}, [name for name in names if name not in looks]
     others = sorted(OTHERS, key=lambda look: look[0] in taken)
     looks |= dict(zip(unknown, islice(cycle(others), len(unknown)), strict=True))
@@ -145,14 +145,16 @@ def group_by_number(names: Iterable[str]) -> list[list[str]]:
     return found
 
 
-def _look_ramp(group: Sequence[str]) -> dict[str, tuple]:
-    colours = ramp(len(group))
-    return {name: (colours[k], LINES[k % len(LINES)], MARKERS[k % len(MARKERS)]) for k, name in enumerate(group)}
+def _look_ramp(group: Sequence[str], turn: int) -> dict[str, tuple]:
+    return {
+        name: (colour, LINES[place % len(LINES)], MARKERS[place % len(MARKERS)])
+        for place, (name, colour) in enumerate(zip(group, ramp(len(group), turn), strict=True), turn)
+    }
 
 
-def ramp(number: int) -> list[str]:
-    """Return so many colours, from dark to light."""
+def ramp(number: int, turn: int = 0) -> list[str]:
+    """Return so many colours, from dark to light; others for another ``turn``, a second ramp on one sheet."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
-    return [to_hex(colormaps[RAMP](LIGHTEST * k / max(number - 1, 1))) for k in range(number)]
+    return [to_hex(colormaps[RAMPS[turn % len(RAMPS)]](LIGHTEST * k / max(number - 1, 1))) for k in range(number)]

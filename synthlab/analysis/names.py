@@ -106,6 +106,7 @@ def split_series(series: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the words and the settings in the name of a series.
 
     Example:
+        >>> from synthlab.analysis.names import split_series
         >>> split_series("pi, fine-tuned 50 steps, pattern=shifted lora=longqlora")
         (['pi', 'fine-tuned 50 steps'], [('pattern', 'shifted'), ('lora', 'longqlora')])
     """
@@ -119,6 +120,7 @@ def name_series(series: str) -> str:
     """Return what a legend calls a series.
 
     Example:
+        >>> from synthlab.analysis.names import name_series
         >>> [name_series(each) for each in ("t5, 32 buckets", "pi, fine-tuned 50 steps", "outrep.start=1.0")]
         ['T5 (32 buckets)', 'PI, 50 steps', 'starts at 1']
         >>> name_series("my own")
@@ -139,6 +141,7 @@ def name_task(task: str) -> str:
     """Return what a picture calls a task.
 
     Example:
+        >>> from synthlab.analysis.names import name_task
         >>> name_task("aa_star"), name_task("reverse_string")
         ('(aa)*', 'reverse string')
     """
@@ -156,6 +159,7 @@ def name_setting(key: str, value: str) -> str:
     """Return what a legend calls a setting: a member's name, a phrase, or ``layers = 2``.
 
     Example:
+        >>> from synthlab.analysis.names import name_setting
         >>> name_setting("encoding", "rope"), name_setting("model.depth", "2"), name_setting("lora", "longqlora")
         ('RoPE', 'layers = 2', 'LongQLoRA')
     """
@@ -182,6 +186,7 @@ def strip_formulas(label: str) -> str:
     r"""Return a label without mathematical typesetting.
 
     Example:
+        >>> from synthlab.analysis.names import strip_formulas
         >>> strip_formulas(r"$1/\sqrt{x}$")
         '1/sqrt(x)'
     """
@@ -192,6 +197,7 @@ def find_members(series: str) -> list[str]:
     """Return the encodings and maps that a series' name mentions, as they stand in it.
 
     Example:
+        >>> from synthlab.analysis.names import find_members
         >>> find_members("PI, CREAM"), find_members("arm=randomized rope"), find_members("encoding=rope outrep=log")
         (['pi'], ['rope'], ['rope', 'log'])
     """

@@ -82,8 +82,11 @@ def test_a_variant_has_the_hue_of_its_member_and_another_line_and_marker():
 def test_numbers_are_on_a_ramp_from_dark_to_light():
     styles = style_of(["length=50", "length=5", "nope", "length=20"])
     assert [styles[f"length={length}"].colour for length in (5, 20, 50)] == ramp(3)
-    lightness = [oklab(colour)[0] for colour in ramp(6)]
-    assert lightness == sorted(lightness)
+    for turn in range(2):
+        lightness = [oklab(colour)[0] for colour in ramp(6, turn)]
+        assert lightness == sorted(lightness)
+    both = style_of(["length=5", "length=50", "step=10", "step=20"]).values()
+    assert len({style[1:] for style in both}) == 4
 
 
 def test_many_series_without_styles_all_look_different():

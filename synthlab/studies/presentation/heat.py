@@ -16,6 +16,7 @@ from synthlab.studies.presentation.drawing import Plot
 class Heat(Plot):
     """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
 
+    height = 0.8
     measures = value = "horizon"  # ``value`` is the column of ``numbers`` that is shown
 
     def __init__(self, rows: str, columns: str):
