@@ -1,5 +1,5 @@
-"""Train the reference run, keep it in ``docs/reference/``, draw each paper's message from it, and put its tables into the
-README and the pages of ``docs/``.
+"""Train the reference run, keep it in ``docs/reference/``, draw each paper's message from it, and put its tables into
+the README and the pages of ``docs/``.
 
 ``python -m experiments.reference list RESULTS`` says which runs are missing in a folder, and how long they take;
 ``train RESULTS`` trains them; ``keep RESULTS`` keeps the figures, numbers and verdicts that were drawn there so far,
