@@ -124,6 +124,7 @@ def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[
     axes.set_ylabel(measured.label)
     if (names := axes.get_legend_handles_labels()[1]) and len(names) > 1:
         columns = max(1, int(80 / (max(map(len, names)) + 10)))
+        figure.set_figheight(4 + 0.2 * -(-len(names) // columns))
         figure.legend(loc="outside lower center", ncols=columns, fontsize="small", handlelength=3.2, frameon=False)
     axes.set_title(f"{band_note(drawn)}; trained on the shaded lengths", fontsize="small")
     save_picture(figure, "path", path)

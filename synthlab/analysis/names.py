@@ -127,6 +127,7 @@ def name_series(series: str) -> str:
         'my own'
     """
     words, pairs = split_series(series)
+    pairs = [pair for pair in pairs if pair[1] != "null"] or pairs  # what a run does not have
     if series in TASKS:
         return TASKS[series]
     if not words:

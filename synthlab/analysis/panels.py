@@ -34,12 +34,11 @@ def draw_comparison(comparison: Comparison) -> "Figure":
     columns = points[facet[1]].nunique() if len(facet) == 2 else 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
     entries = [_wrap(style.label, 32) for style in styles.values()] if len(styles) > 1 else []
-    outside = bool(entries) and (len(panels) > 1 or len(entries) > 6)
-    legend = 0.8 + max(_inches(entry) for entry in entries) if outside else 0.0
+    legend = 0.8 + max(map(_inches, entries)) if entries else 0.0
     width, height = (5.5, 3.9) if len(panels) == 1 else (3 * columns + 0.5, 2.5 * rows + 0.4)
     shared = _is_comparable(points, facet, metric)
     note = _wrap("; ".join(remarks + ["each panel has its own scale"] * (not shared)), int(15 * (width + legend)))
-    size = (width + legend, max(height, 0.19 * len(entries) * outside) + 0.15 * note.count("\n"))
+    size = (width + legend, max(height, 0.19 * len(entries)) + 0.15 * note.count("\n"))
     look = {"squeeze": False, "sharex": True, "sharey": shared, "figsize": size, "layout": "constrained"}
     with plt.rc_context(RC):
         figure, grid = plt.subplots(rows, columns, **look)
@@ -59,8 +58,8 @@ def draw_comparison(comparison: Comparison) -> "Figure":
         figure.supxlabel(note, fontsize="small", color="0.35")
         if entries:
             found = {line.get_label(): line for axes in grid.flat for line in axes.lines}
-            owner, where = (figure, "outside right upper") if outside else (grid[0, 0], "best")
-            owner.legend([found[name] for name in styles], entries, loc=where, fontsize="small", handlelength=3.2)
+            where = {"loc": "outside right upper", "fontsize": "small", "handlelength": 3.2}
+            figure.legend([found[name] for name in styles], entries, **where)
     return figure
 
 

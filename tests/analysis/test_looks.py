@@ -63,6 +63,7 @@ def test_colours_of_encodings_and_maps_do_not_clash():
         ("randomized rope", "randomized RoPE"),
         ("aa_star", "(aa)*"),
         ("encoding=rope model.depth=2", "RoPE, layers = 2"),
+        ("protocol.optimizer=adamw protocol.clip=null", "AdamW"),
         ("my own, whatever", "my own, whatever"),
     ],
 )
