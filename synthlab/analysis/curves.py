@@ -1,4 +1,4 @@
-"""Error against length, drawn. Every encoding and every map keeps one colour, line style and marker everywhere."""
+"""Plots of error against length. Each encoding and each map has one colour, line style and marker everywhere."""
 
 import os
 from itertools import cycle, islice
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.typing import RcKeyType
 
-# Text stays text in the PDF, and nothing in it depends on the moment.
+# Text stays text in the PDF, and files do not depend on the time.
 RC: "dict[RcKeyType, Any]" = {
     "pdf.fonttype": 42,
     "svg.hashsalt": "synthlab",
@@ -26,17 +26,17 @@ RC: "dict[RcKeyType, Any]" = {
     "axes.titlesize": 9,
     "savefig.dpi": 160,
 }
-# Okabe and Ito's colours, told apart by colour-blind readers; line style and marker tell them apart in grey.
+# Okabe and Ito's colours, distinguishable by colour-blind readers; line style and marker distinguish them in grey.
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK = "#CC79A7", "#56B4E9", "#000000"
-# Of Tol's muted scheme, where those seven are taken.
+# From Tol's muted scheme, where those seven are used.
 INDIGO, WINE, OLIVE, GREY = "#332288", "#882255", "#999933", "#777777"
 TEAL, ROSE, FOREST, SAND = "#44AA99", "#CC6677", "#117733", "#DDCC77"
-BROWN, PLUM, NAVY, STEEL = "#663300", "#AA4499", "#003366", "#6699CC"  # and of no scheme
+BROWN, PLUM, NAVY, STEEL = "#663300", "#AA4499", "#003366", "#6699CC"  # from no scheme
 
 
 class Style(NamedTuple):
-    """How a series looks and what the legend calls it."""
+    """The style of a series, and its name in the legend."""
 
     label: str
     colour: str
@@ -44,7 +44,7 @@ class Style(NamedTuple):
     marker: str
 
     def line_options(self) -> dict[str, Any]:
-        """Return what ``Axes.plot`` takes."""
+        """Return the arguments of ``Axes.plot``."""
         return {
             "label": self.label,
             "color": self.colour,
@@ -87,7 +87,7 @@ STYLES = {
     "monotone": Style("learned chain of powers", TEAL, DASHDOT, "h"),
     "chosen": Style("chosen", GREY, DASHES, "p"),
 }
-# For whatever has no style of its own: 7 colours, with other lines and markers each time round.
+# For series without a style of their own: 7 colours, with other lines and markers in each cycle.
 OTHERS = [
     (colour, line, marker)
     for turn in range(5)
@@ -100,7 +100,7 @@ OTHERS = [
 ]
 
 
-# What a setting is called on a figure.
+# The symbols of settings in figures.
 SYMBOLS = {
     "train_length": r"$l_\mathrm{train}$",
     "length": "test length",
@@ -122,7 +122,7 @@ SYMBOLS = {
 
 
 def style_of(names: list[str]) -> dict[str, Style]:
-    """A style for each series: its own if it has one, else one of a cycle, in order, first those of other colours."""
+    """Return a style for each series: its own if it has one, else the next of a cycle, unused colours first."""
     unknown = [name for name in names if name not in STYLES]
     taken = {STYLES[name].colour for name in names if name in STYLES}
     others = sorted(OTHERS, key=lambda look: look[0] in taken)
@@ -131,7 +131,7 @@ def style_of(names: list[str]) -> dict[str, Style]:
 
 
 def _label(series: str) -> str:
-    """``encoding=rope train_length=5`` as a reader wants it."""
+    """Return ``encoding=rope train_length=5`` in a form for readers."""
     pairs = [word.partition("=") for word in series.split(" ")]
     if not all(equals for _, equals, _ in pairs):
         return series
@@ -139,17 +139,17 @@ def _label(series: str) -> str:
 
 
 def plain_label(name: str) -> str:
-    """A series' label without mathematical typesetting: ``1/sqrt(x)``."""
+    """Return a series' label without mathematical typesetting: ``1/sqrt(x)``."""
     label = STYLES[name].label if name in STYLES else name.replace("=", " = ")
     return label.removesuffix(": $x$").replace(r"\sqrt{x}", "sqrt(x)").replace("$", "").replace("\\", "")
 
 
 def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1, scale: str = "log") -> None:
-    """A line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``, on a ``linear``
-    or a ``log`` scale.
+    """Plot a line of medians and a band from ``low`` to ``high`` for each series, against the column ``x``.
 
-    A marker stands at each ``every``-th point or, for a fraction, each such part of the axes' diagonal, at none for 0;
-    those of different series are staggered, so that markers of close curves stay apart.
+    The scale is ``linear`` or ``log``. Each ``every``-th point has a marker or, for a fraction, each such part of the
+    axes' diagonal; 0 means no markers. Markers of different series are staggered, so that those of close curves stay
+    apart.
     """
     names = list(dict.fromkeys(drawn["series"]))
     for name, style in style_of(names).items():
@@ -165,8 +165,10 @@ def draw_lines(axes: "Axes", drawn: pd.DataFrame, x: str, every: int | float = 1
 
 
 def _scale(axes: "Axes", drawn: pd.DataFrame) -> None:
-    """Logarithmic where there is something above 0 and nothing below; with signs, so down to a thousandth of what is
-    largest, and linear within."""
+    """Set a logarithmic y-axis if some values are positive and none negative.
+
+    With negative values it is logarithmic down to a thousandth of the largest value, and linear within.
+    """
     largest = cast(float, drawn[["low", "high"]].abs().max(axis=None))
     if drawn["low"].min() < 0:
         axes.set_yscale("symlog", linthresh=largest / 1000)
@@ -181,7 +183,7 @@ def _markers(order: int, of: int, every: int | float) -> tuple | list:
 
 
 def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: Metric) -> None:
-    """Lines and bands of ``tables.curves`` on the metric's scale, the training lengths shaded.
+    """Plot lines and bands of ``tables.curves`` on the metric's scale, with the training lengths shaded.
 
     Where series were trained to different lengths, each range is shaded over the others and a ring on the curve marks
     its end.
@@ -199,7 +201,7 @@ def draw_curves(axes: "Axes", drawn: pd.DataFrame, metric: Metric) -> None:
 
 
 def seeds_note(drawn: pd.DataFrame) -> str:
-    """How many seeds are behind each point, for a caption."""
+    """Return the number of seeds of each point, for a caption."""
     fewest, most = drawn["seeds"].min(), drawn["seeds"].max()
     if most == 1:
         return "one seed"
@@ -207,13 +209,13 @@ def seeds_note(drawn: pd.DataFrame) -> str:
 
 
 def band_note(drawn: pd.DataFrame) -> str:
-    """What lines and bands show, for a caption: the number of seeds and the meaning of the band."""
+    """Return the meaning of lines and bands, for a caption: the number of seeds and the range of the band."""
     note = seeds_note(drawn)
     return note if note == "one seed" else f"{note}, band from least to greatest"
 
 
 def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[str] | None) -> "Figure":
-    """See ``results.Records.plot``."""
+    """Plot a table of runs: see ``record_list.Records.plot``."""
     import matplotlib.pyplot as plt
 
     check_picture("path", path)

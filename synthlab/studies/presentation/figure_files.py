@@ -1,4 +1,4 @@
-"""Panels and sheets as files that come out the same each time, from the data of their CSVs alone."""
+"""Files of panels and sheets. They depend only on the data of their CSVs, so they are reproducible."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from synthlab.analysis.curves import RC
 from synthlab.studies.presentation.drawing import Drawing
 
 PANEL = (4.2, 3.4)  # inches
-MANY = 12  # panels that two columns of a sheet have room for
-NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the moment
+MANY = 12  # from this many panels on, a sheet has four columns instead of two
+NO_MOMENT = {"CreationDate": None, "Producer": None, "Creator": None}  # nothing in a PDF depends on the time
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A panel ready to be drawn: its title, what draws it, and the data, which are its CSV."""
+    """A panel ready to be drawn: its title, its plot, and the data, which are its CSV."""
 
     title: str
     plot: Drawing
     data: pd.DataFrame
 
     def draw(self, axes: Axes) -> None:
-        """Onto ``axes``, with the title."""
+        """Draw the panel onto ``axes``, with its title."""
         axes.set_title(self.title)
         if self.data.empty:
             axes.text(0.5, 0.5, "every run diverged", ha="center", va="center", transform=axes.transAxes)
@@ -36,8 +36,7 @@ class Drawn:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know: how to read the plot, what is missing on it, and the settings that are not the
-        figure's own, so that no variant passes for the original."""
+        """Notes for the reader: how to read the plot, what is missing, and settings that the user changed."""
         if self.data.empty:
             return []
         best = ["for each series the best of its tuned settings by training loss"] if "tuned" in self.data else []
@@ -50,7 +49,7 @@ class Drawn:
 
 @mpl.rc_context(RC)
 def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
-    """A panel as PDF, PNG and CSV; returns the three."""
+    """Save a panel as PDF, PNG and CSV; return the three paths."""
     figure = Figure(figsize=PANEL, layout="constrained")
     panel.draw(figure.add_subplot())
     figure.supxlabel(_lines(panel.notes, 62), fontsize="x-small", color="0.35")
@@ -61,7 +60,7 @@ def save_panel(folder: Path, name: str, panel: Drawn) -> list[Path]:
 
 @mpl.rc_context(RC)
 def save_sheet(folder: Path, name: str, title: str, panels: Mapping[str, Drawn]) -> list[Path]:
-    """All panels of a figure, two in a row, or four where they are many, as PDF and PNG."""
+    """Save all panels of a figure as PDF and PNG, two in a row, or four if there are many."""
     columns = min(2 if len(panels) <= MANY else 4, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(PANEL[0] * columns, PANEL[1] * rows + 0.4), layout="constrained")
@@ -79,7 +78,7 @@ def save_sheet(folder: Path, name: str, title: str, panels: Mapping[str, Drawn])
 def _save(path: Path, figure: Figure) -> list[Path]:
     pdf, png = (path.with_name(f"{path.name}.{kind}") for kind in ("pdf", "png"))
     figure.savefig(pdf, metadata=NO_MOMENT)
-    figure.set_layout_engine("none")  # the first file's layout serves the other
+    figure.set_layout_engine("none")  # both files share the first one's layout
     figure.savefig(png, metadata={"Software": None})
     return [pdf, png]
 

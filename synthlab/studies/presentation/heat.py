@@ -1,4 +1,4 @@
-"""A plot that is a table: numbers on colours."""
+"""Heat maps: a table of numbers on colours."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,21 +16,21 @@ from synthlab.studies.presentation.drawing import Plot
 class Heat(Plot):
     """The horizon as a table of ``rows`` and ``columns``, two settings of the panel's grid: numbers on colours."""
 
-    measures = value = "horizon"  # ``value`` is the column of ``numbers`` that is shown
+    measures = value = "horizon"  # ``value`` is the displayed column of ``numbers``
 
     def __init__(self, rows: str, columns: str):
         self.rows, self.columns = rows, columns
 
     def numbers(self, records: Sequence[Record]) -> pd.DataFrame:
-        """A row or more for each run, with its ``id`` and the column ``value``; NaN where it has none."""
+        """Return one or more rows for each run, with its ``id`` and the column ``value``, NaN if it has none."""
         return make_table(records)
 
     def find_greatest(self, drawn: pd.DataFrame) -> float:
-        """The number with the lightest colour; 0 has the darkest."""
+        """Return the number with the lightest colour; 0 has the darkest."""
         return float(drawn["test_length"].max())
 
     def text(self, value: float, drawn: pd.DataFrame) -> str:
-        """A number as it is written."""
+        """Return a number as text."""
         longest = drawn["test_length"].max()
         return f"{longest}+" if value == longest else f"{value:g}"
 
