@@ -1,4 +1,4 @@
-"""Extend a model: check, measure, train, measure, save."""
+"""The steps of an extension: check, measure, train, measure, save."""
 
 import json
 import math
@@ -75,7 +75,7 @@ def _device(settings: Settings) -> str:
 
 
 def _check_output(settings: Settings, output: Path) -> None:
-    """Refuse an address, a name that no folder can have, and a folder in which something else is."""
+    """Raise InputError for an address, an invalid folder name, and a folder with other content."""
     if "://" in settings.output:
         raise InputError(f"output={settings.output}: must be a folder of this machine")
     try:
@@ -100,14 +100,14 @@ def _check_output(settings: Settings, output: Path) -> None:
 
 
 def _check_rank(settings: Settings, width: int) -> None:
-    """Refuse adapters of a higher rank than the weights that they change."""
+    """Raise InputError for adapters of a higher rank than the weights that they change."""
     rank = settings.adapters.get("rank", 0)
     if rank > width:
         raise InputError(f"adapters.rank={rank}: must be at most {width}, the width of the model")
 
 
 def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
-    """Plan the windows, which depend on the model's context and heads. Raises InputError for what does not fit."""
+    """Return the plan of windows for the model's context and heads. Raises InputError if it does not fit."""
     full = settings.factor * trained
     window = settings.window or (full if settings.positions["name"] == "contiguous" else trained)
     given = dict(settings.positions)
@@ -125,7 +125,7 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
 
 
 def _read_losses(output: Path) -> Losses | None:
-    """Return the losses before training, of an extension that is resumed."""
+    """Return the losses before training, from an extension that is resumed."""
     try:
         return Losses(**parse_json(Folder(output).read(LOSSES))["before"])
     except (OSError, ValueError, KeyError, TypeError):
