@@ -1,11 +1,10 @@
-"""``make reference``: keep the figures, numbers and verdicts of results folders as the committed reference run, and put
-its tables into the README and the pages of ``docs/``.
+"""``make reference``: commit results as the reference run, and update its tables in the README and ``docs/``.
 
-``python -m experiments.reference RESULTS RECIPE`` takes a folder in which the studies of all papers were drawn,
-``output_alignment/maps`` before ``output_alignment/all``, and ``make theory`` has written, with
-``output_alignment/mechanism`` in its folder ``mechanism``; and one in which ``output_alignment/ablation`` and then
-``output_alignment/recipe`` were drawn. What a folder lacks is left as it is, as is the recipe's with RESULTS alone;
-without folders the tables are renewed.
+``python -m experiments.reference RESULTS RECIPE`` copies figures, numbers and verdicts of two results folders. RESULTS
+has the studies of all papers, ``output_alignment/maps`` before ``output_alignment/all``, the output of ``make theory``,
+and ``output_alignment/mechanism`` in its folder ``mechanism``. RECIPE has ``output_alignment/ablation`` and then
+``output_alignment/recipe``. What a folder lacks is left unchanged, as are RECIPE's results with RESULTS alone; without
+folders, only the tables are updated.
 """
 
 import json
@@ -26,16 +25,19 @@ from synthlab.studies.presentation.pages import template
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-FIRST = "output_alignment"  # the paper whose studies lie in three folders
-OURS = ("ours", "our question", "the lab's")  # how the place of a claim begins that is no paper's
-MARK = "(Ours.) "  # how the statements of some of them begin
-FINDINGS = "findings_"  # how the name of a block begins that has a line for each claim of a paper
-WIDTH, WIDTH_OF_MANY = 896, 1056  # pixels, of a sheet with two panels in a row and with four
+FIRST = "output_alignment"  # the paper whose studies are in three folders
+OURS = ("ours", "our question", "the lab's")  # prefixes of the place of a claim that is no paper's
+MARK = "(Ours.) "  # prefix of the statements of some of them
+FINDINGS = "findings_"  # prefix of the name of a block that has a line for each claim of a paper
+WIDTH, WIDTH_OF_MANY = 896, 1056  # width in pixels of a sheet with two panels in a row and with four
 
 
 def keep(figures: Path, folder: Path) -> None:
-    """Keep in ``folder`` what a paper's ``figures`` show: tables of runs, verdicts, the tables that do not follow from
-    the runs, and the pictures that a page shows. A table that a page links to is a file of its own."""
+    """Copy the content of a paper's ``figures`` to ``folder``.
+
+    This is tables of runs, verdicts, tables that do not follow from the runs, and pictures that a page shows. A table
+    that a page links to is a file of its own.
+    """
     if not figures.exists():
         return
     linked = "".join(page.read_text() for page in pages())
@@ -58,7 +60,7 @@ def keep(figures: Path, folder: Path) -> None:
 
 
 def _needs_records(name: str, table: pd.DataFrame) -> bool:
-    """Whether a table is made of more than the runs' table: curves over lengths, and counts of all runs."""
+    """Return True if a table needs more than the runs' table: curves over lengths, and counts of all runs."""
     return name.endswith("_table") or {"length", "median"} <= set(table)
 
 
@@ -68,13 +70,16 @@ def shrink(picture: Path, target: Path) -> None:
         width = min(opened.width, WIDTH if opened.width <= 1.5 * WIDTH else WIDTH_OF_MANY)
         size = (width, round(opened.height * width / opened.width))
         small = opened.convert("RGB").resize(size, Image.Resampling.HAMMING)
-    # The default method weighs colours by how often they are, and so gives thin lines the colour of others.
+    # The default method weighs colours by their frequency, and so gives thin lines the colour of others.
     small.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def blocks() -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each table by the name of its block: those that each paper makes, the verdicts of its studies
-    by the paper's name, its ``findings_PAPER``, and ``bench``."""
+    """Return the rows of each table by the name of its block.
+
+    These are the tables that each paper makes, the verdicts of its studies by the paper's name, its ``findings_PAPER``,
+    and ``bench``.
+    """
     found: dict[str, list[dict[str, Any]]] = {"bench": json.loads((REFERENCE / "bench.json").read_text())["rows"]}
     for name, load in papers().items():
         folder = REFERENCE / name
@@ -85,9 +90,11 @@ def blocks() -> dict[str, list[dict[str, Any]]]:
 
 
 def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """Return, by the name of its block, a row for each claim of a paper: the claim in words (``says``), whether it is
-    the lab's own (``ours``), its ``verdict``, and a link to the section with its table (``evidence``, empty if no page
-    has the table). The paper's own claims come first."""
+    """Return, by the name of its block, a row for each claim of a paper. The paper's own claims come first.
+
+    A row has the claim in words (``says``), whether it is the lab's own (``ours``), its ``verdict``, and a link to the
+    section with its table (``evidence``, empty if no page has the table).
+    """
     sections, found = find_sections(), {}
     for name, load in papers().items():
         claims = {claim.name: claim for claim in load().claims.values()}
@@ -108,7 +115,7 @@ def find_findings(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dic
 
 
 def find_sections() -> dict[str, str]:
-    """Return a link to the section in which each block stands, as a page of ``docs/`` links to it."""
+    """Return a link to the section of each block, as a page of ``docs/`` links to it."""
     found = {}
     for page in sorted((ROOT / "docs").glob("*.md")):
         heading = ""
@@ -122,7 +129,7 @@ def find_sections() -> dict[str, str]:
 
 
 def renew_statements() -> None:
-    """Write each claim as its paper's code now words it into the committed table of claims."""
+    """Write the present wording of each claim in its paper's code into the committed table of claims."""
     for name, load in papers().items():
         path = REFERENCE / name / CLAIMS
         if path.exists():
@@ -138,7 +145,7 @@ def rejudge_all() -> dict[str, dict[str, pd.DataFrame]]:
 
 
 def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
-    """``page`` with the text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->`` made anew, for each of ``blocks``."""
+    """Return ``page`` with new text between ``<!-- BLOCK -->`` and ``<!-- /BLOCK -->``, for each of ``blocks``."""
     for block, rows in tables.items():
         text = template("experiments", "readme.md.j2", markup=False).render(block=block, rows=rows)
         pattern = rf"(<!-- {block} -->\n).*?(<!-- /{block} -->)"
@@ -147,11 +154,12 @@ def renew_page(page: str, tables: dict[str, list[dict[str, Any]]]) -> str:
 
 
 def pages() -> list[Path]:
-    """The README and the pages of the site."""
+    """Return the README and the pages of the site."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def main() -> None:
+    """Run the command."""
     readme = ROOT / "README.md"
     if not readme.exists():
         tell(f"error: {readme}: is not there; python -m experiments.reference needs a checkout")

@@ -97,9 +97,6 @@ def comparison(runs: Mapping[Case, Sequence[RunConfig]], found: Mapping[Case, Se
     The records ``found`` have the seeds. Errors are on the original scale. For linear attention there is also the error
     of the exact optimum and, for plain targets, that of the paper's.
 
-    Errors are on the original scale. For linear attention there is also the error of the exact optimum and, for plain
-    targets, that of the paper's.
-
     For linear attention the error is the expected one, computed from M; for softmax it is that on the test sequences.
     """
     tables = [_compare(case, configs[0], found.get(case, ())) for case, configs in runs.items()]

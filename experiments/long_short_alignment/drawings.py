@@ -1,4 +1,4 @@
-"""Kinds of drawings of the studies. Each draws the table that is its CSV, and nothing else."""
+"""Plots of the studies. Each shows only the table that is its CSV."""
 
 from collections.abc import Mapping
 from textwrap import fill, wrap
@@ -12,10 +12,10 @@ from synthlab.analysis.correlations import WITNESSES, correlation, pearson, spea
 from synthlab.analysis.curves import band_note, draw_lines, style_of
 from synthlab.studies.presentation.drawing import Drawing
 
-LETTERS = 50  # that fit beside and below a panel
-FEW = 6  # series whose legend leaves room for the lines
-DARK = 0.6  # from here on the text of a cell is white
-ROOM = 0.36  # of the width of a scatter's points, beside them for the legend
+LETTERS = 50  # the most characters next to and below a panel
+FEW = 6  # the most series whose legend leaves space for the lines
+DARK = 0.6  # from this value on the text of a cell is white
+ROOM = 0.36  # space for the legend next to the points, as a fraction of their width
 
 
 class Scatter(Drawing):
@@ -44,7 +44,7 @@ class Scatter(Drawing):
 
 
 class Lines(Drawing):
-    """A line and a band for each series over the values of ``x``, evenly apart, in their order."""
+    """A line and a band for each series over the values of ``x``, equally spaced, in their order."""
 
     def __init__(self, x: str, label: str, answer: str, zero: bool = False):
         self.x, self.label, self.answer, self.zero = x, label, answer, zero
@@ -56,7 +56,7 @@ class Lines(Drawing):
         axes.set_yscale("linear")
         axes.xaxis.set_major_locator(FixedLocator(range(len(values))))
         axes.xaxis.set_minor_locator(NullLocator())
-        # Names of arms are as wide as a panel has room for each of them.
+        # Names of arms are wrapped to the width that a panel has for each.
         labels = ["\n".join(wrap(str(value), LETTERS // len(values))) for value in values]
         axes.set_xticklabels(labels, fontsize="x-small")
         if self.zero:
@@ -69,7 +69,7 @@ class Lines(Drawing):
 
 
 class Contexts(Drawing):
-    """A line and a band for each series against the number of tokens seen, those of training shaded."""
+    """A line and a band for each series against the number of tokens seen, with the training lengths shaded."""
 
     def __init__(self, answer: str, zero: bool = False):
         self.answer, self.zero = answer, zero
@@ -90,8 +90,11 @@ class Contexts(Drawing):
 
 
 class Cells(Drawing):
-    """A row for each predictor, a column for each outcome. A cell has the column ``value``, its interval ``ends`` if it
-    is known, and the value's colour, which is darkest from 1 on; it is bold where the interval leaves out 0."""
+    """A table of values as coloured cells: a row for each predictor, a column for each outcome.
+
+    A cell has the column ``value``, its interval ``ends`` if known, and the value's colour, which is darkest from 1 on.
+    It is bold if the interval excludes 0.
+    """
 
     def __init__(self, value: str, ends: tuple[str, str], note: str):
         self.value, self.ends, self.told = value, ends, note
@@ -133,7 +136,7 @@ def _in_cell(value: float, low: float, high: float) -> str:
 
 
 def _make_room(axes: Axes) -> None:
-    """Put the legend of many series beside the panel, each name in lines of a few words."""
+    """Place the legend of many series next to the panel, each name wrapped to a few words a line."""
     handles, labels = axes.get_legend_handles_labels()
     if len(labels) > FEW:
         told = [fill(label, LETTERS // 2) for label in labels]

@@ -1,7 +1,7 @@
-"""The paper's claims on which encodings generalize, each decided in miniature.
+"""The paper's claims on which encodings generalize, each tested in miniature.
 
 Arms are position encodings: ``nope``, ``t5``, ``alibi``; ``partial_rope``, which is the paper's RoPE; ``sinusoidal``,
-which is its absolute encoding; and, of ours, ``rope``, on whole heads, and ``t5, 32 buckets``.
+which is its absolute encoding; and, from us, ``rope``, on whole heads, and ``t5, 32 buckets``.
 """
 
 import pandas as pd
@@ -17,7 +17,7 @@ claim = CLAIMS.claim
 alignment_claims(CLAIMS)
 
 LEVEL = 0.5
-NEAR = 1.25  # times the training length, where the first range beyond it ends
+NEAR = 1.25  # multiple of the training length at which the first range beyond it ends
 EXPORTS = "the authors' exports, results/sanity_check.jsonl"
 RANKING = "the authors' notebook plot_aggregate_final, cell 24"
 WHY = (
@@ -29,22 +29,22 @@ GOOD, POOR = ("nope", "t5", "alibi"), ("partial_rope", "sinusoidal")
 
 
 def generalizes(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` get more than half right in every range of lengths beyond training."""
+    """Check that runs of an ``arm`` get more than half right in every range of lengths beyond training."""
     return checks.generalizes(runs, arm, LEVEL)
 
 
 def fails(runs: pd.DataFrame, arm: str) -> list[Check]:
-    """That runs of an ``arm`` do not in the last range."""
+    """Check that runs of an ``arm`` do not get more than half right in the last range."""
     return checks.fails(runs, arm, LEVEL)
 
 
 def select_near(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of training lengths and of the first range beyond."""
+    """Return the rows of training lengths and of the first range beyond."""
     return runs[runs["last"] <= NEAR * runs["train_length"]]
 
 
 def first(ranks: pd.DataFrame) -> list[Check]:
-    """That NoPE ranks above each of the others."""
+    """Check that NoPE ranks above each of the others."""
     return [check_above(ranks, "nope", other) for other in ("t5", "alibi", *POOR)]
 
 
@@ -65,6 +65,7 @@ claim(
     why=ANY.format("0.22, 0.17 and 0.11"),
 )
 def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
+    """Check that T5's bias and ALiBi rank above partial RoPE, and that above the absolute encoding."""
     pairs = (("t5", "partial_rope"), ("alibi", "partial_rope"), ("partial_rope", "sinusoidal"))
     return [check_above(ranks, *pair) for pair in pairs]
 
@@ -80,6 +81,7 @@ def relative_above_absolute(ranks: pd.DataFrame) -> list[Check]:
     why=WHY,
 )
 def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
+    """Check that NoPE generalizes, and that ALiBi and the poor encodings fail."""
     return [
         *generalizes(runs, "nope"),
         *(check for arm in ("alibi", *POOR) for check in fails(runs, arm)),
@@ -97,6 +99,7 @@ def repeated_symbols(runs: pd.DataFrame) -> list[Check]:
     why=f"{WHY}, but one of three seeds of RoPE on reverse, which is left out here",
 )
 def just_beyond(runs: pd.DataFrame) -> list[Check]:
+    """Check that the good encodings generalize just beyond training, and that the absolute encoding fails."""
     rows = select_near(runs)
     return [
         *(check for arm in GOOD for check in generalizes(rows, arm)),
@@ -135,6 +138,7 @@ claim(
     why=WHY,
 )
 def buckets(runs: pd.DataFrame) -> list[Check]:
+    """Check that T5's bias generalizes just beyond training, and fails with 32 buckets."""
     rows = select_near(runs)
     return [*generalizes(rows, "t5"), *fails(rows, "t5, 32 buckets")]
 

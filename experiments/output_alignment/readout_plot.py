@@ -13,13 +13,14 @@ from synthlab.regression.config import RunConfig
 from synthlab.studies.presentation.drawing import Plot, Series, check_lengths
 
 SETTINGS = {"encoding.q", "outrep.p"}
-LOOKS = (("-", "o"), (DASHES, "s"), (DASHDOT, "^"))  # line and marker by order of q, again from the first beyond three
+LOOKS = (("-", "o"), (DASHES, "s"), (DASHDOT, "^"))  # line and marker by order of q, repeated after three
 DARKEST, LIGHTEST = 0.0, 0.8  # of the colour map, for the least and the greatest q
 
 
 class ReadoutPowers(Plot):
-    """Error at the test length ``length`` against the power p < 0 of f(x) = x^p, a line for each q of the encoding
-    ``readout.Readout``, with a mark at p = -q.
+    """Error at the test length ``length`` against the power p < 0 of f(x) = x^p.
+
+    There is a line for each q of the encoding ``readout.Readout``, with a marker at p = -q.
 
     The table also counts, of finished runs, those whose outputs break near 0 and those that miss:
 
@@ -66,8 +67,8 @@ class ReadoutPowers(Plot):
             axes.text(q, 0.98, f" $q = {q:g}$", color=colour, transform=top, ha="left", va="top", fontsize="small")
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        low = min(low, high / 10)  # what is flat looks flat
-        axes.set_ylim(low, high * (high / low) ** 0.1)  # room for the names of the lines
+        low = min(low, high / 10)  # so that a flat curve looks flat
+        axes.set_ylim(low, high * (high / low) ** 0.1)  # space for the names of the lines
         powers = sorted(-drawn["p"].unique())
         axes.set_xscale("log")
         axes.invert_xaxis()
@@ -85,6 +86,6 @@ class ReadoutPowers(Plot):
 
 
 def _tabulate(series: Series) -> pd.DataFrame:
-    """The runs of a series at each length, with q and p."""
+    """Return the runs of a series at each length, with q and p."""
     rows = series.count_runs(make_table(series.records))
     return rows.assign(q=series.chosen["encoding.q"], p=series.chosen["outrep.p"])
