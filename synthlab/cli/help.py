@@ -32,7 +32,7 @@ def describe_run(overrides: Sequence[str], sweeps: bool = False) -> Iterator[str
     title = comments_of_member("task", task).title
     yield f"task={task}: {title}" if title else f"task={task}"
     yield f"{answer}. Score: {score}\n"
-    yield "Groups: a name takes a file of conf/GROUP/, whose keys follow as GROUP.key=value"
+    yield "Groups: a name selects a file of conf/GROUP/, whose keys follow as GROUP.key=value"
     for group in (*groups_of(family), "tracker"):
         members = tasks_of(family) if group == "task" else dict.fromkeys(path.stem for path in find_group_files(group))
         yield from _wrap_lines(f"  {group}", ", ".join(members), 14)
