@@ -36,7 +36,7 @@ class Limit(BaseModel):
         # Only what a person would type: int() also accepts 1_0 and the digits of other scripts.
         number = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
         if number is None or not self.low <= number <= self.high or number % self.multiple:
-            raise InputError(f"{field}: {truncate(word)} will not do; give {self.allowed}")
+            raise InputError(f"{field}: {truncate(word)} is not valid; give {self.allowed}")
         return number
 
 
@@ -61,14 +61,16 @@ class Chooser:
         """Raise InputError for a lesson's run with settings that the controls lack."""
         unmet = [key for key in run if key not in (*self.defaults, "protocol")]
         if unmet:
-            raise InputError(f"{field}: {unmet[0]} is none of the page's controls")
+            raise InputError(f"{field}: {unmet[0]} is not one of the page's controls")
         try:
             choice = self.read({key: str(run.get(key, default)) for key, default in self.defaults.items()})
         except InputError as error:
             raise InputError(*(f"{field}: {line}" for line in error.lines)) from None
         protocol = self.settings(choice).get("protocol", self._plain["protocol"]["name"])
         if run.get("protocol", protocol) != protocol:
-            raise InputError(f"{field}: protocol={run['protocol']} is none of the page's controls; it takes {protocol}")
+            raise InputError(
+                f"{field}: protocol={run['protocol']} is not one of the page's controls; it takes {protocol}"
+            )
 
     def read(self, texts: Mapping[str, str]) -> Choice:
         """Return the run that the controls describe. Raises InputError with a line for each invalid value."""
@@ -124,9 +126,9 @@ def read_sequence(text: str, longest: int) -> str:
     if not symbols:
         raise InputError("sequence: empty; type 0s and 1s, such as 0110")
     if len(symbols) > longest:
-        raise InputError(f"sequence: {len(symbols)} symbols; at most {longest} will do")
+        raise InputError(f"sequence: {len(symbols)} symbols; must be at most {longest}")
     if set(symbols) - set("01"):
-        raise InputError(f"sequence: {truncate(symbols)} will not do; type 0s and 1s, such as 0110")
+        raise InputError(f"sequence: {truncate(symbols)} is not valid; type 0s and 1s, such as 0110")
     return symbols
 
 

@@ -42,7 +42,7 @@ class TrainingSession:
         again = len(there) == len(choices)
         # Runs already on the page stay, or are replaced one for one.
         if len(self.runs) + len(choices) - len(there) > self.most:
-            raise InputError(f"There is room for {self.most} curves; press Clear first")
+            raise InputError(f"The page has at most {self.most} curves; press Clear first")
         if self.worker is not None and not self.worker.is_alive:
             self.queue.clear()
             self.recover()  # the next poll would have noticed

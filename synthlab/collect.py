@@ -114,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "--where",
         action="append",
         metavar="CONDITIONS",
-        help="such as 'task=length,sum train_length>=20 status=finished'; all must hold",
+        help="such as 'task=length,sum train_length>=20 status=finished'; all must be true",
     )
     parser.add_argument(
         "--out", default="runs.parquet", type=Path, help="a .parquet or .csv file (default: %(default)s)"

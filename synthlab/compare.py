@@ -153,12 +153,14 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     option = parser.add_argument
     option("source", nargs="?", default="results", help="folder of results, or a .csv or .parquet that collect wrote")
     option("--metric", help="a metric of the runs, horizon, or another column of numbers (default: the primary metric)")
-    option("--x", default="length", metavar="SETTING", help="drawn against: length (default), a setting, or step")
-    option("--by", metavar="SETTINGS", help="what makes the series, with commas (default: the settings that differ)")
-    option("--facet", metavar="SETTINGS", help="one or two settings that make the panels")
-    option("--length", metavar="LENGTHS", help="test lengths to look at, with commas (default: each run's longest)")
-    option("--where", action="append", metavar="CONDITIONS", help="runs to look at: 'task=length,sum train_length>=20'")
-    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points go beside it, as .points.csv")
+    option(
+        "--x", default="length", metavar="SETTING", help="variable of the x-axis: length (default), a setting, or step"
+    )
+    option("--by", metavar="SETTINGS", help="settings that define the series, with commas (default: those that differ)")
+    option("--facet", metavar="SETTINGS", help="one or two settings that define the panels")
+    option("--length", metavar="LENGTHS", help="test lengths to plot, with commas (default: each run's longest)")
+    option("--where", action="append", metavar="CONDITIONS", help="runs to plot: 'task=length,sum train_length>=20'")
+    option("--out", default="compare.png", help="picture: .png, .pdf or .svg; its points are written to .points.csv")
     return parser.parse_intermixed_args(argv)
 
 
@@ -171,7 +173,7 @@ def _compare(argv: Sequence[str] | None) -> list[Path]:
     check_picture("out", picture, METADATA)
     data = picture.with_suffix(".points.csv")
     if os.path.realpath(data) == os.path.realpath(args.source):  # accepts links in a loop
-        raise InputError(f"out={picture}: its points would replace {data}, which they are drawn from; name another")
+        raise InputError(f"out={picture}: its points would overwrite the source {data}; choose another name")
     table = _read(args.source, args.where)
     if args.x == STEP and STEP not in table:
         table = _read_curves(args.source, table)

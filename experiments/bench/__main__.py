@@ -308,7 +308,7 @@ def measure_all(effort: Effort) -> Iterator[BenchRow]:
 def main() -> None:
     """Run ``synthlab bench``."""
     parser = Parser(prog="synthlab bench", description=(__doc__ or "").partition(": ")[2])
-    parser.add_argument("effort", nargs="?", choices=["quick"], help="measure briefly, to see that it works")
+    parser.add_argument("effort", nargs="?", choices=["quick"], help="a short measurement, to check that it works")
     quick = parser.parse_args().effort == "quick"
     with exit_on_input_error():
         require("bench", "x_transformers", "psutil", what="synthlab bench")

@@ -132,7 +132,7 @@ class ByDepth(Analysis):
         super().check(study, config)
         assert isinstance(config, LanguageConfig)  # see ``kind``
         if not LANGUAGES.find(config.task["name"]).kinds:
-            raise InputError(f"task={config.task['name']}: {study} asks for facts; choose recall or tracking")
+            raise InputError(f"task={config.task['name']}: {study} needs facts; choose recall or tracking")
 
     def panels(self, runs, records):
         facts = by_depth(runs).assign(series=lambda d: d["arm"])

@@ -66,7 +66,9 @@ class Readout(Around):
     def __init__(self, dims: Dims, /, q: PositiveFloat, raised: Raised, inner: Mapping[str, Any]):
         super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
         if self.inner.draws_positions:
-            raise InputError(f"encoding.inner={inner['name']}: draws random positions, which do not tell the length")
+            raise InputError(
+                f"encoding.inner={inner['name']}: draws random positions, which do not determine the length"
+            )
         self.q, self.raised = q, raised
 
     def bias(self, query, key):

@@ -43,7 +43,8 @@ def metric_of(kinds: Iterable[type[Config]], name: str) -> Metric:
     if len(meanings) > 1:
         each = "; ".join(f"with {kind.answer} for an answer: {metric.meaning}" for metric, kind in meanings.items())
         raise InputError(
-            f"metric={name}: means several things, which share no axis ({each}); {_suggest_choices(kinds)}"
+            f"metric={name}: has different meanings for these runs, which cannot share an axis ({each}); "
+            f"{_suggest_choices(kinds)}"
         )
     return next(iter(meanings), Metric(name))
 

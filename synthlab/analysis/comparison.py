@@ -65,7 +65,7 @@ def gather_points(
     if not table.empty:
         check_table("table", table)
     if table.empty or table["length"].isna().all():
-        raise InputError("table: there is no finished run to draw")
+        raise InputError("table: there is no finished run to plot")
     points = ["id", "length", *[STEP] * (STEP in table)]
     table = _convert_numbers(table.drop_duplicates(points, ignore_index=True))
     finished = table.dropna(subset=["length"]).astype({"length": int})
@@ -79,7 +79,7 @@ def gather_points(
     unfinished = table[table["length"].isna()].drop_duplicates("id")["status"].value_counts()
     left_out = [_runs(count, f"{status} ") for status, count in unfinished.items()] + left_out
     if rows.empty:
-        raise InputError(f"x={x}: no run is left to draw; left out: {', '.join(left_out)}")
+        raise InputError(f"x={x}: no run is left to plot; left out: {', '.join(left_out)}")
 
     # As text, to treat a missing setting as a value.
     settings = rows[[column for column in rows if is_setting(kinds, column)]].map(text_of)
@@ -220,7 +220,7 @@ def check_table(field: str, table: pd.DataFrame) -> None:
         raise InputError(f"{field}: must be a table of runs, but {lacks}")
     for column in ("length", "train_length"):
         if not (is_numeric(table[column]) and (table[column].dropna() % 1 == 0).all()):
-            raise InputError(f"{field}: must be a table of runs, but {column} holds other than whole numbers")
+            raise InputError(f"{field}: must be a table of runs, but {column} has values that are not whole numbers")
 
 
 def _convert_numbers(table: pd.DataFrame) -> pd.DataFrame:

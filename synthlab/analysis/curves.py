@@ -220,7 +220,7 @@ def plot_table(table: pd.DataFrame, metric: str | None, path: str | os.PathLike[
 
     check_picture("path", path)
     if table.empty or table["length"].isna().all():
-        raise InputError("records: there is no finished run to draw")
+        raise InputError("records: there is no finished run to plot")
     kinds = kinds_of(table)
     metric = primary_of(kinds) if metric is None else metric
     known = dict.fromkeys(name for kind in kinds for name in kind.measures().metrics)

@@ -37,7 +37,7 @@ class Records(list[Record]):
         super().__init__()
         for record in records:
             if not isinstance(record, Record):
-                raise InputError(f"records: {shorten(record)} is none; must be records, as synthlab.run returns them")
+                raise InputError(f"records: {shorten(record)}: must be a record; synthlab.run returns records")
             self.append(record)
 
     def table(self) -> pd.DataFrame:

@@ -80,7 +80,7 @@ def _load(name: str) -> Callable[[], None]:
     """Return the function of the subcommand ``name``. Raises InputError if it is unknown or cannot be imported."""
     known = find_commands()
     if name in REPLACED and name not in known:
-        raise InputError(f"{name}: is no command now; give {REPLACED[name]}")
+        raise InputError(f"{name}: is no longer a command; use {REPLACED[name]}")
     if name not in known:
         from synthlab.config.registry import did_you_mean
 
@@ -100,9 +100,9 @@ def _overview() -> Iterator[str]:
     yield "synthlab [COMMAND] [key=value ...]    without COMMAND: run\n"
     for name, entry in known.items():
         yield f"  {name:<{width}}  {description(entry)}"
-    yield "\nsynthlab task=copy --help              what applies to a run on this task: keys, choices, defaults"
+    yield "\nsynthlab task=copy --help              keys of a run on this task: choices, defaults"
     yield "synthlab run --help                    the same for task=mean"
-    yield "synthlab COMMAND --help                what another command takes"
+    yield "synthlab COMMAND --help                arguments of another command"
     yield 'eval "$(synthlab -sc install=bash)"    in bash: <TAB> completes commands and keys'
 
 

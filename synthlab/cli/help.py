@@ -122,5 +122,5 @@ def _examples(task: str, family: str) -> Iterator[str]:
     yield f"  synthlab task={task} model.width=64 model.depth=2 protocol.steps=500"
     yield f"  synthlab sweep task={task},{other} encoding=nope,alibi 'seed=range(5)' tag=pilot"
     yield f"  {f'synthlab task={task} --cfg job':<40}the whole config, nothing trained"
-    yield f"  {f'synthlab task={other} --help':<40}what applies to another task"
+    yield f"  {f'synthlab task={other} --help':<40}the keys of another task"
     yield f"  {COMPLETION:<40}then: synthlab task=<TAB>"

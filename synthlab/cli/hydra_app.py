@@ -229,7 +229,7 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
     These are a file that Hydra would unpickle, a sweep where there is none, and settings of sweeps without a sweep.
     """
     if args.experimental_rerun is not None:
-        raise InputError("--experimental-rerun: would run what its file holds; give settings as key=value")
+        raise InputError("--experimental-rerun: would run the code in its file; give settings as key=value")
     if args.multirun and no_sweeps:
         raise InputError(f"-m: {no_sweeps}")
     if args.multirun and (args.config_name or args.config_path):
@@ -238,7 +238,7 @@ def _check_flags(args: Namespace, no_sweeps: str) -> None:
         idle = [given for given in args.overrides if re.match(OF_SWEEPS, given)]
         if idle:
             mend = "leave it out" if no_sweeps else "leave it out, or add -m"
-            raise InputError(*(f"{given}: has a meaning in sweeps alone; {mend}" for given in idle))
+            raise InputError(*(f"{given}: applies only to sweeps; {mend}" for given in idle))
 
 
 def _only_prints(args: Namespace) -> bool:

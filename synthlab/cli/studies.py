@@ -95,7 +95,7 @@ def _choose_study(args: Namespace, papers: Papers) -> str:
     if paper not in papers:
         raise InputError(f"{named[0]}: unknown paper{did_you_mean(paper, papers)}; {_papers(papers)}")
     if quick and study not in ("", QUICK):
-        raise InputError(f"{QUICK}=true: is a study of its own; give {paper} without /{study}")
+        raise InputError(f"{QUICK}=true: selects the study quick; give {paper} without /{study}")
     study = QUICK if quick else study or DEFAULT
     files = studies_of(paper, args.config_dir)
     if study not in files:

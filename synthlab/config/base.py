@@ -40,7 +40,7 @@ def bookkeeping(raw: Mapping[str, Any]) -> dict[str, Any]:
     if missing:
         raise InputError(*(f"{key}: missing; must be given" for key in missing))
     if str(raw["results"]).startswith("memory:"):
-        raise InputError(f"results={raw['results']}: ends with the command, and nothing would be kept; give a folder")
+        raise InputError(f"results={raw['results']}: is lost when the command ends; give a folder")
     return {key: raw[key] for key in BOOKKEEPING if key in raw}
 
 
@@ -292,7 +292,9 @@ class Config(Settings, ABC):
         All runs would then have the same numbers, which would look like no variance. ``given`` is the setting to name.
         """
         if not cls.follows(raw):
-            raise InputError(f"{given}: no run depends on its seed where {', '.join(cls.SEEDS[1:])} are all given")
+            raise InputError(
+                f"{given}: has no effect, because {', '.join(cls.SEEDS[1:])} are all set; leave one of them out"
+            )
 
 
 def kind_of(raw: Mapping[str, Any]) -> type[Config]:

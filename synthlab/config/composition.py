@@ -143,7 +143,7 @@ class Composed:
             group, within, path = key.partition("@")
             if within:  # a member within a member, as in encoding@encoding.inner=rope
                 if not isinstance(self.config.get(group), dict) or isinstance(name, list):
-                    raise InputError(f"{key}={name}: must be a group, @, where its member goes, and a name")
+                    raise InputError(f"{key}={name}: must have the form GROUP@PLACE=NAME")
                 _set_key(config, path, copy.deepcopy(self._member(group, name)), path.split(".")[0] in own)
         for key, value in settings.items():
             if "@" not in key and not isinstance(config.get(key), dict):
@@ -166,7 +166,9 @@ class Composed:
         chosen = self._compose(f"{group}={name}")
         beside = [key for key in without if key != group and chosen.get(key) != without[key]]
         if beside:
-            raise InputError(f"{group}={name}: its file also sets {', '.join(beside)}; do so in the figure's file")
+            raise InputError(
+                f"{group}={name}: its file also sets {', '.join(beside)}; move these settings to the figure's file"
+            )
         return chosen[group]
 
 

@@ -258,7 +258,7 @@ def find_class(name: str, field: str) -> Any:
     module, _, attribute = name.partition(":")
     if module not in sys.modules and not _imports.get():
         first = f"in Python, import {module} first"
-        raise InputError(f"{field}={name}: is not imported, as reading a record imports nothing; {first}")
+        raise InputError(f"{field}={name}: is not imported, and reading a record imports nothing; {first}")
     try:
         return getattr(importlib.import_module(module), attribute)
     except KeyboardInterrupt:

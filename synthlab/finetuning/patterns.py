@@ -53,7 +53,7 @@ class Shifted(Pattern):
 
     def mask(self, heads, length):
         if heads < 2:
-            raise InputError(f"model.heads={heads}: must be at least 2, as half of the heads of a pattern are shifted")
+            raise InputError(f"model.heads={heads}: must be at least 2, because a pattern shifts half of the heads")
         if length % (2 * self.groups):
             must = f"must divide a window of {length} tokens into groups of an even size"
             raise InputError(f"pattern.groups={self.groups}: {must}")

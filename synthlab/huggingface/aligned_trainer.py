@@ -64,7 +64,7 @@ def huggingface_loss(
     if input_ids.shape[1] <= length:
         raise InputError(f"input_ids: have {input_ids.shape[1]} tokens each; must be more than length={length}")
     if attention_mask is not None and not attention_mask.all():
-        raise InputError("attention_mask: has zeros; must be all ones, for windows of padded texts are not compared")
+        raise InputError("attention_mask: has zeros; must be all ones, because padded texts are not supported")
     labels = input_ids if labels is None else labels
     if labels.shape != input_ids.shape:
         raise InputError(f"labels: have shape {tuple(labels.shape)}; must have input_ids', {tuple(input_ids.shape)}")
@@ -156,7 +156,7 @@ class AlignedTrainer(Trainer):
     def __init__(self, *args, alignment: Alignment, **kwargs):
         super().__init__(*args, **kwargs)
         if self.compute_loss_func is not None:
-            raise InputError("compute_loss_func: is given; must be None, since AlignedTrainer has a loss of its own")
+            raise InputError("compute_loss_func: must be None, because AlignedTrainer has its own loss")
         if self.args.label_smoothing_factor != 0:
             raise InputError(f"label_smoothing_factor={self.args.label_smoothing_factor}: must be 0 for AlignedTrainer")
         self.alignment = alignment

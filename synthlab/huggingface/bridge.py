@@ -92,7 +92,7 @@ class SynthlabForCausalLM(PreTrainedModel, GenerationMixin):
         given = [name for name, value in others.items() if value is not None and value is not False]
         if given:
             taken = "input_ids are read, positions follow from attention_mask, logits are all there is"
-            raise InputError(f"{given[0]}: is not taken; {taken}")
+            raise InputError(f"{given[0]}: is not supported; {taken}")
         if input_ids is None:
             raise InputError("input_ids: missing; must be given")
         cache = past_key_values

@@ -69,7 +69,9 @@ class PositionCollator(TrainerCallback):
         if length is not None and length < 1:
             raise InputError(f"length={length}: must be at least 1, or None for all tokens of the texts")
         if length is None and sampler.text_length(1) is not None:
-            raise InputError("length=None: must be the tokens of a window, for the sampler gathers it from a text")
+            raise InputError(
+                "length=None: must be the number of tokens of a window, which the sampler gathers from a text"
+            )
         self.untouched, self.length, self.seed, self.collator = sampler, length, seed, collator or default_data_collator
         self.sampler = copy.deepcopy(sampler)  # a copy, since it may store draws for later windows
         self.trainer, self.process = False, 0
@@ -82,11 +84,11 @@ class PositionCollator(TrainerCallback):
     def _place_positions(self, collator: Collator, features: list[Any]) -> dict[str, Any]:
         lengths = {len(each["input_ids"]) for each in features if isinstance(each, Mapping) and "input_ids" in each}
         if len(lengths) > 1:
-            raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have as many")
+            raise InputError(f"input_ids: have {min(lengths)} to {max(lengths)} tokens; must all have the same number")
         batch = dict(collator(features))
         tokens, mask = batch["input_ids"], batch.get("attention_mask")
         if mask is not None and not mask.all():
-            raise InputError("attention_mask: has zeros; must be all ones, for padded texts are given no positions")
+            raise InputError("attention_mask: has zeros; must be all ones, because padded texts get no positions")
         batch.setdefault("attention_mask", torch.ones_like(tokens))
         window = self._window(*tokens.shape)
         if window.places is not None:

@@ -138,7 +138,7 @@ def _key_positions(position_ids: Tensor, keys: int) -> Tensor:
     if position_ids.shape[1] == keys:
         return position_ids
     if (position_ids.diff() != 1).any():
-        raise InputError("position_ids: must be consecutive beside a cache, which does not keep positions")
+        raise InputError("position_ids: must be consecutive with a cache, which does not store positions")
     return position_ids[:, -1:] - torch.arange(keys - 1, -1, -1, device=position_ids.device)
 
 
@@ -154,7 +154,7 @@ def _check_cache(module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> None
     if cache.is_compileable:
         raise InputError(f"past_key_values={type(cache).__name__}: must be a cache that grows, as DynamicCache")
     if tells_padding(mask) and cache.get_seq_length() and (mask.long().diff() < 0).any():
-        raise InputError("attention_mask: has padding behind tokens, beside a cache; pad before the texts")
+        raise InputError("attention_mask: is padded on the right, with a cache; pad on the left")
 
 
 AttentionInterface.register(NAME, _attention)

@@ -53,7 +53,7 @@ def sparse_in_training(model: nn.Module, name: str, **arguments: Any) -> Removab
         given = dict(zip(inspect.signature(module.forward).parameters, args, strict=False)) | kwargs
         mask = given.get("attention_mask")
         if mask is not None and not mask.all():
-            raise InputError("attention_mask: has zeros; must be all ones, for groups are of whole windows")
+            raise InputError("attention_mask: has zeros; must be all ones, because groups divide whole windows")
         texts = next(each for each in map(given.get, ("input_ids", "inputs_embeds")) if each is not None)
         return (), given | {"attention_mask": pattern_mask(module, pattern, *texts.shape[:2])}
 
@@ -77,7 +77,7 @@ def pattern_mask(model: Any, pattern: Pattern, rows: int, length: int) -> Shaped
     """
     kernel = model.config._attn_implementation
     if kernel not in KERNELS:
-        raise InputError(f"attn_implementation={kernel}: takes no mask for each head; choose eager or sdpa")
+        raise InputError(f"attn_implementation={kernel}: accepts no mask for each head; choose eager or sdpa")
     seen = pattern.mask(model.config.num_attention_heads, length).to(model.device).expand(rows, -1, -1, -1)
     if kernel == "sdpa":
         return seen

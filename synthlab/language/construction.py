@@ -49,7 +49,7 @@ def resolve(raw: Mapping[str, Any]) -> LanguageConfig:
     if config.extension is not None and config.extension.get("name") != "none":
         trained = ENCODINGS.find(config.encoding.get("name"))
         if not issubclass(trained, RoPE):
-            raise InputError(f"encoding={config.encoding['name']}: an extension takes the place of rope; choose that")
+            raise InputError(f"encoding={config.encoding['name']}: an extension replaces rope; choose encoding=rope")
         # Defaults of the extension, from the model that it extends.
         known = {
             "trained": config.train_length,
@@ -154,8 +154,8 @@ def _check_encodings(config: LanguageConfig, encodings: Mapping[str, Encoding]) 
             raise InputError(f"extension={name}: must be a variant of rope")
     if config.extension is None and config.finetune.steps:
         raise InputError(
-            f"finetune.steps={config.finetune.steps}: there is no second training without an extension; choose one, or "
-            f"extension=rope for none"
+            f"finetune.steps={config.finetune.steps}: needs an extension; choose one, or extension=rope for a plain "
+            f"second training"
         )
     if config.extension is not None and config.finetune.steps:
         _check_weights(config, config.extension, encodings["extension"])
@@ -173,7 +173,7 @@ def _check_weights(config: LanguageConfig, extension: Mapping[str, Any], encodin
         raise InputError(f"extension.factor={extension['factor']}: must be 2 or more in a second training")
     if reach <= alike:
         raise InputError(
-            f"extension={extension['name']}: has weights that are trained beyond {alike} tokens alone; choose "
+            f"extension={extension['name']}: has weights that only training beyond {alike} tokens affects; choose "
             f"positions that reach farther, as positions=clex, or a larger finetune.length"
         )
 
@@ -215,7 +215,7 @@ def _check_adapters(config: LanguageConfig, ensemble: nn.Module) -> None:
     if config.lora is None:
         return
     if not config.finetune.steps:
-        raise InputError(f"lora={config.lora['name']}: belongs to a second training; give finetune.steps")
+        raise InputError(f"lora={config.lora['name']}: applies only to a second training; set finetune.steps")
     with catch_errors("lora", config.lora["name"], "adapt the model"):
         build_adapters(ensemble, [config])
 

@@ -118,12 +118,12 @@ def _check_bins(config: SequencesConfig, problem: Problem) -> None:
         if low > high or high > config.test_length:
             raise InputError(f"{told}: must be a first and a last length, at most test_length={config.test_length}")
         if low <= config.train_length and high >= cast(int, config.train_from):
-            raise InputError(f"{told}: must hold no training lengths, which are {trained}")
+            raise InputError(f"{told}: must not contain training lengths, which are {trained}")
         if not problem.lengths(low, high):
             raise InputError(f"{told}: task={config.task['name']} has no length in it")
     for (_, high), (low, last) in pairwise(sorted(config.bins or [])):
         if low <= high:
-            raise InputError(f"bins={[low, last]}: begins before the one that ends at {high} has ended")
+            raise InputError(f"bins={[low, last]}: overlaps the range that ends at {high}")
 
 
 def _check_training(config: SequencesConfig) -> None:
@@ -146,13 +146,13 @@ def _check_positions(config: SequencesConfig, problem: Problem, model: nn.Module
     """Raise InputError for encodings and samplers that cannot give positions to padded or to the longest rows."""
     encoding, name = check_encoding(config, model), config.encoding["name"]
     if not (encoding.packs or encoding.draws_positions):
-        raise InputError(f"encoding={name}: depends on the length of a text, which rows of many lengths do not have")
+        raise InputError(f"encoding={name}: depends on the length of the text, but a row here has many lengths")
     trained, tested = problem.width(config.train_length), problem.width(config.test_length)
     chosen, sampler = config.positions["name"], check_sampler(config.positions, trained)
     if encoding.draws_positions and chosen != "contiguous":
         raise InputError(f"positions={chosen}: encoding={name} draws positions itself; choose contiguous")
     if sampler.text_length(trained) is not None:
-        raise InputError(f"positions={chosen}: gathers a window from a longer text, of which there is none here")
+        raise InputError(f"positions={chosen}: gathers windows from longer texts, which this task does not have")
     available = encoding.longest()
     if max(trained, tested) > available:
         raise InputError(

@@ -68,7 +68,7 @@ class TrainedSequences(TrainedModel):
         """
         problem = self.problem
         if not isinstance(problem, AnswerTask):
-            raise InputError(f"task={self.record.config.task['name']}: a language has no answers")
+            raise InputError(f"task={self.record.config.task['name']}: a formal language has no answers")
         x, lengths = self._symbols(sequences)
         found = []
         for each, size in zip(x, lengths.tolist(), strict=True):

@@ -58,7 +58,7 @@ def check_step(step: Any, config: Config, given: str) -> int:
         return int(step)
     some = [*map(str, points[:SHOWN]), *(["..."] if len(points) > SHOWN else [])]
     steps = f"{', '.join(some)} or {config.steps}" if some else str(config.steps)
-    raise InputError(f"{given}: must be a point of the training curve of the model that is tested: {steps}")
+    raise InputError(f"{given}: must be a step of the training curve of the tested model: {steps}")
 
 
 def weights_name(step: int, config: Config) -> str:

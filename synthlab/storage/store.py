@@ -226,7 +226,9 @@ class Store:
         """
         if self.save is not None and self._has_record(failure.config.id):
             where = self.path(failure.config.id)
-            raise StoreError(f"{where}: its weights could not be made ({failure.error}); the record stays as it is")
+            raise StoreError(
+                f"{where}: training it again for its weights failed ({failure.error}); the record stays as it is"
+            )
         with self.catch_write_errors():
             self.forget_failure(failure.config)
             self.files.write_group(f"failed/{failure.config.id}", failure_files(failure))
@@ -329,7 +331,7 @@ class Store:
             made, here = (_describe_environment(each["environment"]) for each in (status, again))
             raise StoreError(
                 f"{self.path(identity)}: trained again, this run gives other numbers (recorded with {made}; here "
-                f"{here}); its weights cannot be kept beside them, give another results folder"
+                f"{here}); its weights cannot be added to the record; give another results folder"
             )
         more = {name: data for name, data in files.items() if is_weights(name) and name not in status["sha256"]}
         if not more:
@@ -348,7 +350,7 @@ class Store:
             except GONE as error:
                 if self._has_record(identity):
                     raise Damaged(format_error(error)) from None
-                raise InputError(f"{self.path(identity)}: the record is gone since it was read") from None
+                raise InputError(f"{self.path(identity)}: the record was removed after it was read") from None
             return check_digest(name, data, digest)
 
     @contextmanager

@@ -62,7 +62,7 @@ def train_and_report(paper: Paper, raw: Mapping[str, Any], given: Mapping[str, s
     """
     own = validate(Settings, {key: raw[key] for key in Settings.model_fields if key in raw}, "")
     if "retry" in given:
-        raise InputError(f"{given['retry']}: studies always train again what failed; leave it out")
+        raise InputError(f"{given['retry']}: studies always retry failed runs; leave it out")
     device, workers = find_device(own.device), count_workers(own.workers)
     studies = paper.studies(raw.get("study"))
     of_the_command = (*NOT_RUNS[1:], *BOOKKEEPING)

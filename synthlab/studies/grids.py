@@ -128,12 +128,12 @@ class Grid(BaseModel):
         check_claims(f"{field}.claims", self.claims, claims)
         for key in (key for part in (self.fixed, *self.arms.values(), *self.vary, self.tune) for key in part):
             if key in OF_THE_COMMAND:
-                raise InputError(f"{field}: sets {key}, which is the command line's; leave it out")
+                raise InputError(f"{field}: sets {key}, which only the command line may set; leave it out")
         for varied in self.vary:
             twice = (self.fixed.keys() & varied.keys()) | (self.tune.keys() & (varied.keys() | self.fixed.keys()))
             twice |= {key for arm in self.arms.values() for key in arm.keys() & self.tune.keys()}
             if twice:
-                raise InputError(f"{field}: sets {min(twice)} twice; a setting stands in one of fixed, vary and tune")
+                raise InputError(f"{field}: sets {min(twice)} twice; set it in only one of fixed, vary and tune")
 
     def cells(
         self,
@@ -176,7 +176,7 @@ class Grid(BaseModel):
             found.append(Cell(arm, chosen, candidates))
         ids = [config.id for cell in found for config in cell.configs]
         if len(set(ids)) < len(ids):
-            raise InputError(f"{field}: the same run is there twice; leave one of its series out")
+            raise InputError(f"{field}: two series have the same run; leave one out")
         return found
 
 

@@ -61,7 +61,7 @@ class Overrides:
                 if "." not in key and key not in (*known, *(own for each in families() for own in keys_of(each))):
                     raise InputError(describe_unknown_key(override, [*NOT_RUNS[1:], *known]))
                 compose([*self._default(of[0]), override])  # raises an error with similar names
-                raise InputError(f"{override}: no run of these has such a setting; leave it out")
+                raise InputError(f"{override}: none of the runs has this setting; leave it out")
 
     def _default(self, family: str) -> list[str]:
         """Return the overrides that describe a run of a family, with everything else at its default."""

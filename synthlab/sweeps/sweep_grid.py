@@ -41,7 +41,7 @@ def grid(overrides: Sequence[str]) -> SweepGrid:
     parts = parts_of(list(overrides))
     for part in parts:
         if not part.choices:
-            raise InputError(f"{part.given}: stands for no value")
+            raise InputError(f"{part.given}: has no value")
         if part.key.split(".")[0] in BOOKKEEPING and len(part.choices) > 1:
             raise InputError(f"{part.key}={','.join(map(str, part.values))}: must be one for the whole sweep")
     seeds = next((part.given for part in parts if part.key == "seed" and len(part.choices) > 1), None)

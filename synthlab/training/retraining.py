@@ -35,7 +35,7 @@ def train_again(record: Record, step: int) -> bytes:
         pass
     else:
         if step < config.steps:
-            raise InputError(f"record {config.id}: trained again, the run does not come to step {step}")
+            raise InputError(f"record {config.id}: trained again, the run does not reach step {step}")
     recorded = record.training[record.training["step"] <= step].reset_index(drop=True)
     if not curve(training).equals(recorded):
         warnings.warn(

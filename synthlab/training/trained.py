@@ -137,7 +137,7 @@ class TrainedModel(ABC):
         """
         if not isinstance(self.module, Decoder):
             kind = type(self.module).__name__
-            raise InputError(f"model: {kind} has no layers with names to look into; a Transformer of the lab has")
+            raise InputError(f"model: {kind} has no named layers to inspect; use a Transformer of the lab")
         if self._hooked is None:
             self._hooked = HookedTransformer(self.module)
         return self._hooked
@@ -245,7 +245,7 @@ class TrainedModel(ABC):
         x, lengths = self._symbols(sequences)
         if len(lengths.unique()) != 1:
             found = ", ".join(map(str, sorted(set(lengths.tolist()))))
-            raise InputError(f"sequences: have lengths {found}; must have one, to be looked into together")
+            raise InputError(f"sequences: have lengths {found}; must have one length, to be inspected together")
         hooked = self.hooked
         check_answerable(self.record.config, x.shape[1], len(x) * len(hooked.blocks))
         return (hooked, *self.tokens(x))
@@ -276,5 +276,5 @@ class TrainedModel(ABC):
         rows = [torch.tensor(self.encode(text), dtype=torch.long) for text in texts]
         lengths = torch.tensor([len(row) for row in rows], dtype=torch.long)
         if not rows or not lengths.all():
-            raise InputError("sequences: there must be one or more, of one symbol or more")
+            raise InputError("sequences: must be one or more, with one symbol or more each")
         return pad_sequence(rows, batch_first=True), lengths

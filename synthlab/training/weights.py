@@ -88,14 +88,14 @@ def load_weights(module: nn.Module, data: bytes, config: Config, step: int) -> N
         version, identity = run["results_version"], identity_of(run["config"], run["results_version"])
         found_step = run.get("step", config.steps)
     except (TypeError, KeyError, RecursionError):
-        raise InputError(f"{where}: does not say which run it is of; synthlab did not write it") from None
+        raise InputError(f"{where}: does not name its run; synthlab did not write it") from None
     if version != config.results_version:
         told = f"{version!r:.{SHOWN}}"
         raise InputError(f"{where}: is of results version {told}; the present one is {config.results_version}")
     if identity != config.id:
-        raise InputError(f"{where}: holds the weights of another run, {identity}")
+        raise InputError(f"{where}: has the weights of another run, {identity}")
     if found_step != step:
-        raise InputError(f"{where}: holds the weights after another step, {found_step!r:.{SHOWN}}")
+        raise InputError(f"{where}: has the weights of another step, {found_step!r:.{SHOWN}}")
     expected, found = _layout(module.state_dict()), _layout(tensors)
     wrong = sorted(expected.items() ^ found.items())
     if wrong:

@@ -101,7 +101,7 @@ def prepared(
     _check(tasks, made, limit, lengths, depths)
     count = min((each for each in (samples, limit) if each is not None), default=0)
     if made and count < 1:
-        raise InputError(f"samples=null: must be how many samples of {made[0]} are made, 1 or more, or give limit")
+        raise InputError(f"samples=null: must be the number of samples of {made[0]}, 1 or more; or give limit")
     source = DataSource.from_folder(data, field)
     from synthlab.huggingface.benchmarks.harness_model import HarnessModel
     from synthlab.huggingface.benchmarks.harness_tasks import make_synthetic_tasks
@@ -172,6 +172,6 @@ def _check(
     if made and not lengths:
         raise InputError(f"lengths=[]: must have a number of tokens for {made[0]}, such as 256")
     if depths and len(made) < len(tasks):
-        raise InputError(f"depths={list(depths)}: must be left out, but for the tasks {', '.join(SYNTHETIC)}")
+        raise InputError(f"depths={list(depths)}: applies only to the tasks {', '.join(SYNTHETIC)}")
     if repeated := sorted({task for task in tasks if list(tasks).count(task) > 1}):
         raise InputError(f"tasks={repeated[0]}: must be named once")

@@ -98,7 +98,7 @@ def _check(model: Any, tokenizer: Any) -> None:
     with torch.no_grad():
         logits = model(tokens.to(model.device)).logits
     if not torch.isfinite(logits).all():
-        raise InputError("model: its logits are no finite numbers, so nothing can be measured")
+        raise InputError("model: its logits are not finite, so nothing can be measured")
 
 
 def _has_embeddings(model: Any) -> bool:

@@ -150,7 +150,7 @@ def _load(names: Sequence[str], metadata: dict[str, Any], seed: int) -> list[Any
         raise InputError(f"tasks={', '.join(names)}: cannot be made: {format_error(error):.{SHOWN}}") from None
     for task in loaded:
         if getattr(task, "UNSAFE_CODE", False):
-            raise InputError(f"tasks={task.task_name}: runs what the model writes; must be a task that does not")
+            raise InputError(f"tasks={task.task_name}: executes code that the model writes; choose another task")
         if task.task_name in GROUP_OF and "length" not in task.test_docs().column_names:
             raise InputError(f"tasks={task.task_name}: its data must have the field length, a number of words")
     return loaded

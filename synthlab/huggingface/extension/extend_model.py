@@ -87,7 +87,7 @@ def _check_output(settings: Settings, output: Path) -> None:
     if output.exists() and not output.is_dir():
         raise InputError(f"output={output}: is no folder")
     if (output / MODEL).exists():
-        raise InputError(f"output={output}: holds a finished extension; give another folder")
+        raise InputError(f"output={output}: already has a finished extension; give another folder")
     if not output.exists() or not any(output.iterdir()):
         return
     begun = read_settings(output)
@@ -117,8 +117,8 @@ def _plan_windows(settings: Settings, trained: int, heads: int) -> WindowPlan:
     plan = WindowPlan(window, None if contiguous else sampler, settings)
     if settings.method["name"] == "clex" and min(sampler.reach(window), full) <= trained:
         raise InputError(
-            f"method=clex: has weights that are trained beyond {trained} tokens alone; choose positions that reach "
-            f"farther, as positions=clex, or a larger window than {window}, and a factor of 2 or more"
+            f"method=clex: has weights that only training beyond {trained} tokens affects; choose larger "
+            f"positions, such as positions=clex, or a larger window than {window}, and a factor of 2 or more"
         )
     PATTERNS.build(settings.pattern).mask(heads, window)
     return plan

@@ -113,9 +113,9 @@ def _run(settings: Settings) -> TrainedLanguage | None:
     runs = path.parent.parent if path.parent.name == "runs" else Path(settings.runs)
     record = Store(str(runs)).read(path.name)
     if not isinstance(record.config, LanguageConfig):
-        raise InputError(f"model={settings.model}: is a run of {record.config.kind}; must be one of language")
+        raise InputError(f"model={settings.model}: is a run of kind {record.config.kind}; must be a language model")
     if record.diverged_at is None and record.config.steps not in record.weights:
-        raise InputError(f"model={settings.model}: its weights were not kept; train it with save=weights")
+        raise InputError(f"model={settings.model}: its weights were not saved; train it with save=weights")
     return cast(TrainedLanguage, record.model())
 
 

@@ -135,6 +135,6 @@ DISTANCES = Misalignment._fields
 def _check_finite(is_finite: bool, scorer: CausalScorer, document: Document, length: int) -> None:
     if not is_finite:
         raise InputError(
-            f"{scorer.name}: gives answers that are no numbers in {document.name} at length {length}; its weights may "
+            f"{scorer.name}: has logits that are not finite in {document.name} at length {length}; its weights may "
             "be damaged, or dtype too small: try dtype=float32"
         )

@@ -53,7 +53,7 @@ class Language(ABC):
 
     def encode(self, text: str) -> list[int]:
         """Return the tokens of a text. Raises InputError for languages without a text form."""
-        raise InputError("sequences: texts of this language are not written; give tokens, an integer tensor [N, T]")
+        raise InputError("sequences: this language has no text form; give tokens, an integer tensor [N, T]")
 
     def decode(self, token: int) -> str:
         """Return a token as text, or its number for languages without a text form."""

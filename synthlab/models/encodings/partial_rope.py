@@ -22,7 +22,7 @@ class PartialRoPE(Encoding):
         head_width = dims.width // dims.heads
         self.rotated = int(share * head_width) // 2 * 2
         if not self.rotated:
-            raise InputError(f"encoding.share={share:g}: leaves no pair of a head's {head_width} dimensions to turn")
+            raise InputError(f"encoding.share={share:g}: leaves no pair of a head's {head_width} dimensions to rotate")
         self.rope = RoPE(Dims(self.rotated, 1), base)
 
     def rotate(self, v, positions):

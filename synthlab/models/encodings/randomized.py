@@ -29,7 +29,8 @@ class Randomized(Around):
         super().__init__(ENCODINGS.build(inner, dims, field="encoding.inner"))
         if self.inner.alike_up_to(1) < math.inf:
             raise InputError(
-                f"encoding.inner={inner['name']}: depends on the length of a text, which random positions do not tell"
+                f"encoding.inner={inner['name']}: depends on the length of the text, which random "
+                "positions do not determine"
             )
         if self.inner.longest() < span:
             raise InputError(

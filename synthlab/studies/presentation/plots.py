@@ -136,7 +136,7 @@ class Powers(Plot):
         check_lengths(self.lengths, test_length)
         beside = {key for series in chosen for key in series} - {"outrep", "outrep.p"}
         if beside:
-            raise InputError(f"vary.{min(beside)}: a plot of powers shows outrep and outrep.p alone")
+            raise InputError(f"vary.{min(beside)}: a plot of powers can vary only outrep and outrep.p")
 
     def data(self, series, metric):
         runs = tabulate_runs(series)
